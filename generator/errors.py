@@ -1,0 +1,33 @@
+"""The errors that gtstub raises on purpose: one sentence that says what is wrong and, where it can, what to do."""
+
+from __future__ import annotations
+
+
+class GtstubError(Exception):
+    """Base of all errors below; the CLI prints its text and exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class SignatureError(GtstubError):
+    """A signature document is malformed, or is not of the schema it claims."""
+
+    exit_code = 3
+
+
+class PlanError(GtstubError):
+    """The two signatures of a program contradict each other."""
+
+    exit_code = 4
+
+
+class ToolchainError(GtstubError):
+    """There is no C compiler, or it refused a stub."""
+
+    exit_code = 5
+
+
+class CacheError(GtstubError):
+    """A cache entry is missing, incomplete, or of another program."""
+
+    exit_code = 6

@@ -1,0 +1,1 @@
+"""The two JSON documents that a stub is made from."""

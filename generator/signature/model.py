@@ -1,0 +1,164 @@
+"""The data model of the two signature documents; `documents.py` reads and writes them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+DType = Literal[
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float32",
+    "float64",
+]
+Device = Literal["cpu", "cuda", "rocm"]
+Access = Literal["read", "write", "readwrite", "none"]
+Property = Literal["start", "stop", "size", "stride"]
+
+
+# --- The program signature: what the user of a gt4py program passes ---------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class ScalarType:
+    dtype: DType
+
+
+@dataclasses.dataclass(frozen=True)
+class Dimension:
+    name: str
+    kind: Literal["horizontal", "vertical", "local"]
+
+
+@dataclasses.dataclass(frozen=True)
+class FieldType:
+    """A field; without dimensions it is passed to the SDFG as a scalar."""
+
+    dtype: DType
+    dims: tuple[Dimension, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class TupleType:
+    elements: tuple[Type, ...]
+
+
+Type = ScalarType | FieldType | TupleType
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    name: str
+    type: Type
+
+
+@dataclasses.dataclass(frozen=True)
+class Connectivity:
+    """A neighbor table of the offset provider: `source` x `neighbor` -> indices into `codomain`."""
+
+    name: str
+    dtype: DType
+    source: Dimension
+    neighbor: Dimension
+    codomain: Dimension
+    max_neighbors: int
+    has_skip_values: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticArgument:
+    """A scalar that was compiled in; `leaf` is the flattened name (`x_0_1`) that gt4py gives it."""
+
+    leaf: str
+    value: bool | int | float
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticDomain:
+    """The domain that was compiled in for one field: `ranges` are (start, stop) of each axis."""
+
+    leaf: str
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class ProgramSignature:
+    name: str
+    parameters: tuple[Parameter, ...]
+    connectivities: tuple[Connectivity, ...] = ()
+    static_arguments: tuple[StaticArgument, ...] = ()
+    static_domains: tuple[StaticDomain, ...] = ()
+
+
+# --- The SDFG signature: the C interface of the library that DaCe builds ----------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """What the array descriptor fixes at compile time for one axis (in elements); None is left to the call."""
+
+    size: int | None = None
+    start: int | None = None
+    stop: int | None = None
+    stride: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ArrayArgument:
+    name: str
+    dtype: DType
+    device: Device
+    access: Access
+    axes: tuple[Axis, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Role:
+    """`property` of axis `axis` of the array argument `array`."""
+
+    array: str
+    axis: int
+    property: Property
+
+
+@dataclasses.dataclass(frozen=True)
+class ScalarArgument:
+    """A scalar or a symbol. `roles` are all that the array descriptors say of the symbol, arrays in ABI order."""
+
+    name: str
+    dtype: DType
+    roles: tuple[Role, ...] = ()
+
+
+Argument = ArrayArgument | ScalarArgument
+
+
+@dataclasses.dataclass(frozen=True)
+class Workspace:
+    """Transient memory of lifetime External, which the caller lends; `storage` is DaCe's name of its place."""
+
+    storage: str
+    device: Device
+
+
+@dataclasses.dataclass(frozen=True)
+class SdfgSignature:
+    """
+    `arguments` is the argument list of `__program_<name>` behind the handle, in ABI order; `init` names those that
+    `__dace_init_<name>` takes, in its order; `memory_symbols` those of them that size memory kept by the handle.
+    """
+
+    name: str
+    device: Device
+    library: str
+    arguments: tuple[Argument, ...]
+    init: tuple[str, ...] = ()
+    memory_symbols: tuple[str, ...] = ()
+    workspaces: tuple[Workspace, ...] = ()

@@ -1,0 +1,180 @@
+/*
+ * gtstub: what a generated stub and a host share.
+ *
+ * A stub is written by the generator and knows its program; a host (the Python extension module, or the C entry) knows
+ * the objects that callers pass. This header is all that either knows of the other.
+ */
+#ifndef GTSTUB_STUB_H
+#define GTSTUB_STUB_H
+
+#include <pthread.h>
+#include <string.h>
+
+#include "gtstub/gtstub.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GTS_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define GTS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define GTS_COLD __attribute__((cold, noinline))
+
+/* In a contract: whatever the caller brings. */
+#define GTS_ANY INT64_MIN
+
+/* What a slot takes from an axis. */
+enum { GTS_START = 1, GTS_STOP = 2, GTS_SIZE = 4, GTS_STRIDE = 8 };
+
+typedef struct gts_axis {
+    const char *dim; /* name of the dimension */
+    int64_t size;    /* the one value that was fixed at compile time, or GTS_ANY */
+    int64_t start;
+    int64_t stop;
+    int64_t stride;
+    unsigned int slots; /* GTS_START | ...: what slots take from this axis, and so must fit their int32 */
+} gts_axis;
+
+typedef enum gts_leaf_kind { GTS_FIELD = 1, GTS_ZERO_DIM_FIELD, GTS_SCALAR, GTS_CONNECTIVITY } gts_leaf_kind;
+
+/* What an argument must satisfy before its program may run. */
+typedef struct gts_contract {
+    const char *name; /* flattened, as gt4py names it: x_0_1 */
+    const char *path; /* as its user writes it: x[0][1] */
+    gts_leaf_kind kind;
+    gts_dtype dtype;
+    gts_device device;
+    int32_t rank;
+    bool written; /* the SDFG writes it */
+    const gts_axis *axes;
+} gts_contract;
+
+/* An object that was converted, and how to recognise it. */
+typedef struct gts_seen {
+    const void *const *object; /* where the host keeps the object's address while the object lives */
+    gts_array array;
+    void *host; /* the host's own; Python: the weak reference that `object` points into */
+} gts_seen;
+
+/* The two objects that an argument had last: a model that swaps time levels alternates between two. */
+typedef struct gts_leaf {
+    gts_seen *now;
+    gts_seen way[2];
+} gts_leaf;
+
+typedef void (*gts_function)(void);
+
+typedef struct gts_workspace {
+    const char *storage;
+    gts_device device;
+    size_t (*bytes)(const gts_program *);   /* what the SDFG needs for the arguments at hand */
+    void (*install)(const gts_program *);   /* gives the SDFG the memory of this workspace */
+} gts_workspace;
+
+/* Converts objects for a stub. Each function reports its refusals in the program's error. */
+typedef struct gts_host {
+    /* Makes leaf->now the conversion of `object`, which has been checked against the leaf's contract. */
+    int (*field)(gts_program *, uint32_t leaf, void *object);
+    /* Reads the one element of a zero-dimensional field into *value, which has the leaf's dtype. */
+    int (*zero_dim_field)(gts_program *, uint32_t leaf, void *object, void *value);
+    int (*scalar)(gts_program *, uint32_t leaf, void *object, void *value);
+    /* The elements of a tuple that must have `length` of them; NULL after an error. They belong to the tuple. */
+    void *const *(*tuple)(gts_program *, const char *path, void *object, uint32_t length);
+    /* The object that the offset provider has under the name contract->path; NULL after an error. */
+    void *(*connectivity)(gts_program *, uint32_t leaf, void *offset_provider);
+} gts_host;
+
+/* The one symbol that a loader looks for in a stub library, "gts_stub_<name>". */
+typedef struct gts_stub {
+    uint32_t abi;
+    const char *name;
+    const char *version;        /* of the gtstub that generated it */
+    const char *program_digest; /* SHA-256 of the program signature, hexadecimal */
+    const char *sdfg_digest;    /* SHA-256 of the SDFG signature, hexadecimal */
+    uint32_t parameter_count;
+    const char *const *parameters;
+    uint32_t leaf_count;
+    const gts_contract *leaves;
+    uint32_t workspace_count;
+    const gts_workspace *workspaces;
+    uint32_t memory_symbol_count; /* symbols that size memory which the SDFG's handle keeps */
+    bool init_at_load;            /* __dace_init_<name> has no arguments */
+    bool has_metrics;
+    size_t args_size; /* of struct <name>_args */
+    /* args: one object for each parameter, then the offset provider. */
+    int (*convert)(gts_program *, const gts_host *, void *const *args);
+    int (*run)(gts_program *);
+    void *(*init)(const gts_program *);
+} gts_stub;
+
+/* Everything above the line is for stubs and hosts to use, everything below it for the runtime alone. */
+struct gts_program {
+    const gts_stub *stub;
+    gts_leaf *leaf;         /* [stub->leaf_count] */
+    void *args;             /* struct <name>_args, converted */
+    void *sdfg;             /* what __dace_init_<name> returned; NULL until it has been called */
+    gts_function program;   /* __program_<name> */
+    gts_function init;      /* __dace_init_<name> */
+    gts_function *bytes;    /* __dace_get_external_memory_size_<storage>, [stub->workspace_count] */
+    gts_function *install;  /* __dace_set_external_memory_<storage>, [stub->workspace_count] */
+    void **workspace;       /* lent memory, [stub->workspace_count] */
+    int64_t *memory_symbol; /* values that the handle was initialised with, [stub->memory_symbol_count] */
+    double compute_time;    /* seconds, written by the SDFG when metrics_level asks for it */
+    int32_t metrics_level;
+    gts_error error;
+    /* ------------------------------------------------------------------------------------------------------------- */
+    size_t *workspace_size;
+    gts_function exit;
+    int (*gpu_error)(void *);
+    pthread_mutex_t lock;
+    unsigned int generation; /* number of forks that this process had behind it when the program was loaded */
+    bool broken;             /* the handle cannot be used any more; error says why */
+    bool debug;              /* GTSTUB_DEBUG was set */
+};
+
+/* Whether `object` is another one than in the last call. */
+static inline bool gts_is_new(const gts_leaf *leaf, const void *object)
+{
+    return *leaf->now->object != object;
+}
+
+/* Whether the SDFG's handle exists and its memory was sized with these values. */
+static inline bool gts_handle_fits(const gts_program *self, const int64_t *memory_symbols)
+{
+    return self->sdfg != NULL &&
+           (memory_symbols == NULL ||
+            memcmp(self->memory_symbol, memory_symbols, self->stub->memory_symbol_count * sizeof *memory_symbols) == 0);
+}
+
+/* Initialises the SDFG's handle, or initialises it again, for self->args. */
+GTS_EXPORT int gts_handle_init(gts_program *self, const int64_t *memory_symbols);
+
+/* One caller at a time. enter fails at once when `wait` is false and another call is running: then it returns 1. */
+GTS_EXPORT int gts_enter(gts_program *self, bool wait);
+GTS_EXPORT void gts_leave(gts_program *self);
+
+/* stub->run() and, when debugging, the GPU's verdict. To be called between enter and leave. */
+GTS_EXPORT int gts_run(gts_program *self);
+
+/* Checks an array against a leaf's contract. */
+GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array *array);
+
+/* For C hosts: checks the array unless it is what this leaf had last, and remembers it. */
+GTS_EXPORT int gts_see_array(gts_program *self, uint32_t leaf, const gts_array *array);
+
+/* Forgets what `way` has seen. */
+GTS_EXPORT void gts_forget(gts_seen *way);
+
+/* Two leaves have different values for one symbol: says so, blaming both. */
+GTS_EXPORT GTS_COLD int gts_error_symbol(gts_program *self, const char *what, int64_t value, const char *other_what,
+                                         int64_t other_value);
+
+/* Sets the program's error and returns -1. */
+GTS_EXPORT GTS_COLD int gts_error_set(gts_program *self, gts_error_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
