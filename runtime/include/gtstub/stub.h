@@ -84,7 +84,7 @@ typedef struct gts_host {
     void *(*connectivity)(gts_program *, uint32_t leaf, void *offset_provider);
 } gts_host;
 
-/* The one symbol that a loader looks for in a stub library, "gts_stub_<name>". */
+/* The descriptor of a program. A stub library exports it as `gts_descriptor`. */
 typedef struct gts_stub {
     uint32_t abi;
     const char *name;
@@ -107,7 +107,6 @@ typedef struct gts_stub {
     void *(*init)(const gts_program *);
 } gts_stub;
 
-/* Everything above the line is for stubs and hosts to use, everything below it for the runtime alone. */
 struct gts_program {
     const gts_stub *stub;
     gts_leaf *leaf;         /* [stub->leaf_count] */
@@ -122,13 +121,12 @@ struct gts_program {
     double compute_time;    /* seconds, written by the SDFG when metrics_level asks for it */
     int32_t metrics_level;
     gts_error error;
-    /* ------------------------------------------------------------------------------------------------------------- */
+    /* Of the runtime alone. */
     size_t *workspace_size;
     gts_function exit;
     int (*gpu_error)(void *);
     pthread_mutex_t lock;
     unsigned int generation; /* number of forks that this process had behind it when the program was loaded */
-    bool broken;             /* the handle cannot be used any more; error says why */
     bool debug;              /* GTSTUB_DEBUG was set */
 };
 

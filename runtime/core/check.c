@@ -1,0 +1,118 @@
+/* Contracts: what an array must satisfy before its program may run. docs/checks.md lists every message of this file. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "gtstub/stub.h"
+
+/* The text of every message below begins by naming the argument and its program. */
+#define WHERE "Argument '%s' of program '%s' "
+
+static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int32_t rank)
+{
+    char dims[256] = "";
+    size_t used = 0;
+    for (int32_t i = 0; i < leaf->rank && used < sizeof dims; ++i) {
+        const int n = snprintf(dims + used, sizeof dims - used, "%s'%s'", i == 0 ? "" : ", ", leaf->axes[i].dim);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must have %" PRId32 " dimensions (%s), not %" PRId32 ".",
+                         leaf->path, self->stub->name, leaf->rank, dims, rank);
+}
+
+static GTS_COLD int refuse_value(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
+                                 int64_t expected, int64_t found)
+{
+    return gts_error_set(self, GTS_VALUE_ERROR,
+                         WHERE "must have %s %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".", leaf->path,
+                         self->stub->name, property, expected, axis, leaf->axes[axis].dim, found);
+}
+
+static GTS_COLD int refuse_index(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
+                                 int64_t value)
+{
+    return gts_error_set(self, GTS_VALUE_ERROR,
+                         WHERE "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.",
+                         leaf->path, self->stub->name, property, value, axis, leaf->axes[axis].dim);
+}
+
+static bool fits_int32(int64_t value)
+{
+    return value >= INT32_MIN && value <= INT32_MAX;
+}
+
+static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array)
+{
+    const gts_axis *const expected = &leaf->axes[axis];
+    const struct {
+        const char *name;
+        int64_t expected;
+        int64_t found;
+        unsigned int slot;
+    } properties[] = {
+        {"size", expected->size, array->shape[axis], GTS_SIZE},
+        {"start", expected->start, array->origin[axis], GTS_START},
+        {"stop", expected->stop, array->origin[axis] + array->shape[axis], GTS_STOP},
+        {"stride", expected->stride, array->strides[axis], GTS_STRIDE},
+    };
+    for (size_t i = 0; i < sizeof properties / sizeof *properties; ++i) {
+        if (GTS_UNLIKELY(properties[i].expected != GTS_ANY && properties[i].expected != properties[i].found))
+            return refuse_value(self, leaf, axis, properties[i].name, properties[i].expected, properties[i].found);
+        if (GTS_UNLIKELY((expected->slots & properties[i].slot) != 0 && !fits_int32(properties[i].found)))
+            return refuse_index(self, leaf, axis, properties[i].name, properties[i].found);
+    }
+    return 0;
+}
+
+int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
+{
+    const gts_contract *const leaf = &self->stub->leaves[index];
+    const char *const program = self->stub->name;
+    if (GTS_UNLIKELY(array->dtype != leaf->dtype))
+        return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must have dtype '%s', not '%s'.", leaf->path, program,
+                             gts_dtype_name(leaf->dtype), gts_dtype_name(array->dtype));
+    if (GTS_UNLIKELY(array->device != leaf->device))
+        return gts_error_set(self, GTS_VALUE_ERROR, WHERE "must be on device '%s', not on '%s'.", leaf->path, program,
+                             gts_device_name(leaf->device), gts_device_name(array->device));
+    if (GTS_UNLIKELY(array->rank != leaf->rank))
+        return refuse_rank(self, leaf, array->rank);
+    if (GTS_UNLIKELY(leaf->written && array->readonly))
+        return gts_error_set(self, GTS_VALUE_ERROR, WHERE "is written by the program and must not be read-only.",
+                             leaf->path, program);
+    for (int32_t axis = 0; axis < leaf->rank; ++axis) {
+        const char *const dim = array->dims[axis];
+        const char *const expected = leaf->axes[axis].dim;
+        if (GTS_UNLIKELY(dim != NULL && dim != expected && strcmp(dim, expected) != 0))
+            return gts_error_set(self, GTS_TYPE_ERROR,
+                                 WHERE "must have dimension '%s' on axis %" PRId32 ", not '%s'.", leaf->path, program,
+                                 expected, axis, dim);
+        if (GTS_UNLIKELY(check_axis(self, leaf, axis, array) != 0))
+            return -1;
+    }
+    return 0;
+}
+
+static bool same_array(const gts_array *a, const gts_array *b)
+{
+    const size_t bytes = (size_t)a->rank * sizeof(int64_t);
+    return a->data == b->data && a->dtype == b->dtype && a->device == b->device && a->rank == b->rank &&
+           a->readonly == b->readonly && memcmp(a->origin, b->origin, bytes) == 0 &&
+           memcmp(a->shape, b->shape, bytes) == 0 && memcmp(a->strides, b->strides, bytes) == 0;
+}
+
+int gts_see_array(gts_program *self, uint32_t index, const gts_array *array)
+{
+    gts_seen *const seen = self->leaf[index].now;
+    if (GTS_LIKELY(same_array(array, &seen->array)))
+        return 0;
+    if (gts_check_array(self, index, array) != 0)
+        return -1;
+    seen->array = *array;
+    return 0;
+}
+
+int gts_error_symbol(gts_program *self, const char *what, int64_t value, const char *other_what, int64_t other_value)
+{
+    return gts_error_set(self, GTS_VALUE_ERROR,
+                         "Arguments of program '%s' disagree: %s is %" PRId64 ", but %s is %" PRId64 ".",
+                         self->stub->name, what, value, other_what, other_value);
+}

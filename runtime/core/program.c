@@ -1,0 +1,312 @@
+/* The life of a program: loading its two libraries, the SDFG's handle, its workspaces, one call at a time. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gtstub/stub.h"
+
+/* DaCe's external memory is laid out in multiples of this many bytes; CUDA's own allocators promise it as well. */
+#define WORKSPACE_ALIGNMENT 256
+
+/* ---- Forks ----------------------------------------------------------------------------------------------------- */
+
+/* The threads, locks and device contexts of an SDFG do not survive a fork, so its programs are refused in the child. */
+static atomic_uint generation;
+
+static void count_fork(void)
+{
+    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+}
+
+static pthread_once_t watch_forks_once = PTHREAD_ONCE_INIT;
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, count_fork);
+}
+
+/* ---- Loading --------------------------------------------------------------------------------------------------- */
+
+static GTS_COLD int load_error(gts_error *, gts_error_kind, const char *, ...) __attribute__((format(printf, 3, 4)));
+
+static int load_error(gts_error *error, gts_error_kind kind, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    error->kind = kind;
+    (void)vsnprintf(error->message, sizeof error->message, format, values);
+    va_end(values);
+    return -1;
+}
+
+static gts_function find_symbol(void *library, const char *prefix, const char *name)
+{
+    char symbol[512];
+    const int length = snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
+    if (length < 0 || (size_t)length >= sizeof symbol)
+        return NULL;
+    gts_function function;
+    void *const address = dlsym(library, symbol);
+    memcpy(&function, &address, sizeof function); /* C has no conversion from object to function pointer */
+    return function;
+}
+
+static const gts_stub *find_stub(void *library, const char *path, gts_error *error)
+{
+    const gts_stub *const stub = dlsym(library, "gts_descriptor");
+    if (stub == NULL) {
+        load_error(error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
+        return NULL;
+    }
+    if (stub->abi != GTS_ABI) {
+        load_error(error, GTS_RUNTIME_ERROR,
+                   "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
+                   stub->abi, GTS_ABI);
+        return NULL;
+    }
+    return stub;
+}
+
+static int find_sdfg(gts_program *self, void *library, const char *path, gts_error *error)
+{
+    const gts_stub *const stub = self->stub;
+    self->program = find_symbol(library, "__program_", stub->name);
+    self->init = find_symbol(library, "__dace_init_", stub->name);
+    self->exit = find_symbol(library, "__dace_exit_", stub->name);
+    if (self->program == NULL || self->init == NULL || self->exit == NULL)
+        return load_error(error, GTS_RUNTIME_ERROR,
+                          "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path, stub->name,
+                          self->program == NULL ? "__program_" : self->init == NULL ? "__dace_init_" : "__dace_exit_",
+                          stub->name);
+    for (uint32_t i = 0; i < stub->workspace_count; ++i) {
+        const char *const storage = stub->workspaces[i].storage;
+        self->bytes[i] = find_symbol(library, "__dace_get_external_memory_size_", storage);
+        self->install[i] = find_symbol(library, "__dace_set_external_memory_", storage);
+        if (self->bytes[i] == NULL || self->install[i] == NULL)
+            return load_error(error, GTS_RUNTIME_ERROR,
+                              "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
+                              stub->name, storage);
+    }
+    const gts_function gpu_error = find_symbol(library, "__dace_gpu_last_error", "");
+    memcpy(&self->gpu_error, &gpu_error, sizeof self->gpu_error);
+    return 0;
+}
+
+static void free_program(gts_program *self)
+{
+    free(self->leaf);
+    free(self->args);
+    free(self->bytes);
+    free(self->install);
+    free(self->workspace);
+    free(self->workspace_size);
+    free(self->memory_symbol);
+    free(self);
+}
+
+/* calloc(0) may return NULL without being out of memory. */
+static void *new_array(size_t count, size_t size)
+{
+    return calloc(count == 0 ? 1 : count, size);
+}
+
+static gts_program *new_program(const gts_stub *stub)
+{
+    gts_program *const self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return NULL;
+    self->stub = stub;
+    self->leaf = new_array(stub->leaf_count, sizeof *self->leaf);
+    self->args = new_array(1, stub->args_size);
+    self->bytes = new_array(stub->workspace_count, sizeof *self->bytes);
+    self->install = new_array(stub->workspace_count, sizeof *self->install);
+    self->workspace = new_array(stub->workspace_count, sizeof *self->workspace);
+    self->workspace_size = new_array(stub->workspace_count, sizeof *self->workspace_size);
+    self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol);
+    if (self->leaf == NULL || self->args == NULL || self->bytes == NULL || self->install == NULL ||
+        self->workspace == NULL || self->workspace_size == NULL || self->memory_symbol == NULL ||
+        pthread_mutex_init(&self->lock, NULL) != 0) {
+        free_program(self);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        self->leaf[i].now = &self->leaf[i].way[0];
+        gts_forget(&self->leaf[i].way[0]);
+        gts_forget(&self->leaf[i].way[1]);
+    }
+    const char *const debug = getenv("GTSTUB_DEBUG");
+    self->debug = debug != NULL && *debug != '\0' && strcmp(debug, "0") != 0;
+    self->generation = atomic_load_explicit(&generation, memory_order_relaxed);
+    return self;
+}
+
+/* Opened once and never closed: the OpenMP threads that an SDFG has started may still execute its code. */
+static void *open_library(const char *path, gts_error *error)
+{
+    void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        load_error(error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, dlerror());
+    return library;
+}
+
+int gts_load(const char *stub_path, const char *library_path, gts_program **program, gts_error *error)
+{
+    (void)pthread_once(&watch_forks_once, watch_forks);
+    void *const stub_library = open_library(stub_path, error);
+    const gts_stub *const stub = stub_library == NULL ? NULL : find_stub(stub_library, stub_path, error);
+    if (stub == NULL)
+        return -1;
+    void *const library = open_library(library_path, error);
+    if (library == NULL)
+        return -1;
+    gts_program *const self = new_program(stub);
+    if (self == NULL)
+        return load_error(error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.", stub->name);
+    if (find_sdfg(self, library, library_path, error) != 0) {
+        gts_unload(self);
+        return -1;
+    }
+    if (stub->init_at_load && stub->workspace_count == 0 && gts_handle_init(self, NULL) != 0) {
+        *error = self->error;
+        gts_unload(self);
+        return -1;
+    }
+    *program = self;
+    return 0;
+}
+
+void gts_unload(gts_program *self)
+{
+    /* In a forked child the handle is the parent's. */
+    if (self->sdfg != NULL && self->generation == atomic_load_explicit(&generation, memory_order_relaxed))
+        (void)((int (*)(void *))self->exit)(self->sdfg);
+    (void)pthread_mutex_destroy(&self->lock);
+    free_program(self);
+}
+
+/* ---- The handle ------------------------------------------------------------------------------------------------ */
+
+static int end_handle(gts_program *self)
+{
+    void *const sdfg = self->sdfg;
+    self->sdfg = NULL;
+    if (sdfg == NULL)
+        return 0;
+    const int status = ((int (*)(void *))self->exit)(sdfg);
+    if (status != 0)
+        return gts_error_set(self, GTS_RUNTIME_ERROR,
+                             "The SDFG of program '%s' could not be finalised (__dace_exit returned %d).",
+                             self->stub->name, status);
+    return 0;
+}
+
+static int install_workspaces(gts_program *self)
+{
+    const gts_stub *const stub = self->stub;
+    for (uint32_t i = 0; i < stub->workspace_count; ++i) {
+        const size_t needed = stub->workspaces[i].bytes(self);
+        const char *const storage = stub->workspaces[i].storage;
+        if (needed == 0)
+            continue;
+        if (self->workspace[i] == NULL)
+            return gts_error_set(self, GTS_RUNTIME_ERROR,
+                                 "Program '%s' needs a workspace of %zu bytes in '%s', but none has been set.",
+                                 stub->name, needed, storage);
+        if (self->workspace_size[i] < needed)
+            return gts_error_set(self, GTS_VALUE_ERROR,
+                                 "Program '%s' needs a workspace of %zu bytes in '%s', but the one set has %zu.",
+                                 stub->name, needed, storage, self->workspace_size[i]);
+        stub->workspaces[i].install(self);
+    }
+    return 0;
+}
+
+int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
+{
+    const gts_stub *const stub = self->stub;
+    if (end_handle(self) != 0)
+        return -1;
+    self->sdfg = stub->init(self);
+    if (self->sdfg == NULL)
+        return gts_error_set(self, GTS_RUNTIME_ERROR,
+                             "The SDFG of program '%s' could not be initialised (__dace_init returned NULL).",
+                             stub->name);
+    if (install_workspaces(self) != 0) {
+        const gts_error reason = self->error;
+        (void)end_handle(self);
+        self->error = reason;
+        return -1;
+    }
+    if (memory_symbols != NULL)
+        memcpy(self->memory_symbol, memory_symbols, stub->memory_symbol_count * sizeof *memory_symbols);
+    return 0;
+}
+
+int gts_set_workspace(gts_program *self, const char *storage, void *memory, size_t size)
+{
+    if (gts_enter(self, true) != 0)
+        return -1;
+    const gts_stub *const stub = self->stub;
+    uint32_t i = 0;
+    while (i < stub->workspace_count && strcmp(stub->workspaces[i].storage, storage) != 0)
+        ++i;
+    int status = 0;
+    if (i == stub->workspace_count) {
+        status = gts_error_set(self, GTS_VALUE_ERROR, "Program '%s' has no workspace in '%s'.", stub->name, storage);
+    } else if ((uintptr_t)memory % WORKSPACE_ALIGNMENT != 0) {
+        status = gts_error_set(self, GTS_VALUE_ERROR,
+                               "The workspace of program '%s' in '%s' must be aligned to %d bytes.", stub->name,
+                               storage, WORKSPACE_ALIGNMENT);
+    } else {
+        status = end_handle(self); /* the next call initialises it with the new memory */
+        self->workspace[i] = memory;
+        self->workspace_size[i] = size;
+    }
+    gts_leave(self);
+    return status;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------------------------- */
+
+int gts_enter(gts_program *self, bool wait)
+{
+    if (GTS_UNLIKELY(self->generation != atomic_load_explicit(&generation, memory_order_relaxed)))
+        return gts_error_set(self, GTS_RUNTIME_ERROR,
+                             "Program '%s' was loaded before this process was forked; load it again in the child.",
+                             self->stub->name);
+    if (wait)
+        return pthread_mutex_lock(&self->lock) == 0 ? 0 : -1;
+    return pthread_mutex_trylock(&self->lock) == 0 ? 0 : 1;
+}
+
+void gts_leave(gts_program *self)
+{
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+static GTS_COLD int check_gpu(gts_program *self)
+{
+    const int status = self->gpu_error(self->sdfg);
+    if (status == 0)
+        return 0;
+    return gts_error_set(self, GTS_RUNTIME_ERROR, "The GPU reported error %d while program '%s' ran.", status,
+                         self->stub->name);
+}
+
+int gts_run(gts_program *self)
+{
+    if (GTS_UNLIKELY(self->stub->run(self) != 0))
+        return -1;
+    if (GTS_UNLIKELY(self->debug && self->gpu_error != NULL))
+        return check_gpu(self);
+    return 0;
+}
+
+void gts_forget(gts_seen *way)
+{
+    static const void *const nothing = NULL;
+    way->object = &nothing;
+}
