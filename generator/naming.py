@@ -1,0 +1,45 @@
+"""Which names may stand in generated C and Fortran; checked once, when a plan is made, before a line is emitted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from gtstub.errors import PlanError
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+RESERVED_PREFIXES = ("gts_", "GTS_")
+
+C_KEYWORDS = frozenset(
+    """
+    auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+    alignas alignof and and_eq asm bitand bitor bool catch class compl concept const_cast constexpr decltype delete
+    dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private
+    protected public reinterpret_cast requires static_assert static_cast template this thread_local throw true try typeid
+    typename using virtual wchar_t xor xor_eq NULL
+    """.split()
+)
+"""Keywords of C and C++ (the headers are C++ as well), and what the standard headers define as macros."""
+
+def check_names(program: str, sdfg: str, parameters: Iterable[str], leaves: Iterable[str]) -> None:
+    """Raises PlanError for the first name that cannot be written in C, or that two different leaves share."""
+    for kind, names in (("program", [program]), ("SDFG", [sdfg]), ("parameter", parameters)):
+        for name in names:
+            _check_identifier(program, kind, name)
+    seen: set[str] = set()
+    for name in leaves:
+        _check_identifier(program, "argument", name)
+        if name in C_KEYWORDS:
+            raise PlanError(f"The name of argument '{name}' of program '{program}' is a keyword of C or C++.")
+        if name in seen:
+            raise PlanError(f"Two arguments of program '{program}' are called '{name}' once tuples are flattened.")
+        seen.add(name)
+
+
+def _check_identifier(program: str, kind: str, name: str) -> None:
+    if IDENTIFIER.fullmatch(name) is None:
+        raise PlanError(f"The name of {kind} '{name}' of program '{program}' is not an identifier of C.")
+    if name.startswith(RESERVED_PREFIXES):
+        raise PlanError(f"The name of {kind} '{name}' of program '{program}' begins with 'gts_', which is reserved.")
