@@ -102,10 +102,14 @@ static bool same_array(const gts_array *a, const gts_array *b)
 int gts_see_array(gts_program *self, uint32_t index, const gts_array *array)
 {
     gts_seen *const seen = self->leaf[index].now;
+    if (GTS_UNLIKELY(array == NULL))
+        return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must be an array, not NULL.",
+                             self->stub->leaves[index].path, self->stub->name);
     if (GTS_LIKELY(same_array(array, &seen->array)))
         return 0;
     if (gts_check_array(self, index, array) != 0)
         return -1;
+    gts_forget(seen);
     seen->array = *array;
     return 0;
 }
