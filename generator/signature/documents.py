@@ -1,0 +1,210 @@
+"""Reading and writing the two signature documents."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gtstub.errors import SignatureError
+from gtstub.signature import model
+
+if TYPE_CHECKING:
+    import jsonschema
+
+_KINDS: dict[type, str] = {
+    model.ScalarType: "scalar",
+    model.FieldType: "field",
+    model.TupleType: "tuple",
+    model.ArrayArgument: "array",
+    model.ScalarArgument: "scalar",
+}
+
+
+def program_to_json(signature: model.ProgramSignature) -> str:
+    return _canonical({"schema": "gtstub/program-signature/1", **_plain(signature)})
+
+
+def sdfg_to_json(signature: model.SdfgSignature) -> str:
+    return _canonical({"schema": "gtstub/sdfg-signature/1", **_plain(signature)})
+
+
+def program_from_json(text: str, source: str) -> model.ProgramSignature:
+    """Reads a program signature; `source` is the name of its file for error messages."""
+    document = _parse(text, source, "program")
+    return model.ProgramSignature(
+        name=document["name"],
+        parameters=tuple(model.Parameter(item["name"], _type(item["type"])) for item in document["parameters"]),
+        connectivities=tuple(
+            model.Connectivity(
+                **item
+                | {
+                    "source": model.Dimension(**item["source"]),
+                    "neighbor": model.Dimension(**item["neighbor"]),
+                    "codomain": model.Dimension(**item["codomain"]),
+                }
+            )
+            for item in document["connectivities"]
+        ),
+        static_arguments=tuple(
+            model.StaticArgument(item["leaf"], float(value) if isinstance(value := item["value"], str) else value)
+            for item in document["static_arguments"]
+        ),
+        static_domains=tuple(
+            model.StaticDomain(item["leaf"], tuple((start, stop) for start, stop in item["ranges"]))
+            for item in document["static_domains"]
+        ),
+    )
+
+
+def sdfg_from_json(text: str, source: str) -> model.SdfgSignature:
+    """Reads an SDFG signature; `source` is the name of its file for error messages."""
+    document = _parse(text, source, "sdfg")
+    signature = model.SdfgSignature(
+        name=document["name"],
+        device=document["device"],
+        library=document["library"],
+        arguments=tuple(_argument(item) for item in document["arguments"]),
+        init=tuple(document["init"]),
+        memory_symbols=tuple(document["memory_symbols"]),
+        workspaces=tuple(model.Workspace(**item) for item in document["workspaces"]),
+    )
+    _check_references(signature, source)
+    return signature
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a document's canonical text, hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- Writing ----------------------------------------------------------------------------------------------------------
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        items = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        kind = {"kind": _KINDS[type(value)]} if type(value) in _KINDS else {}
+        return kind | {name: _plain(item) for name, item in items.items() if item is not None}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _canonical(document: dict[str, Any]) -> str:
+    return json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
+
+
+def _type(item: dict[str, Any]) -> model.Type:
+    match item["kind"]:
+        case "scalar":
+            return model.ScalarType(item["dtype"])
+        case "field":
+            return model.FieldType(item["dtype"], tuple(model.Dimension(**dim) for dim in item["dims"]))
+        case _:
+            return model.TupleType(tuple(_type(element) for element in item["elements"]))
+
+
+def _argument(item: dict[str, Any]) -> model.Argument:
+    if item["kind"] == "scalar":
+        return model.ScalarArgument(item["name"], item["dtype"], tuple(model.Role(**role) for role in item["roles"]))
+    axes = tuple(model.Axis(**axis) for axis in item["axes"])
+    return model.ArrayArgument(item["name"], item["dtype"], item["device"], item["access"], axes)
+
+
+def _parse(text: str, source: str, kind: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise SignatureError(f"'{source}' is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from None
+    except RecursionError:
+        raise SignatureError(f"'{source}' is not a signature: it is nested too deeply.") from None
+    violations = sorted(_validator(kind).iter_errors(document), key=lambda error: error.json_path)
+    if violations:
+        # What a document claims to be comes first: everything else follows from it.
+        first = next((error for error in violations if error.json_path == "$.schema"), violations[0])
+        raise SignatureError(f"'{source}' is not {_TITLES[kind]}: at '{first.json_path}', {_explain(first)}.")
+    assert isinstance(document, dict)
+    return document
+
+
+_TITLES = {"program": "a program signature", "sdfg": "an SDFG signature"}
+
+
+@functools.cache
+def _validator(kind: str) -> jsonschema.Draft202012Validator:
+    import jsonschema  # Here, because importing it takes longer than loading a compiled program.
+
+    schema = json.loads((Path(__file__).parent / "schema" / f"{kind}.schema.json").read_text(encoding="utf-8"))
+    # JSON Schema takes 1.0 for an integer; in C it is none.
+    types = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    return jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=types)(schema)
+
+
+def _explain(error: jsonschema.ValidationError) -> str:
+    found = _shorten(error.instance)
+    match error.validator:
+        case "required":
+            missing = next(name for name in error.validator_value if name not in error.instance)
+            return f"expected a member '{missing}', found none"
+        case "additionalProperties":
+            known = error.schema.get("properties", {})
+            surplus = next(name for name in sorted(error.instance) if name not in known)
+            return f"expected no member '{surplus}', found one"
+        case "const":
+            return f"expected '{error.validator_value}', found {found}"
+        case "enum":
+            return f"expected one of {', '.join(repr(value) for value in error.validator_value)}, found {found}"
+        case "type":
+            types = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
+            return f"expected {' or '.join(types)}, found {found}"
+        case "pattern":
+            return f"expected text that matches '{error.validator_value}', found {found}"
+        case "minimum":
+            return f"expected at least {error.validator_value}, found {found}"
+        case _:
+            return f"expected what '{error.validator}' allows, found {found}"
+
+
+def _shorten(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return f"'{text if len(text) <= 60 else text[:57] + '...'}'"
+
+
+def _check_references(signature: model.SdfgSignature, source: str) -> None:
+    """What a schema cannot say: every name that the document uses is one that it defines."""
+
+    def refuse(place: str, problem: str) -> SignatureError:
+        return SignatureError(f"'{source}' is not an SDFG signature: at '{place}', {problem}.")
+
+    ranks = {item.name: len(item.axes) for item in signature.arguments if isinstance(item, model.ArrayArgument)}
+    scalars = {item.name for item in signature.arguments if isinstance(item, model.ScalarArgument)}
+    if len(ranks) + len(scalars) != len(signature.arguments) or ranks.keys() & scalars:
+        names = [item.name for item in signature.arguments]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise refuse("$.arguments", f"expected each name once, found '{twice}' several times")
+    for index, argument in enumerate(signature.arguments):
+        for number, role in enumerate(argument.roles if isinstance(argument, model.ScalarArgument) else ()):
+            place = f"$.arguments[{index}].roles[{number}]"
+            if role.array not in ranks:
+                raise refuse(f"{place}.array", f"expected the name of an array argument, found '{role.array}'")
+            if role.axis >= ranks[role.array]:
+                raise refuse(
+                    f"{place}.axis",
+                    f"expected an axis of '{role.array}', which has {ranks[role.array]}, found '{role.axis}'",
+                )
+    for index, name in enumerate(signature.init):
+        if name not in scalars:
+            raise refuse(f"$.init[{index}]", f"expected the name of a scalar argument, found '{name}'")
+    for index, name in enumerate(signature.memory_symbols):
+        if name not in signature.init:
+            raise refuse(f"$.memory_symbols[{index}]", f"expected a name out of 'init', found '{name}'")

@@ -1,0 +1,43 @@
+# Reduces a raw SDFG (.sdfg, or .sdfgz unpacked) to what its signature needs.
+#
+# Input:  the SDFG as DaCe writes it. Properties that have their default value are left out by DaCe.
+# Output: {name, arg_names, arrays: {<name>: descriptor}, memory: [symbol], external: [storage], gpu: bool}
+#         arrays:   the containers of the SDFG itself that are not transient
+#         memory:   names of symbols that the SDFG's handle depends on: they size memory that it keeps, or occur in its
+#                   initialisation code; those of nested SDFGs are translated to the names of the outermost
+#         external: the storages of memory that the caller lends
+#         gpu:      whether anything runs on a GPU
+
+def identifiers: [scan("[A-Za-z_][A-Za-z0-9_]*")];
+
+def descriptor: {
+  type,
+  dtype: .attributes.dtype,
+  shape: .attributes.shape,
+  strides: .attributes.strides,
+  storage: (.attributes.storage // "Default"),
+  lifetime: (.attributes.lifetime // "Scope"),
+  transient: (.attributes.transient // false)
+};
+
+def is_kept: (.attributes.lifetime // "Scope") as $lifetime | $lifetime == "Persistent" or $lifetime == "External";
+
+# The nested SDFGs of an SDFG's own states, however deep its control flow is.
+def nested: .nodes[]? | if .type == "NestedSDFG" then . else nested end;
+
+def memory:
+  ([.attributes._arrays[] | select(is_kept) | .attributes | (.shape // [])[], (.total_size // "") | tostring | identifiers[]]
+   + [.attributes.init_code // {} | .[] | .string_data // "" | identifiers[]]
+   + [nested | .attributes | (.symbol_mapping // {}) as $outer | .sdfg // empty | memory[] | . as $symbol
+      | ($outer[$symbol] // $symbol) | tostring | identifiers[]])
+  | unique;
+
+{
+  name: .attributes.name,
+  arg_names: (.attributes.arg_names // []),
+  arrays: (.attributes._arrays | map_values(select(.attributes.transient // false | not) | descriptor)),
+  memory: memory,
+  external: [.. | objects | select(has("_arrays")) | ._arrays[]
+             | select(.attributes.lifetime == "External") | .attributes.storage // "Default"] | unique,
+  gpu: any(.. | objects | .schedule? // empty | strings; startswith("GPU"))
+}
