@@ -33,6 +33,7 @@ from gtstub.plan import (
     Value,
 )
 from gtstub.signature.model import DType
+from gtstub.wording import describe_leaf, describe_source
 
 ABI = 1
 """GTS_ABI of the runtime that the templates are written for; tests compare it with the header."""
@@ -106,8 +107,8 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str) -> Sources:
                 "symbol": assertion.symbol,
                 "left": _index_expression(assertion.first),
                 "right": _index_expression(assertion.later),
-                "left_text": _describe(assertion.first, plan),
-                "right_text": _describe(assertion.later, plan),
+                "left_text": describe_source(assertion.first, plan),
+                "right_text": describe_source(assertion.later, plan),
             }
             for assertion in plan.assertions
         ],
@@ -161,15 +162,7 @@ def _member(leaf: Leaf) -> dict[str, str]:
 
 
 def _leaf_comment(leaf: Leaf) -> str:
-    if isinstance(leaf, ScalarLeaf):
-        kind = f"zero-dimensional field of {leaf.dtype}" if leaf.is_field else leaf.dtype
-    else:
-        kind = f"{leaf.dtype} field on [{', '.join(axis.dim for axis in leaf.axes)}]"
-        if leaf.is_connectivity:
-            kind = f"connectivity, {kind}"
-        if leaf.written:
-            kind += ", written"
-    return f"{leaf.path}: {kind}"
+    return f"{leaf.path}: {describe_leaf(leaf)}"
 
 
 def _axes_symbol(leaf: FieldLeaf) -> str:
@@ -237,21 +230,7 @@ def _expression(source: Source) -> str:
 
 
 def _slot_comment(slot: Slot, plan: CallPlan) -> str:
-    return f"{slot.index:2} {slot.name} <- {_describe(slot.source, plan)}"
-
-
-def _describe(source: Source, plan: CallPlan) -> str:
-    """What a user would call the source."""
-    paths = {leaf.name: leaf.path for leaf in plan.leaves}
-    match source:
-        case Data(leaf):
-            return f"data of '{paths[leaf]}'"
-        case AxisValue(leaf, axis, property_):
-            return f"{property_} of axis {axis} of '{paths[leaf]}'"
-        case Value(leaf):
-            return f"'{paths[leaf]}'"
-        case Metric(name):
-            return "metrics level" if name == METRICS_LEVEL else "compute time"
+    return f"{slot.index:2} {slot.name} <- {describe_source(slot.source, plan)}"
 
 
 # --- Conversion of opaque argument objects ----------------------------------------------------------------------------
