@@ -1,24 +1,18 @@
-/* The life of a program: loading its two libraries, the SDFG's handle, its workspaces, one call at a time. */
+/* Loading: the two libraries of a program are opened and joined, and given up again. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "forks.h"
 #include "gtstub/stub.h"
 
-/* DaCe's external memory is laid out in multiples of this many bytes; CUDA's own allocators promise it as well. */
-#define WORKSPACE_ALIGNMENT 256
-
-/* ---- Forks ----------------------------------------------------------------------------------------------------- */
-
-/* The threads, locks and device contexts of an SDFG do not survive a fork, so its programs are refused in the child. */
-static atomic_uint generation;
+atomic_uint gts_forks;
 
 static void count_fork(void)
 {
-    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&gts_forks, 1, memory_order_relaxed);
 }
 
 static pthread_once_t watch_forks_once = PTHREAD_ONCE_INIT;
@@ -27,8 +21,6 @@ static void watch_forks(void)
 {
     (void)pthread_atfork(NULL, NULL, count_fork);
 }
-
-/* ---- Loading --------------------------------------------------------------------------------------------------- */
 
 static GTS_COLD int load_error(gts_error *, gts_error_kind, const char *, ...) __attribute__((format(printf, 3, 4)));
 
@@ -113,6 +105,12 @@ static void *new_array(size_t count, size_t size)
     return calloc(count == 0 ? 1 : count, size);
 }
 
+void gts_forget(gts_seen *way)
+{
+    static const void *const nothing = NULL;
+    way->object = &nothing;
+}
+
 static gts_program *new_program(const gts_stub *stub)
 {
     gts_program *const self = calloc(1, sizeof *self);
@@ -139,7 +137,7 @@ static gts_program *new_program(const gts_stub *stub)
     }
     const char *const debug = getenv("GTSTUB_DEBUG");
     self->debug = debug != NULL && *debug != '\0' && strcmp(debug, "0") != 0;
-    self->generation = atomic_load_explicit(&generation, memory_order_relaxed);
+    self->generation = atomic_load_explicit(&gts_forks, memory_order_relaxed);
     return self;
 }
 
@@ -181,132 +179,8 @@ int gts_load(const char *stub_path, const char *library_path, gts_program **prog
 void gts_unload(gts_program *self)
 {
     /* In a forked child the handle is the parent's. */
-    if (self->sdfg != NULL && self->generation == atomic_load_explicit(&generation, memory_order_relaxed))
+    if (self->sdfg != NULL && !gts_is_parents(self))
         (void)((int (*)(void *))self->exit)(self->sdfg);
     (void)pthread_mutex_destroy(&self->lock);
     free_program(self);
-}
-
-/* ---- The handle ------------------------------------------------------------------------------------------------ */
-
-static int end_handle(gts_program *self)
-{
-    void *const sdfg = self->sdfg;
-    self->sdfg = NULL;
-    if (sdfg == NULL)
-        return 0;
-    const int status = ((int (*)(void *))self->exit)(sdfg);
-    if (status != 0)
-        return gts_error_set(self, GTS_RUNTIME_ERROR,
-                             "The SDFG of program '%s' could not be finalised (__dace_exit returned %d).",
-                             self->stub->name, status);
-    return 0;
-}
-
-static int install_workspaces(gts_program *self)
-{
-    const gts_stub *const stub = self->stub;
-    for (uint32_t i = 0; i < stub->workspace_count; ++i) {
-        const size_t needed = stub->workspaces[i].bytes(self);
-        const char *const storage = stub->workspaces[i].storage;
-        if (needed == 0)
-            continue;
-        if (self->workspace[i] == NULL)
-            return gts_error_set(self, GTS_RUNTIME_ERROR,
-                                 "Program '%s' needs a workspace of %zu bytes in '%s', but none has been set.",
-                                 stub->name, needed, storage);
-        if (self->workspace_size[i] < needed)
-            return gts_error_set(self, GTS_VALUE_ERROR,
-                                 "Program '%s' needs a workspace of %zu bytes in '%s', but the one set has %zu.",
-                                 stub->name, needed, storage, self->workspace_size[i]);
-        stub->workspaces[i].install(self);
-    }
-    return 0;
-}
-
-int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
-{
-    const gts_stub *const stub = self->stub;
-    if (end_handle(self) != 0)
-        return -1;
-    self->sdfg = stub->init(self);
-    if (self->sdfg == NULL)
-        return gts_error_set(self, GTS_RUNTIME_ERROR,
-                             "The SDFG of program '%s' could not be initialised (__dace_init returned NULL).",
-                             stub->name);
-    if (install_workspaces(self) != 0) {
-        const gts_error reason = self->error;
-        (void)end_handle(self);
-        self->error = reason;
-        return -1;
-    }
-    if (memory_symbols != NULL)
-        memcpy(self->memory_symbol, memory_symbols, stub->memory_symbol_count * sizeof *memory_symbols);
-    return 0;
-}
-
-int gts_set_workspace(gts_program *self, const char *storage, void *memory, size_t size)
-{
-    if (gts_enter(self, true) != 0)
-        return -1;
-    const gts_stub *const stub = self->stub;
-    uint32_t i = 0;
-    while (i < stub->workspace_count && strcmp(stub->workspaces[i].storage, storage) != 0)
-        ++i;
-    int status = 0;
-    if (i == stub->workspace_count) {
-        status = gts_error_set(self, GTS_VALUE_ERROR, "Program '%s' has no workspace in '%s'.", stub->name, storage);
-    } else if ((uintptr_t)memory % WORKSPACE_ALIGNMENT != 0) {
-        status = gts_error_set(self, GTS_VALUE_ERROR,
-                               "The workspace of program '%s' in '%s' must be aligned to %d bytes.", stub->name,
-                               storage, WORKSPACE_ALIGNMENT);
-    } else {
-        status = end_handle(self); /* the next call initialises it with the new memory */
-        self->workspace[i] = memory;
-        self->workspace_size[i] = size;
-    }
-    gts_leave(self);
-    return status;
-}
-
-/* ---- Calls ----------------------------------------------------------------------------------------------------- */
-
-int gts_enter(gts_program *self, bool wait)
-{
-    if (GTS_UNLIKELY(self->generation != atomic_load_explicit(&generation, memory_order_relaxed)))
-        return gts_error_set(self, GTS_RUNTIME_ERROR,
-                             "Program '%s' was loaded before this process was forked; load it again in the child.",
-                             self->stub->name);
-    if (wait)
-        return pthread_mutex_lock(&self->lock) == 0 ? 0 : -1;
-    return pthread_mutex_trylock(&self->lock) == 0 ? 0 : 1;
-}
-
-void gts_leave(gts_program *self)
-{
-    (void)pthread_mutex_unlock(&self->lock);
-}
-
-static GTS_COLD int check_gpu(gts_program *self)
-{
-    const int status = self->gpu_error(self->sdfg);
-    if (status == 0)
-        return 0;
-    return gts_error_set(self, GTS_RUNTIME_ERROR, "The GPU reported error %d while program '%s' ran.", status,
-                         self->stub->name);
-}
-
-int gts_run(gts_program *self)
-{
-    if (GTS_UNLIKELY(self->stub->run(self) != 0))
-        return -1;
-    if (GTS_UNLIKELY(self->debug && self->gpu_error != NULL))
-        return check_gpu(self);
-    return 0;
-}
-
-void gts_forget(gts_seen *way)
-{
-    static const void *const nothing = NULL;
-    way->object = &nothing;
 }

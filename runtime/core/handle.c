@@ -1,0 +1,124 @@
+/* A loaded program at work: the SDFG's handle, its workspaces, one call at a time. */
+#include "forks.h"
+#include "gtstub/stub.h"
+
+/* DaCe's external memory is laid out in multiples of this many bytes; CUDA's own allocators promise it as well. */
+#define WORKSPACE_ALIGNMENT 256
+
+/* ---- The handle ------------------------------------------------------------------------------------------------ */
+
+static int end_handle(gts_program *self)
+{
+    void *const sdfg = self->sdfg;
+    self->sdfg = NULL;
+    if (sdfg == NULL)
+        return 0;
+    const int status = ((int (*)(void *))self->exit)(sdfg);
+    if (status != 0)
+        return gts_error_set(self, GTS_RUNTIME_ERROR,
+                             "The SDFG of program '%s' could not be finalised (__dace_exit returned %d).",
+                             self->stub->name, status);
+    return 0;
+}
+
+static int install_workspaces(gts_program *self)
+{
+    const gts_stub *const stub = self->stub;
+    for (uint32_t i = 0; i < stub->workspace_count; ++i) {
+        const size_t needed = stub->workspaces[i].bytes(self);
+        const char *const storage = stub->workspaces[i].storage;
+        if (needed == 0)
+            continue;
+        if (self->workspace[i] == NULL)
+            return gts_error_set(self, GTS_RUNTIME_ERROR,
+                                 "Program '%s' needs a workspace of %zu bytes in '%s', but none has been set.",
+                                 stub->name, needed, storage);
+        if (self->workspace_size[i] < needed)
+            return gts_error_set(self, GTS_VALUE_ERROR,
+                                 "Program '%s' needs a workspace of %zu bytes in '%s', but the one set has %zu.",
+                                 stub->name, needed, storage, self->workspace_size[i]);
+        stub->workspaces[i].install(self);
+    }
+    return 0;
+}
+
+int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
+{
+    const gts_stub *const stub = self->stub;
+    if (end_handle(self) != 0)
+        return -1;
+    self->sdfg = stub->init(self);
+    if (self->sdfg == NULL)
+        return gts_error_set(self, GTS_RUNTIME_ERROR,
+                             "The SDFG of program '%s' could not be initialised (__dace_init returned NULL).",
+                             stub->name);
+    if (install_workspaces(self) != 0) {
+        const gts_error reason = self->error;
+        (void)end_handle(self);
+        self->error = reason;
+        return -1;
+    }
+    if (memory_symbols != NULL)
+        memcpy(self->memory_symbol, memory_symbols, stub->memory_symbol_count * sizeof *memory_symbols);
+    return 0;
+}
+
+int gts_set_workspace(gts_program *self, const char *storage, void *memory, size_t size)
+{
+    if (gts_enter(self, true) != 0)
+        return -1;
+    const gts_stub *const stub = self->stub;
+    uint32_t i = 0;
+    while (i < stub->workspace_count && strcmp(stub->workspaces[i].storage, storage) != 0)
+        ++i;
+    int status = 0;
+    if (i == stub->workspace_count) {
+        status = gts_error_set(self, GTS_VALUE_ERROR, "Program '%s' has no workspace in '%s'.", stub->name, storage);
+    } else if ((uintptr_t)memory % WORKSPACE_ALIGNMENT != 0) {
+        status = gts_error_set(self, GTS_VALUE_ERROR,
+                               "The workspace of program '%s' in '%s' must be aligned to %d bytes.", stub->name,
+                               storage, WORKSPACE_ALIGNMENT);
+    } else {
+        status = end_handle(self); /* the next call initialises it with the new memory */
+        self->workspace[i] = memory;
+        self->workspace_size[i] = size;
+    }
+    gts_leave(self);
+    return status;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------------------------- */
+
+int gts_enter(gts_program *self, bool wait)
+{
+    if (GTS_UNLIKELY(gts_is_parents(self)))
+        return gts_error_set(self, GTS_RUNTIME_ERROR,
+                             "Program '%s' was loaded before this process was forked; load it again in the child.",
+                             self->stub->name);
+    if (wait)
+        return pthread_mutex_lock(&self->lock) == 0 ? 0 : -1;
+    return pthread_mutex_trylock(&self->lock) == 0 ? 0 : 1;
+}
+
+void gts_leave(gts_program *self)
+{
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+static GTS_COLD int check_gpu(gts_program *self)
+{
+    const int status = self->gpu_error(self->sdfg);
+    if (status == 0)
+        return 0;
+    return gts_error_set(self, GTS_RUNTIME_ERROR, "The GPU reported error %d while program '%s' ran.", status,
+                         self->stub->name);
+}
+
+int gts_run(gts_program *self)
+{
+    if (GTS_UNLIKELY(self->stub->run(self) != 0))
+        return -1;
+    if (GTS_UNLIKELY(self->debug && self->gpu_error != NULL))
+        return check_gpu(self);
+    return 0;
+}
