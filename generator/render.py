@@ -32,25 +32,10 @@ from gtstub.plan import (
     Unused,
     Value,
 )
-from gtstub.signature.model import DType
-from gtstub.wording import describe_leaf, describe_source
+from gtstub.wording import C_TYPES, c_type, describe_leaf, describe_source
 
 ABI = 1
 """GTS_ABI of the runtime that the templates are written for; tests compare it with the header."""
-
-C_TYPES: dict[DType, str] = {
-    "bool": "bool",
-    "int8": "int8_t",
-    "uint8": "uint8_t",
-    "int16": "int16_t",
-    "uint16": "uint16_t",
-    "int32": "int32_t",
-    "uint32": "uint32_t",
-    "int64": "int64_t",
-    "uint64": "uint64_t",
-    "float32": "float",
-    "float64": "double",
-}
 
 DIGEST_LINE = "/* gtstub: sha256 of the text above: "
 
@@ -96,7 +81,7 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str) -> Sources:
             for i, workspace in enumerate(plan.workspaces)
         ],
         "prototype": _commented(
-            [f"{C_TYPES[slot.dtype]}{' *' if slot.is_array else ''}" for slot in plan.slots],
+            [c_type(slot) for slot in plan.slots],
             [slot.name for slot in plan.slots],
         ),
         "init_prototype": [C_TYPES[plan.slots[i].dtype] for i in plan.init],

@@ -1,8 +1,28 @@
-"""What a user would call the parts of a call plan: the words of generated comments, error texts and tables."""
+"""What a user would call the parts of a call plan, in generated comments, error texts and tables; their types in C."""
 
 from __future__ import annotations
 
-from gtstub.plan import METRICS_LEVEL, AxisValue, CallPlan, Data, Leaf, Metric, ScalarLeaf, Source, Value
+from gtstub.plan import METRICS_LEVEL, AxisValue, CallPlan, Data, Leaf, Metric, ScalarLeaf, Slot, Source, Value
+from gtstub.signature.model import DType
+
+C_TYPES: dict[DType, str] = {
+    "bool": "bool",
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+    "int16": "int16_t",
+    "uint16": "uint16_t",
+    "int32": "int32_t",
+    "uint32": "uint32_t",
+    "int64": "int64_t",
+    "uint64": "uint64_t",
+    "float32": "float",
+    "float64": "double",
+}
+
+
+def c_type(slot: Slot) -> str:
+    """The type of a slot in the prototype of `__program_<name>`."""
+    return f"{C_TYPES[slot.dtype]} *" if slot.is_array else C_TYPES[slot.dtype]
 
 
 def describe_source(source: Source, plan: CallPlan) -> str:
