@@ -91,7 +91,7 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
     return 0;
 }
 
-static bool same_array(const gts_array *a, const gts_array *b)
+bool gts_same_array(const gts_array *a, const gts_array *b)
 {
     const size_t bytes = (size_t)a->rank * sizeof(int64_t);
     return a->data == b->data && a->dtype == b->dtype && a->device == b->device && a->rank == b->rank &&
@@ -105,7 +105,7 @@ int gts_see_array(gts_program *self, uint32_t index, const gts_array *array)
     if (GTS_UNLIKELY(array == NULL))
         return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must be an array, not NULL.",
                              self->stub->leaves[index].path, self->stub->name);
-    if (GTS_LIKELY(same_array(array, &seen->array)))
+    if (GTS_LIKELY(gts_same_array(array, &seen->array)))
         return 0;
     if (gts_check_array(self, index, array) != 0)
         return -1;

@@ -120,6 +120,7 @@ struct gts_program {
     int64_t *memory_symbol; /* values that the handle was initialised with, [stub->memory_symbol_count] */
     double compute_time;    /* seconds, written by the SDFG when metrics_level asks for it */
     int32_t metrics_level;
+    void *host;             /* the host's own; Python: the Program object */
     gts_error error;
     /* Of the runtime alone. */
     size_t *workspace_size;
@@ -156,6 +157,9 @@ GTS_EXPORT int gts_run(gts_program *self);
 
 /* Checks an array against a leaf's contract. */
 GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array *array);
+
+/* Whether two arrays are the same memory in the same layout, on the same device. Names of dimensions are not compared. */
+GTS_EXPORT bool gts_same_array(const gts_array *a, const gts_array *b);
 
 /* For C hosts: checks the array unless it is what this leaf had last, and remembers it. */
 GTS_EXPORT int gts_see_array(gts_program *self, uint32_t leaf, const gts_array *array);
