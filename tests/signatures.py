@@ -1,0 +1,112 @@
+"""Small signatures that tests share, and short ways to write them."""
+
+from __future__ import annotations
+
+from gtstub.signature.model import (
+    Access,
+    ArrayArgument,
+    Axis,
+    Connectivity,
+    Device,
+    Dimension,
+    DType,
+    FieldType,
+    Parameter,
+    ProgramSignature,
+    Property,
+    Role,
+    ScalarArgument,
+    ScalarType,
+    SdfgSignature,
+    TupleType,
+    Type,
+    Workspace,
+)
+
+CELL = Dimension("Cell", "horizontal")
+EDGE = Dimension("Edge", "horizontal")
+VERTEX = Dimension("Vertex", "horizontal")
+K = Dimension("K", "vertical")
+E2V = Dimension("E2V", "local")
+
+
+def field(*dims: Dimension, dtype: DType = "float64") -> FieldType:
+    return FieldType(dtype, dims)
+
+
+def scalar(dtype: DType) -> ScalarType:
+    return ScalarType(dtype)
+
+
+def tuple_of(*elements: Type) -> TupleType:
+    return TupleType(elements)
+
+
+def program(name: str = "prog", *connectivities: Connectivity, **parameters: Type) -> ProgramSignature:
+    return ProgramSignature(name, tuple(Parameter(n, t) for n, t in parameters.items()), connectivities)
+
+
+def array(
+    name: str,
+    *axes: Axis,
+    dtype: DType = "float64",
+    access: Access = "read",
+    device: Device = "cpu",
+) -> ArrayArgument:
+    return ArrayArgument(name, dtype, device, access, axes)
+
+
+def symbol(name: str, *roles: tuple[str, int, Property], dtype: DType = "int32") -> ScalarArgument:
+    """A scalar without roles is one, too."""
+    return ScalarArgument(name, dtype, tuple(Role(*role) for role in roles))
+
+
+def sdfg(
+    *arguments: ArrayArgument | ScalarArgument,
+    name: str = "prog",
+    init: tuple[str, ...] = (),
+    memory_symbols: tuple[str, ...] = (),
+    workspaces: tuple[Workspace, ...] = (),
+    device: Device = "cpu",
+) -> SdfgSignature:
+    return SdfgSignature(name, device, f"lib{name}.so", arguments, init, memory_symbols, workspaces)
+
+
+NEIGHBORS = Connectivity("E2V", "int32", EDGE, E2V, VERTEX, max_neighbors=2, has_skip_values=False)
+
+
+# One program with every kind of argument. Its SDFG keeps memory of size __nk and wants a workspace.
+WHOLE_PROGRAM = program(
+    "whole",
+    NEIGHBORS,
+    vn=field(EDGE, K),
+    x=tuple_of(field(K), tuple_of(scalar("int32"), field(dtype="float32"))),
+    flag=scalar("bool"),
+    unused=field(VERTEX),
+    out=tuple_of(field(EDGE, K), field(EDGE, K)),
+)
+
+WHOLE_SDFG = sdfg(
+    array("gt_compute_time", Axis(size=1, stride=1), access="write"),
+    array("gt_conn_E2V", Axis(stride=1), Axis(size=2), dtype="int32"),
+    array("out_0", Axis(stride=1), Axis(), access="write"),
+    array("out_1", Axis(stride=1), Axis(), access="readwrite"),
+    array("vn", Axis(start=0, stride=1), Axis()),
+    array("x_0", Axis(stride=1)),
+    symbol("__gt_conn_E2V_neighbor_stride", ("gt_conn_E2V", 1, "stride")),
+    symbol("__nk", ("out_0", 1, "size"), ("vn", 1, "size"), ("x_0", 0, "size")),
+    symbol("__out_0_K_range_0", ("out_0", 1, "start")),
+    symbol("__out_0_K_range_1", ("out_0", 1, "stop")),
+    symbol("__out_0_K_stride", ("out_0", 1, "stride")),
+    symbol("__out_1_K_stride", ("out_1", 1, "stride")),
+    symbol("__vn_Edge_range_1", ("vn", 0, "stop")),
+    symbol("__vn_K_stride", ("vn", 1, "stride")),
+    symbol("flag", dtype="bool"),
+    symbol("gt_metrics_level"),
+    symbol("x_1_0"),
+    symbol("x_1_1", dtype="float32"),
+    name="whole",
+    init=("__nk", "flag"),
+    memory_symbols=("__nk",),
+    workspaces=(Workspace("CPU_Heap", "cpu"),),
+)
