@@ -1,0 +1,268 @@
+"""
+What the command line shows: call plans as JSON and as tables, generated code, documents through a jq filter.
+
+A terminal gets its own width and colours. Anything else gets plain text: a row a line, nothing cut off.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gtstub.errors import GtstubError
+from gtstub.plan import AxisValue, CallPlan, Data, Leaf, Metric, Node, ScalarLeaf, Slot, Source, Tuple, Unused
+from gtstub.signature.model import Axis, Property
+from gtstub.wording import c_type, describe_leaf, describe_source
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+PLAN_SCHEMA = "gtstub/call-plan/1"
+
+
+class FilterError(GtstubError):
+    """A jq filter is malformed, or does not fit the document."""
+
+    exit_code = 2
+
+
+# --- Plans as JSON ----------------------------------------------------------------------------------------------------
+
+
+def plan_to_json(plan: CallPlan) -> dict[str, Any]:
+    """The plan as docs/formats.md describes it: the same for the same plan, whatever made it."""
+
+    def source(value: Source) -> dict[str, Any]:
+        return {**_source_to_json(value), "text": describe_source(value, plan)}
+
+    return {
+        "schema": PLAN_SCHEMA,
+        "name": plan.name,
+        "sdfg_name": plan.sdfg_name,
+        "parameters": [_node_to_json(node) for node in plan.nodes],
+        "leaves": [_leaf_to_json(leaf) for leaf in plan.leaves],
+        "slots": [
+            {
+                "index": slot.index,
+                "name": slot.name,
+                "dtype": slot.dtype,
+                "is_array": slot.is_array,
+                "c_type": c_type(slot),
+                "source": source(slot.source),
+            }
+            for slot in plan.slots
+        ],
+        "assertions": [
+            {"symbol": assertion.symbol, "first": source(assertion.first), "later": source(assertion.later)}
+            for assertion in plan.assertions
+        ],
+        "init": [plan.slots[i].name for i in plan.init],
+        "memory_symbols": [plan.slots[i].name for i in plan.memory_symbols],
+        "workspaces": [{"storage": workspace.storage, "device": workspace.device} for workspace in plan.workspaces],
+    }
+
+
+def _node_to_json(node: Node) -> dict[str, Any]:
+    match node:
+        case Tuple():
+            return {"path": node.path, "elements": [_node_to_json(element) for element in node.elements]}
+        case Unused():
+            return {"path": node.path, "leaf": None}
+        case _:
+            return {"path": node.path, "leaf": node.name}
+
+
+def _leaf_to_json(leaf: Leaf) -> dict[str, Any]:
+    name: dict[str, Any] = {"name": leaf.name, "path": leaf.path}
+    if isinstance(leaf, ScalarLeaf):
+        return {**name, "kind": "zero_dim_field" if leaf.is_field else "scalar", "dtype": leaf.dtype}
+    return {
+        **name,
+        "kind": "connectivity" if leaf.is_connectivity else "field",
+        "dtype": leaf.dtype,
+        "device": leaf.device,
+        "written": leaf.written,
+        "axes": [{"dim": axis.dim, "fixed": dict(_fixed(axis.fixed)), "taken": list(axis.taken)} for axis in leaf.axes],
+    }
+
+
+def _fixed(axis: Axis) -> Iterator[tuple[Property, int]]:
+    values: tuple[tuple[Property, int | None], ...] = (
+        ("start", axis.start),
+        ("stop", axis.stop),
+        ("size", axis.size),
+        ("stride", axis.stride),
+    )
+    return ((name, value) for name, value in values if value is not None)
+
+
+def _source_to_json(source: Source) -> dict[str, Any]:
+    match source:
+        case Data(leaf):
+            return {"kind": "data", "leaf": leaf}
+        case AxisValue(leaf, axis, property_):
+            return {"kind": "axis", "leaf": leaf, "axis": axis, "property": property_}
+        case Metric(name):
+            return {"kind": "metric", "name": name}
+        case _:
+            return {"kind": "value", "leaf": source.leaf}
+
+
+# --- Plans as tables --------------------------------------------------------------------------------------------------
+
+
+def print_plan(plan: CallPlan) -> None:
+    """The whole call plan: arguments and their contracts, slots and their sources, what must agree, the handle."""
+    arguments = _table("argument", "leaf", "contract", "slots")
+    taken: dict[str, list[str]] = {}
+    for slot in plan.slots:
+        if not isinstance(slot.source, Metric):
+            taken.setdefault(slot.source.leaf, []).append(str(slot.index))
+    for leaf in plan.leaves:
+        arguments.add_row(leaf.path, leaf.name, _describe_contract(leaf), " ".join(taken.get(leaf.name, ())))
+    slots = _table("slot", "C type", "name", "source")
+    for slot in plan.slots:
+        slots.add_row(str(slot.index), c_type(slot), slot.name, describe_source(slot.source, plan))
+    _print(_title(plan), arguments, slots, "\n".join((*_agreements(plan), *_remarks(plan))))
+
+
+def print_slots(plan: CallPlan) -> None:
+    """One row for each slot: C type, name, source, and what the source must satisfy."""
+    leaves = {leaf.name: leaf for leaf in plan.leaves}
+    slots = _table("slot", "C type", "name", "source", "contract")
+    for slot in plan.slots:
+        contract = "; ".join(_describe_slot_contract(slot, plan, leaves))
+        slots.add_row(str(slot.index), c_type(slot), slot.name, describe_source(slot.source, plan), contract)
+    _print(_title(plan), slots, "\n".join(_remarks(plan)))
+
+
+def _title(plan: CallPlan) -> str:
+    return f"Program '{plan.name}', SDFG '{plan.sdfg_name}': {len(plan.slots)} slots from {len(plan.leaves)} arguments."
+
+
+def _describe_contract(leaf: Leaf) -> str:
+    if isinstance(leaf, ScalarLeaf):
+        return describe_leaf(leaf)
+    fixed = (
+        f"{axis.dim}: {', '.join(f'{name} {value}' for name, value in _fixed(axis.fixed))}"
+        for axis in leaf.axes
+        if axis.fixed != Axis()
+    )
+    return "; ".join((f"{describe_leaf(leaf)}, on {leaf.device}", *fixed))
+
+
+def _describe_slot_contract(slot: Slot, plan: CallPlan, leaves: dict[str, Leaf]) -> Iterator[str]:
+    match slot.source:
+        case Data(leaf):
+            yield _describe_contract(leaves[leaf])
+        case AxisValue():
+            yield f"fits {slot.dtype}"
+        case Metric():
+            return
+        case _:
+            yield _describe_contract(leaves[slot.source.leaf])
+    for assertion in plan.assertions:
+        if assertion.symbol == slot.name:
+            yield f"equals {describe_source(assertion.later, plan)}"
+
+
+def _agreements(plan: CallPlan) -> Iterator[str]:
+    if plan.assertions:
+        yield "Must agree:"
+    for assertion in plan.assertions:
+        first, later = describe_source(assertion.first, plan), describe_source(assertion.later, plan)
+        yield f"  {assertion.symbol}: {later} with {first}"
+
+
+def _remarks(plan: CallPlan) -> Iterator[str]:
+    unused = [f"'{path}'" for node in plan.nodes for path in _unused(node)]
+    if unused:
+        yield f"Not used by the SDFG: {', '.join(unused)}."
+    if plan.init:
+        handle = f"Handle: initialised at the first call with {', '.join(f"'{plan.slots[i].name}'" for i in plan.init)}"
+        memory = [f"'{plan.slots[i].name}'" for i in plan.memory_symbols]
+        if memory:
+            handle += f", again when {'one of ' if memory[1:] else ''}{', '.join(memory)} changes"
+        yield f"{handle}."
+    else:
+        yield "Handle: initialised when the program is loaded."
+    for workspace in plan.workspaces:
+        yield f"Workspace: the caller lends memory in '{workspace.storage}' on {workspace.device}."
+
+
+def _unused(node: Node) -> Iterator[str]:
+    match node:
+        case Unused(path):
+            yield path
+        case Tuple():
+            for element in node.elements:
+                yield from _unused(element)
+        case _:
+            return
+
+
+# --- Code and documents -----------------------------------------------------------------------------------------------
+
+
+def print_code(text: str) -> None:
+    """C code, with colours on a terminal, byte for byte anywhere else."""
+    console = _console()
+    if not console.is_terminal:
+        click.echo(text, nl=False)
+        return
+    from rich.syntax import Syntax
+
+    console.print(Syntax("", "c", theme="ansi_dark").highlight(text), soft_wrap=True, end="")
+
+
+def print_document(document: dict[str, Any], filter_: str | None) -> None:
+    """JSON, or what a jq filter makes of it: a result a line, text without quotes as a shell wants it."""
+    results = [document] if filter_ is None else _filtered(document, filter_)
+    for result in results:
+        click.echo(result if isinstance(result, str) else json.dumps(result, indent=1, ensure_ascii=False))
+
+
+def _filtered(document: dict[str, Any], filter_: str) -> list[Any]:
+    import jq
+
+    try:
+        return list(jq.compile(filter_).input_value(document))
+    except ValueError as error:
+        # libjq adds where in the filter, on lines of their own.
+        reason = str(error).splitlines()[0].removeprefix("jq: error: ").partition(" at <top-level>")[0]
+        raise FilterError(f"The jq filter '{filter_}' does not work: {reason}.") from None
+
+
+# --- Printing ---------------------------------------------------------------------------------------------------------
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    return console if console.is_terminal else Console(markup=False, highlight=False, emoji=False, width=1_000_000)
+
+
+def _table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD if _console().is_terminal else None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold", justify="right" if column == "slot" else "left")
+    return table
+
+
+def _print(*parts: RenderableType) -> None:
+    console = _console()
+    if console.is_terminal:
+        console.print(*parts, sep="\n")
+        return
+    with console.capture() as capture:
+        console.print(*parts, sep="\n\n")
+    for line in capture.get().splitlines():
+        click.echo(line.rstrip())
