@@ -1,0 +1,89 @@
+# Every target does its own set-up, in .venv and build/ alone. On a new machine: make demo, make test.
+# PYTHON=PATH names the interpreter, ARGS='...' goes to pytest, the demo or the benchmarks.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint warnings asan valgrind bench wheel clean
+
+export PYTHON
+
+BIN := .venv/bin
+SOURCES := CMakeLists.txt $(shell find generator templates runtime -type f -not -path '*/__pycache__/*')
+C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(shell find tests -name '*.[ch]')
+
+help: ## say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- Set-up -----------------------------------------------------------------------------------------------------------
+
+.venv/.dependencies: pyproject.toml
+	@echo "== Installing what gtstub needs into .venv: gt4py, DaCe, icon4py (the first time: a few minutes)"
+	.ci/install dependencies gt4py icon4py test
+	@touch $@
+
+.venv/.gtstub: $(SOURCES) .venv/.dependencies
+	@echo "== Installing gtstub from its sources into .venv"
+	.ci/install gtstub
+	@touch $@
+
+.venv/.lint .venv/.bench: .venv/.%: .venv/.dependencies
+	.ci/install dependencies $*
+	@touch $@
+
+# --- What users run ---------------------------------------------------------------------------------------------------
+
+demo: .venv/.gtstub ## build a program of icon4py, show its slots, call it, compare results and call times
+	$(BIN)/python examples/quickstart/demo.py $(ARGS)
+
+# The tests of one run share their SDFG builds, and start without those of the run before. -O1: DaCe's builds are most of
+# the time, and their speed is not what is tested.
+test: CACHE := $(CURDIR)/build/test-cache
+test: .venv/.gtstub ## run the tests; some part of them: make test ARGS=tests/unit
+	rm -rf $(CACHE)
+	mkdir -p $(CACHE)
+	GT4PY_BUILD_CACHE_DIR=$(CACHE) GT4PY_BUILD_CACHE_LIFETIME=persistent GTSTUB_CACHE_DIR=$(CACHE)/gtstub \
+	    CXXFLAGS="$${CXXFLAGS:--O1}" $(BIN)/python -m pytest $(ARGS)
+
+bench: .venv/.gtstub .venv/.bench ## measure calls beside their peers, and write docs/performance.md
+	$(BIN)/python tests/benchmarks/run.py $(ARGS)
+
+# --- What developers run ----------------------------------------------------------------------------------------------
+
+lint: .venv/.lint warnings ## check style, types and the C warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	mkdir -p build/mypy && ln -sfn ../../generator build/mypy/gtstub
+	MYPYPATH=build/mypy $(BIN)/mypy --cache-dir build/mypy/cache -p gtstub
+	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
+
+warnings: .venv/.dependencies ## compile the C with warnings as errors, by each of gcc and clang that is there
+	@found=0; for compiler in gcc clang; do \
+	    command -v $$compiler >/dev/null || { echo "warnings: $$compiler is not installed; left out"; continue; }; \
+	    found=1; echo "== Warnings of $$compiler"; \
+	    CC=$$compiler $(BIN)/cmake -S . -B build/warnings-$$compiler -DGTSTUB_WERROR=ON -DPython_ROOT_DIR=$(CURDIR)/.venv \
+	        >build/warnings-$$compiler.log || { cat build/warnings-$$compiler.log; exit 1; }; \
+	    $(BIN)/cmake --build build/warnings-$$compiler || exit 1; \
+	done; [ $$found = 1 ] || { echo "warnings: install a C compiler (apt-get install gcc)"; exit 1; }
+
+# Runtime, host and stubs are compiled for the sanitizers; the interpreter is not, so its own leaks are left out.
+asan: export CC := gcc
+asan: export CFLAGS := -g -fsanitize=address,undefined -fno-sanitize-recover=all
+asan: .venv/.gtstub ## run the tests of runtime, host and stubs under ASan and UBSan
+	@command -v gcc >/dev/null || { echo "asan: install gcc (apt-get install gcc)"; exit 1; }
+	rm -rf build/asan
+	env -u CFLAGS $(BIN)/python -m pip install -q --no-deps --no-build-isolation --target build/asan \
+	    '--config-settings=cmake.define.GTSTUB_SANITIZE=address;undefined' --config-settings=install.strip=false .
+	PYTHONPATH=build/asan LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	    GTSTUB_CACHE_DIR=$(CURDIR)/build/asan/cache $(BIN)/python -m pytest -m sanitizer $(ARGS)
+
+valgrind: .venv/.gtstub ## run the tests that need valgrind
+	@command -v valgrind >/dev/null || { echo "valgrind: install it (apt-get install valgrind)"; exit 1; }
+	$(BIN)/python -m pytest -m valgrind $(ARGS)
+
+wheel: .venv/.dependencies ## build the sdist and the wheel into dist/
+	rm -rf dist
+	$(BIN)/python -m build
+
+clean: ## remove everything that make has made
+	rm -rf .venv build dist
