@@ -126,7 +126,7 @@ def _question() -> dict[str, object]:
         "gtstub": __version__,
         "environment": {name: os.environ.get(name) for name in VARIABLES},
         "compilers": [_identity(shutil.which(name)) for name in compiler or COMPILERS],
-        "cmake": _identity(_find_cmake()),
+        "cmake": _identity(find_cmake()),
     }
 
 
@@ -138,13 +138,13 @@ def _identity(program: str | None) -> list[str | int] | None:
     return [str(Path(program).resolve()), status.st_size, status.st_mtime_ns]
 
 
-def _find_cmake() -> str | None:
+def find_cmake() -> str | None:
     """The CMake that was installed beside gtstub, else the one on PATH."""
     return shutil.which("cmake", path=sysconfig.get_path("scripts")) or shutil.which("cmake")
 
 
 def _ask() -> dict[str, str]:
-    cmake = _find_cmake()
+    cmake = find_cmake()
     if cmake is None:
         raise ToolchainError("CMake was not found: install it with 'pip install cmake'.")
     compiler = os.environ.get("CC", "").split()[:1]
