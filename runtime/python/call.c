@@ -1,0 +1,112 @@
+/* One call of a program: enter, bind, convert, run without the GIL, leave. */
+#include "host.h"
+
+static const gts_host HOST = {
+    .field = gts_py_field,
+    .zero_dim_field = gts_py_zero_dim_field,
+    .scalar = gts_py_scalar,
+    .tuple = gts_py_tuple,
+    .connectivity = gts_py_connectivity,
+};
+
+void gts_py_raise(const gts_error *error)
+{
+    PyObject *const kind = error->kind == GTS_TYPE_ERROR    ? PyExc_TypeError
+                           : error->kind == GTS_VALUE_ERROR ? PyExc_ValueError
+                                                            : PyExc_RuntimeError;
+    /* A long message was cut off, perhaps within a character. */
+    PyObject *const message = PyUnicode_DecodeUTF8(error->message, (Py_ssize_t)strlen(error->message), "replace");
+    if (message != NULL)
+        PyErr_SetObject(kind, message);
+    Py_XDECREF(message);
+}
+
+/* ---- Entering and leaving -------------------------------------------------------------------------------------- */
+
+/* Another call is running, maybe one that waits for the GIL: waits without it. */
+static GTS_COLD int wait_to_enter(gts_py_program *self)
+{
+    if (self->caller == PyThread_get_thread_ident()) { /* an argument's own code has called the program again */
+        PyErr_Format(PyExc_RuntimeError, "Program '%s' was called while it reads the arguments of another call.",
+                     self->program->stub->name);
+        return -1;
+    }
+    int status;
+    Py_BEGIN_ALLOW_THREADS status = gts_enter(self->program, true);
+    Py_END_ALLOW_THREADS return status;
+}
+
+int gts_py_enter(gts_py_program *self)
+{
+    int status = gts_enter(self->program, false);
+    if (GTS_UNLIKELY(status > 0))
+        status = wait_to_enter(self);
+    if (GTS_LIKELY(status == 0))
+        self->caller = PyThread_get_thread_ident();
+    else if (!PyErr_Occurred())
+        gts_py_raise(&self->program->error);
+    return status;
+}
+
+void gts_py_hold(gts_py_program *self, PyObject *object)
+{
+    self->held[self->held_count++] = object;
+}
+
+void gts_py_leave(gts_py_program *self)
+{
+    while (self->held_count > 0)
+        Py_DECREF(self->held[--self->held_count]);
+    self->caller = 0;
+    gts_leave(self->program);
+}
+
+/* ---- Calling --------------------------------------------------------------------------------------------------- */
+
+static GTS_COLD void forget_all(gts_program *program)
+{
+    for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
+        gts_forget(&program->leaf[i].way[0]);
+        gts_forget(&program->leaf[i].way[1]);
+    }
+}
+
+static int convert(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
+{
+    gts_program *const program = self->program;
+    void *const *const argv = gts_py_bind(self, args, given, keywords);
+    if (GTS_UNLIKELY(argv == NULL))
+        return -1;
+    for (uint32_t i = 0; i < program->stub->parameter_count; ++i) {
+        if (GTS_UNLIKELY(argv[i] == Py_None))
+            gts_py_forget_dead(program);
+    }
+    if (self->metrics.namespace != NULL && gts_py_read_metrics_level(self) != 0)
+        return -1;
+    return program->stub->convert(program, &HOST, argv);
+}
+
+PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_given, PyObject *keywords)
+{
+    gts_py_program *const self = (gts_py_program *)callable;
+    gts_program *const program = self->program;
+    if (GTS_UNLIKELY(gts_py_enter(self) != 0))
+        return NULL;
+    int status = convert(self, args, PyVectorcall_NARGS(flagged_given), keywords);
+    if (GTS_LIKELY(status == 0)) {
+        Py_BEGIN_ALLOW_THREADS status = gts_run(program);
+        Py_END_ALLOW_THREADS
+    }
+    if (GTS_UNLIKELY(status != 0 && !PyErr_Occurred()))
+        gts_py_raise(&program->error);
+    if (GTS_UNLIKELY(program->debug))
+        forget_all(program); /* so that the next call reads every field again */
+    const double compute_time = program->compute_time;
+    const bool wants_sample = self->metrics.sample != NULL && program->metrics_level >= self->metrics.threshold;
+    gts_py_leave(self);
+    if (GTS_UNLIKELY(status != 0))
+        return NULL;
+    if (GTS_UNLIKELY(wants_sample))
+        return gts_py_sample(self, compute_time);
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,165 @@
+/*
+ * What the files of the Python host share.
+ *
+ * Functions that return int return 0 for success and -1 after a refusal, which stands either in the program's error or,
+ * where Python code or memory failed, in Python's own exception. A gts_py_program is used by the thread that has
+ * entered its program, and while it holds the GIL.
+ */
+#ifndef GTSTUB_HOST_H
+#define GTSTUB_HOST_H
+
+#include <Python.h>
+
+#include "gtstub/stub.h"
+
+#if PY_VERSION_HEX < 0x030D0000
+#define PyObject_GetOptionalAttr _PyObject_LookupAttr
+#endif
+
+/* Attributes and keywords that the host looks up, as interned strings: gts_py_state.name.<name>. */
+#define GTS_PY_NAMES(X)                                                                                                \
+    X(__cuda_array_interface__)                                                                                        \
+    X(__dlpack__)                                                                                                      \
+    X(_domain)                                                                                                         \
+    X(_ndarray)                                                                                                        \
+    X(as_scalar)                                                                                                       \
+    X(data)                                                                                                            \
+    X(dims)                                                                                                            \
+    X(domain)                                                                                                          \
+    X(item)                                                                                                            \
+    X(keys)                                                                                                            \
+    X(max_version)                                                                                                     \
+    X(ndarray)                                                                                                         \
+    X(numpy)                                                                                                           \
+    X(offset_provider)                                                                                                 \
+    X(ranges)                                                                                                          \
+    X(shape)                                                                                                           \
+    X(start)                                                                                                           \
+    X(stop)                                                                                                            \
+    X(strides)                                                                                                         \
+    X(typestr)                                                                                                         \
+    X(value)
+
+typedef struct gts_py_names {
+#define X(name) PyObject *name;
+    GTS_PY_NAMES(X)
+#undef X
+} gts_py_names;
+
+/* numpy's types; NULL until numpy has been imported by somebody. */
+typedef struct gts_py_numpy {
+    PyTypeObject *ndarray;
+    PyTypeObject *generic;
+    PyTypeObject *integer;
+    PyTypeObject *floating;
+    PyTypeObject *scalar[GTS_FLOAT64 + 1]; /* by dtype */
+} gts_py_numpy;
+
+/* The state of the module. */
+typedef struct gts_py_state {
+    PyTypeObject *program_type;
+    gts_py_numpy numpy;
+    gts_py_names name;
+} gts_py_state;
+
+/* A domain that was decoded: as long as fields come with the very same object, it need not be decoded again. */
+typedef struct gts_py_domain {
+    PyObject *object;
+    int32_t rank;
+    int64_t origin[GTS_MAX_RANK];
+    int64_t shape[GTS_MAX_RANK];
+    const char *dims[GTS_MAX_RANK];
+} gts_py_domain;
+
+/* What the host remembers of a leaf, besides what stands in gts_leaf. All objects are strong references. */
+typedef struct gts_py_leaf {
+    PyObject *name; /* of a connectivity, interned */
+    gts_py_domain domain;
+    PyObject *dimension[GTS_MAX_RANK]; /* those whose names were found to be the contract's */
+} gts_py_leaf;
+
+typedef struct gts_py_metrics {
+    PyObject *namespace; /* dict whose `key` is the level */
+    PyObject *key;
+    PyObject *sample; /* called with the compute time */
+    int32_t threshold;
+} gts_py_metrics;
+
+/* The Program type of Python. */
+typedef struct gts_py_program {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    gts_program *program;
+    gts_py_state *state;
+    PyObject *parameters; /* tuple of interned names */
+    bool needs_offset_provider;
+    unsigned long caller; /* thread that is in a call, 0 when none is */
+    void **argv;          /* [parameters + 1], borrowed for one call */
+    gts_py_leaf *leaf;    /* [leaf_count] */
+    PyObject **held;      /* [2 * leaf_count], objects that must live to the end of the call */
+    uint32_t held_count;
+    PyObject **workspace; /* [workspace_count], owners of the lent memory */
+    gts_py_metrics metrics;
+} gts_py_program;
+
+static inline gts_py_program *gts_py_of(const gts_program *program)
+{
+    return program->host;
+}
+
+/* program.c */
+extern PyType_Spec gts_py_program_spec;
+/* A new Program that owns `program`; NULL after an exception, and then the program has been unloaded. */
+PyObject *gts_py_program_new(gts_py_state *, gts_program *program);
+
+/* metrics.c */
+PyObject *gts_py_set_metrics(PyObject *self, PyObject *args, PyObject *keywords);
+int gts_py_read_metrics_level(gts_py_program *);
+/* Passes one sample on; None, or NULL after an exception. */
+PyObject *gts_py_sample(gts_py_program *, double compute_time);
+
+/* workspace.c */
+PyObject *gts_py_set_workspace(PyObject *self, PyObject *args, PyObject *keywords);
+
+/* call.c */
+PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_given, PyObject *keywords);
+/* One call at a time, waited for without the GIL. After an exception: not entered. */
+int gts_py_enter(gts_py_program *);
+void gts_py_leave(gts_py_program *);
+/* Raises the exception that `error` describes. */
+GTS_COLD void gts_py_raise(const gts_error *error);
+/* Keeps a new reference until the call ends. */
+void gts_py_hold(gts_py_program *, PyObject *object);
+
+/* bind.c */
+/* The arguments in the order of the parameters, then the offset provider; NULL after an exception. */
+void *const *gts_py_bind(gts_py_program *, PyObject *const *args, Py_ssize_t given, PyObject *keywords);
+
+/* walk.c */
+void *const *gts_py_tuple(gts_program *, const char *path, void *object, uint32_t length);
+void *gts_py_connectivity(gts_program *, uint32_t leaf, void *offset_provider);
+/* Forgets dead objects: their references hold None, and so would match an argument that is None. */
+GTS_COLD void gts_py_forget_dead(gts_program *);
+
+/* field.c */
+int gts_py_field(gts_program *, uint32_t leaf, void *object);
+/*
+ * Reads a field or an array, unchecked. Where its memory may not live as long as `object`, *owner becomes a new
+ * reference to what keeps it, else NULL.
+ */
+int gts_py_read_field(gts_py_program *, uint32_t leaf, PyObject *object, gts_array *array, PyObject **owner);
+GTS_COLD int gts_py_refuse_object(gts_program *, const gts_contract *, PyObject *object);
+
+/* array.c, exchange.c: as gts_py_read_field, for arrays, which have no domain: origin 0, no dimension names. */
+int gts_py_read_array(gts_py_program *, const gts_contract *, PyObject *object, gts_array *array, PyObject **owner);
+int gts_py_read_exchange(gts_py_program *, const gts_contract *, PyObject *object, gts_array *array, PyObject **owner);
+/* Finds numpy's types if numpy has been imported; false if it has not, or after an exception. */
+bool gts_py_find_numpy(gts_py_state *);
+GTS_COLD int gts_py_refuse_dtype(gts_program *, const gts_contract *, const char *found);
+/* Sets the strides of `array`, whose other parts are set; elements that are not aligned are refused. */
+int gts_py_set_strides(gts_program *, const gts_contract *, gts_array *array, const int64_t *byte_strides);
+
+/* scalar.c */
+int gts_py_scalar(gts_program *, uint32_t leaf, void *object, void *value);
+int gts_py_zero_dim_field(gts_program *, uint32_t leaf, void *object, void *value);
+
+#endif

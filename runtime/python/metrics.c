@@ -1,0 +1,56 @@
+/* gt4py's metrics: the level is read at every call, because its users switch it on and off between calls. */
+#include "host.h"
+
+PyObject *gts_py_set_metrics(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"namespace", "key", "threshold", "sample", NULL};
+    gts_py_program *const self = (gts_py_program *)object;
+    PyObject *namespace, *key, *sample;
+    int threshold;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!UiO:set_metrics", names, &PyDict_Type, &namespace, &key,
+                                     &threshold, &sample))
+        return NULL;
+    if (!PyCallable_Check(sample))
+        return PyErr_Format(PyExc_TypeError, "Argument 'sample' of 'set_metrics' must be callable, not '%s'.",
+                            Py_TYPE(sample)->tp_name);
+    if (!self->program->stub->has_metrics)
+        Py_RETURN_NONE;
+    if (gts_py_enter(self) != 0)
+        return NULL;
+    const gts_py_metrics old = self->metrics;
+    self->metrics = (gts_py_metrics){Py_NewRef(namespace), Py_NewRef(key), Py_NewRef(sample), threshold};
+    gts_py_leave(self);
+    Py_XDECREF(old.namespace);
+    Py_XDECREF(old.key);
+    Py_XDECREF(old.sample);
+    Py_RETURN_NONE;
+}
+
+int gts_py_read_metrics_level(gts_py_program *self)
+{
+    PyObject *const level = PyDict_GetItemWithError(self->metrics.namespace, self->metrics.key);
+    if (GTS_UNLIKELY(level == NULL || !PyLong_Check(level))) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "The metrics level '%U' of program '%s' must be an 'int', not '%s'.",
+                         self->metrics.key, self->program->stub->name,
+                         level == NULL ? "missing" : Py_TYPE(level)->tp_name);
+        return -1;
+    }
+    int overflow;
+    const long value = PyLong_AsLongAndOverflow(level, &overflow);
+    self->program->metrics_level = overflow != 0 || value > INT32_MAX ? INT32_MAX : (int32_t)value;
+    return 0;
+}
+
+PyObject *gts_py_sample(gts_py_program *self, double compute_time)
+{
+    PyObject *const seconds = PyFloat_FromDouble(compute_time);
+    PyObject *const sample = Py_XNewRef(self->metrics.sample);
+    PyObject *const result = seconds == NULL || sample == NULL ? NULL : PyObject_CallOneArg(sample, seconds);
+    Py_XDECREF(seconds);
+    Py_XDECREF(sample);
+    if (result == NULL)
+        return NULL;
+    Py_DECREF(result);
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,108 @@
+/* The extension module gtstub._host. */
+#include "host.h"
+
+PyDoc_STRVAR(load_doc, "load(stub_path, library_path)\n--\n\n"
+                       "Loads a call stub and the SDFG library that it calls; returns a Program.");
+
+static PyObject *load(PyObject *module, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"stub_path", "library_path", NULL};
+    PyObject *stub_path = NULL;
+    PyObject *library_path = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&O&:load", names, PyUnicode_FSConverter, &stub_path,
+                                     PyUnicode_FSConverter, &library_path)) {
+        Py_XDECREF(stub_path);
+        return NULL;
+    }
+    gts_program *program = NULL;
+    gts_error error;
+    int status;
+    Py_BEGIN_ALLOW_THREADS status = gts_load(PyBytes_AS_STRING(stub_path), PyBytes_AS_STRING(library_path), &program,
+                                             &error);
+    Py_END_ALLOW_THREADS Py_DECREF(stub_path);
+    Py_DECREF(library_path);
+    if (status != 0) {
+        gts_py_raise(&error);
+        return NULL;
+    }
+    return gts_py_program_new(PyModule_GetState(module), program);
+}
+
+static PyMethodDef FUNCTIONS[] = {
+    {"load", (PyCFunction)(void (*)(void))load, METH_VARARGS | METH_KEYWORDS, load_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static int execute(PyObject *module)
+{
+    gts_py_state *const state = PyModule_GetState(module);
+#define X(text)                                                                                                        \
+    state->name.text = PyUnicode_InternFromString(#text);                                                              \
+    if (state->name.text == NULL)                                                                                      \
+        return -1;
+    GTS_PY_NAMES(X)
+#undef X
+    state->program_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_program_spec, NULL);
+    return state->program_type == NULL ? -1 : PyModule_AddType(module, state->program_type);
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg)
+{
+    const gts_py_state *const state = PyModule_GetState(module);
+    Py_VISIT(state->program_type);
+    Py_VISIT(state->numpy.ndarray);
+    Py_VISIT(state->numpy.generic);
+    Py_VISIT(state->numpy.integer);
+    Py_VISIT(state->numpy.floating);
+    for (int i = 0; i <= GTS_FLOAT64; ++i)
+        Py_VISIT(state->numpy.scalar[i]);
+    return 0;
+}
+
+/* Programs may outlive this, at the end of the interpreter: numpy's types are then looked for again, and names stay. */
+static int clear(PyObject *module)
+{
+    gts_py_state *const state = PyModule_GetState(module);
+    Py_CLEAR(state->program_type);
+    Py_CLEAR(state->numpy.ndarray);
+    Py_CLEAR(state->numpy.generic);
+    Py_CLEAR(state->numpy.integer);
+    Py_CLEAR(state->numpy.floating);
+    for (int i = 0; i <= GTS_FLOAT64; ++i)
+        Py_CLEAR(state->numpy.scalar[i]);
+    return 0;
+}
+
+static void free_state(void *module)
+{
+    gts_py_state *const state = PyModule_GetState(module);
+    (void)clear(module);
+#define X(text) Py_CLEAR(state->name.text);
+    GTS_PY_NAMES(X)
+#undef X
+}
+
+static PyModuleDef_Slot SLOTS[] = {
+    {Py_mod_exec, execute},
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+    {0, NULL},
+};
+
+static PyModuleDef MODULE = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "gtstub._host",
+    .m_doc = "Loads call stubs and calls programs through them.",
+    .m_size = sizeof(gts_py_state),
+    .m_methods = FUNCTIONS,
+    .m_slots = SLOTS,
+    .m_traverse = traverse,
+    .m_clear = clear,
+    .m_free = free_state,
+};
+
+PyMODINIT_FUNC PyInit__host(void);
+
+PyMODINIT_FUNC PyInit__host(void)
+{
+    return PyModuleDef_Init(&MODULE);
+}

@@ -1,0 +1,226 @@
+/* The Program type: what its objects own, and its attributes. */
+#include <stddef.h>
+
+#include "host.h"
+
+/* ---- Making ---------------------------------------------------------------------------------------------------- */
+
+static PyObject *intern_names(const gts_stub *stub)
+{
+    PyObject *const names = PyTuple_New((Py_ssize_t)stub->parameter_count);
+    for (uint32_t i = 0; names != NULL && i < stub->parameter_count; ++i) {
+        PyObject *const name = PyUnicode_InternFromString(stub->parameters[i]);
+        if (name == NULL) {
+            Py_DECREF(names);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(names, (Py_ssize_t)i, name);
+    }
+    return names;
+}
+
+static int prepare_leaves(gts_py_program *self)
+{
+    const gts_stub *const stub = self->program->stub;
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        if (stub->leaves[i].kind != GTS_CONNECTIVITY)
+            continue;
+        self->needs_offset_provider = true;
+        self->leaf[i].name = PyUnicode_InternFromString(stub->leaves[i].path);
+        if (self->leaf[i].name == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+PyObject *gts_py_program_new(gts_py_state *state, gts_program *program)
+{
+    gts_py_program *const self = (gts_py_program *)state->program_type->tp_alloc(state->program_type, 0);
+    if (self == NULL) {
+        gts_unload(program);
+        return NULL;
+    }
+    const gts_stub *const stub = program->stub;
+    program->host = self;
+    self->vectorcall = gts_py_call;
+    self->program = program;
+    self->state = state;
+    self->parameters = intern_names(stub);
+    self->argv = PyMem_Calloc(stub->parameter_count + 1, sizeof *self->argv);
+    self->leaf = PyMem_Calloc(stub->leaf_count, sizeof *self->leaf);
+    self->held = PyMem_Calloc(2 * stub->leaf_count, sizeof(PyObject *));
+    self->workspace = PyMem_Calloc(stub->workspace_count, sizeof(PyObject *));
+    if (self->parameters == NULL || self->argv == NULL || self->leaf == NULL || self->held == NULL ||
+        self->workspace == NULL || prepare_leaves(self) != 0) {
+        if (!PyErr_Occurred())
+            PyErr_NoMemory();
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+/* ---- Ending ---------------------------------------------------------------------------------------------------- */
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+    const gts_py_program *const self = (gts_py_program *)object;
+    Py_VISIT(Py_TYPE(object));
+    if (self->program == NULL)
+        return 0;
+    const gts_stub *const stub = self->program->stub;
+    for (uint32_t i = 0; self->leaf != NULL && i < stub->leaf_count; ++i) {
+        Py_VISIT(self->leaf[i].domain.object);
+        for (int axis = 0; axis < GTS_MAX_RANK; ++axis)
+            Py_VISIT(self->leaf[i].dimension[axis]);
+    }
+    for (uint32_t i = 0; self->workspace != NULL && i < stub->workspace_count; ++i)
+        Py_VISIT(self->workspace[i]);
+    Py_VISIT(self->metrics.namespace);
+    Py_VISIT(self->metrics.sample);
+    return 0;
+}
+
+/* Breaks cycles. The workspaces stay until the handle that uses them has ended. */
+static int clear(PyObject *object)
+{
+    gts_py_program *const self = (gts_py_program *)object;
+    Py_CLEAR(self->metrics.namespace);
+    Py_CLEAR(self->metrics.sample);
+    for (uint32_t i = 0; self->leaf != NULL && i < self->program->stub->leaf_count; ++i) {
+        Py_CLEAR(self->leaf[i].domain.object);
+        for (int axis = 0; axis < GTS_MAX_RANK; ++axis)
+            Py_CLEAR(self->leaf[i].dimension[axis]);
+    }
+    return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+    gts_py_program *const self = (gts_py_program *)object;
+    PyTypeObject *const type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    PyObject_ClearWeakRefs(object);
+    if (self->program != NULL) {
+        const gts_stub *const stub = self->program->stub;
+        (void)clear(object);
+        for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+            Py_XDECREF((PyObject *)self->program->leaf[i].way[0].host);
+            Py_XDECREF((PyObject *)self->program->leaf[i].way[1].host);
+            if (self->leaf != NULL)
+                Py_XDECREF(self->leaf[i].name);
+        }
+        gts_unload(self->program);
+        for (uint32_t i = 0; self->workspace != NULL && i < stub->workspace_count; ++i)
+            Py_XDECREF(self->workspace[i]);
+    }
+    Py_XDECREF(self->metrics.key);
+    Py_XDECREF(self->parameters);
+    PyMem_Free(self->argv);
+    PyMem_Free(self->leaf);
+    PyMem_Free(self->held);
+    PyMem_Free(self->workspace);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+/* ---- Attributes ------------------------------------------------------------------------------------------------ */
+
+static PyObject *repr(PyObject *object)
+{
+    const gts_py_program *const self = (gts_py_program *)object;
+    const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
+    return PyUnicode_FromFormat("<gtstub program '%s' (%zd parameter%s)>", self->program->stub->name, count,
+                                count == 1 ? "" : "s");
+}
+
+/* `offset`: of a text in gts_stub. */
+static PyObject *get_text(PyObject *object, void *offset)
+{
+    const char *const stub = (const char *)((gts_py_program *)object)->program->stub;
+    const char *text;
+    memcpy(&text, stub + (uintptr_t)offset, sizeof text);
+    return PyUnicode_FromString(text);
+}
+
+static PyObject *get_compute_time(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyFloat_FromDouble(((gts_py_program *)object)->program->compute_time);
+}
+
+static PyObject *get_metrics_level(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromLong(((gts_py_program *)object)->program->metrics_level);
+}
+
+static int set_metrics_level(PyObject *object, PyObject *value, void *Py_UNUSED(closure))
+{
+    if (value == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "Attribute 'metrics_level' cannot be deleted.");
+        return -1;
+    }
+    const long level = PyLong_AsLong(value);
+    if (level == -1 && PyErr_Occurred())
+        return -1;
+    if (level < 0 || level > INT32_MAX) {
+        PyErr_Format(PyExc_ValueError, "Attribute 'metrics_level' must be from 0 to %d, not %ld.", INT32_MAX, level);
+        return -1;
+    }
+    ((gts_py_program *)object)->program->metrics_level = (int32_t)level;
+    return 0;
+}
+
+#define TEXT(name, member, doc)                                                                                        \
+    {                                                                                                                  \
+        name, get_text, NULL, doc, (void *)offsetof(gts_stub, member)                                                  \
+    }
+
+static PyGetSetDef ATTRIBUTES[] = {
+    TEXT("name", name, "Name of the program, which is also the SDFG's."),
+    TEXT("__name__", name, "Name of the program."),
+    TEXT("stub_version", version, "Version of the gtstub that generated the stub."),
+    TEXT("program_digest", program_digest, "SHA-256 of the program signature, in hexadecimal."),
+    TEXT("sdfg_digest", sdfg_digest, "SHA-256 of the SDFG signature, in hexadecimal."),
+    {"compute_time", get_compute_time, NULL, "Seconds that the SDFG measured in the last call with metrics.", NULL},
+    {"metrics_level", get_metrics_level, set_metrics_level,
+     "Level of gt4py's metrics that the SDFG is told; read from elsewhere at each call after set_metrics().", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef MEMBERS[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(gts_py_program, vectorcall), Py_READONLY, NULL},
+    {"parameters", Py_T_OBJECT_EX, offsetof(gts_py_program, parameters), Py_READONLY, "Names of the parameters."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyMethodDef METHODS[] = {
+    {"set_workspace", (PyCFunction)(void (*)(void))gts_py_set_workspace, METH_VARARGS | METH_KEYWORDS,
+     "set_workspace(storage, array)\n--\n\n"
+     "Lends the program the memory of a contiguous array for its transients in `storage`, DaCe's name of the place.\n"
+     "The array is kept until another one is set."},
+    {"set_metrics", (PyCFunction)(void (*)(void))gts_py_set_metrics, METH_VARARGS | METH_KEYWORDS,
+     "set_metrics(namespace, key, threshold, sample)\n--\n\n"
+     "Takes the metrics level of each call from `namespace[key]`, and calls `sample(seconds)` after each call whose\n"
+     "level is at least `threshold`. Without effect on a program that was compiled without metrics."},
+    {NULL, NULL, 0, NULL},
+};
+
+static const char DOC[] =
+    "A compiled gt4py program: called with its arguments, and with `offset_provider` where it has connectivities, it\n"
+    "writes its results into them and returns None. One call runs at a time; the GIL is released while it runs.";
+
+static PyType_Slot SLOTS[] = {
+    {Py_tp_doc, (void *)DOC},   {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_dealloc, dealloc},   {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},       {Py_tp_repr, repr},
+    {Py_tp_getset, ATTRIBUTES}, {Py_tp_members, MEMBERS},
+    {Py_tp_methods, METHODS},   {0, NULL},
+};
+
+PyType_Spec gts_py_program_spec = {
+    .name = "gtstub._host.Program",
+    .basicsize = sizeof(gts_py_program),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_MANAGED_WEAKREF,
+    .slots = SLOTS,
+};

@@ -1,0 +1,89 @@
+/* From the arguments to the leaves: elements of tuples, connectivities of the offset provider. */
+#include "host.h"
+
+void gts_py_forget_dead(gts_program *program)
+{
+    for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
+        gts_leaf *const leaf = &program->leaf[i];
+        for (int way = 0; way < 2; ++way) {
+            if (*leaf->way[way].object == Py_None)
+                gts_forget(&leaf->way[way]);
+        }
+    }
+}
+
+static GTS_COLD void *const *refuse_tuple(gts_program *program, const char *path, PyObject *object, uint32_t length)
+{
+    if (PyTuple_Check(object))
+        gts_error_set(program, GTS_TYPE_ERROR,
+                      "Argument '%s' of program '%s' must be a tuple of length %u, not of length %zd.", path,
+                      program->stub->name, length, PyTuple_GET_SIZE(object));
+    else
+        gts_error_set(program, GTS_TYPE_ERROR, "Argument '%s' of program '%s' must be a tuple of length %u, not '%s'.",
+                      path, program->stub->name, length, Py_TYPE(object)->tp_name);
+    return NULL;
+}
+
+void *const *gts_py_tuple(gts_program *program, const char *path, void *object, uint32_t length)
+{
+    if (GTS_UNLIKELY(!PyTuple_Check((PyObject *)object) || PyTuple_GET_SIZE(object) != (Py_ssize_t)length))
+        return refuse_tuple(program, path, object, length);
+    PyObject *const *const elements = ((PyTupleObject *)object)->ob_item;
+    for (uint32_t i = 0; i < length; ++i) {
+        if (GTS_UNLIKELY(elements[i] == Py_None))
+            gts_py_forget_dead(program);
+    }
+    return (void *const *)elements;
+}
+
+static GTS_COLD void *refuse_offset_provider(gts_program *program, PyObject *object)
+{
+    gts_error_set(program, GTS_TYPE_ERROR, "The offset provider of program '%s' must be a mapping, not '%s'.",
+                  program->stub->name, Py_TYPE(object)->tp_name);
+    return NULL;
+}
+
+static GTS_COLD void *refuse_missing(gts_program *program, const gts_contract *contract)
+{
+    gts_error_set(program, GTS_TYPE_ERROR,
+                  "Program '%s' needs connectivity '%s', which the offset provider does not have.", program->stub->name,
+                  contract->path);
+    return NULL;
+}
+
+/* A new reference to what a mapping other than a dict has under `name`. */
+static PyObject *get_item(gts_py_program *self, const gts_contract *contract, PyObject *mapping, PyObject *name)
+{
+    PyObject *keys; /* having keys is what makes a mapping for Python's own dict.update() */
+    const int found = PyObject_GetOptionalAttr(mapping, self->state->name.keys, &keys);
+    if (found <= 0)
+        return found < 0 ? NULL : refuse_offset_provider(self->program, mapping);
+    Py_DECREF(keys);
+    PyObject *const object = PyObject_GetItem(mapping, name);
+    if (object == NULL && PyErr_ExceptionMatches(PyExc_KeyError)) {
+        PyErr_Clear();
+        return refuse_missing(self->program, contract);
+    }
+    return object;
+}
+
+void *gts_py_connectivity(gts_program *program, uint32_t index, void *offset_provider)
+{
+    gts_py_program *const self = gts_py_of(program);
+    const gts_contract *const contract = &program->stub->leaves[index];
+    PyObject *const name = self->leaf[index].name;
+    PyObject *object;
+    if (GTS_LIKELY(PyDict_CheckExact((PyObject *)offset_provider))) {
+        object = Py_XNewRef(PyDict_GetItemWithError(offset_provider, name));
+        if (GTS_UNLIKELY(object == NULL))
+            return PyErr_Occurred() ? NULL : refuse_missing(program, contract);
+    } else {
+        object = get_item(self, contract, offset_provider, name);
+        if (object == NULL)
+            return NULL;
+    }
+    gts_py_hold(self, object); /* the offset provider may be changed while the program runs */
+    if (GTS_UNLIKELY(object == Py_None))
+        gts_py_forget_dead(program);
+    return object;
+}
