@@ -14,18 +14,24 @@ RESERVED_PREFIXES = ("gts_", "GTS_")
 C_KEYWORDS = frozenset(
     """
     auto break case char const continue default do double else enum extern float for goto if inline int long register
-    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-    alignas alignof and and_eq asm bitand bitor bool catch class compl concept const_cast constexpr decltype delete
-    dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private
-    protected public reinterpret_cast requires static_assert static_cast template this thread_local throw true try typeid
-    typename using virtual wchar_t xor xor_eq NULL
-    """.split()
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while alignas
+    alignof and and_eq asm bitand bitor bool catch class compl concept const_cast constexpr decltype delete
+    dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq
+    private protected public reinterpret_cast requires static_assert static_cast template this thread_local throw true
+    try typeid typename using virtual wchar_t xor xor_eq NULL _Alignas _Alignof _Atomic _Bool _Complex _Generic
+    _Imaginary _Noreturn _Static_assert _Thread_local typeof char8_t char16_t char32_t co_await co_return co_yield
+    consteval constinit linux unix
+    """.split()  # noqa: SIM905
 )
-"""Keywords of C and C++ (the headers are C++ as well), and what the standard headers define as macros."""
+"""Keywords of C and C++ (the headers are C++ as well), and what compilers and the standard headers define as macros."""
 
-def check_names(program: str, sdfg: str, parameters: Iterable[str], leaves: Iterable[str]) -> None:
+
+def check_names(
+    program: str, sdfg: str, *, parameters: Iterable[str], leaves: Iterable[str], dims: Iterable[str]
+) -> None:
     """Raises PlanError for the first name that cannot be written in C, or that two different leaves share."""
-    for kind, names in (("program", [program]), ("SDFG", [sdfg]), ("parameter", parameters)):
+    kinds = (("program", [program]), ("SDFG", [sdfg]), ("parameter", parameters), ("dimension", dims))
+    for kind, names in kinds:
         for name in names:
             _check_identifier(program, kind, name)
     seen: set[str] = set()

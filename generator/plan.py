@@ -1,8 +1,8 @@
 """
 The call plan: where the value of each C argument of a compiled SDFG comes from.
 
-`make_plan` is the one place where the two signatures meet. It is a total function of them: every plan that it returns can
-be rendered, and everything it refuses is a `PlanError` that names the program and the argument.
+`make_plan` is the one place where the two signatures meet. It is a total function of them: every plan that it returns
+can be rendered, and everything it refuses is a `PlanError` that names the program and the argument.
 
 The first leaf that shows a symbol defines it, every later one asserts it (the binder of TVM does the same).
 """
@@ -154,7 +154,7 @@ class Assertion:
 
 @dataclasses.dataclass(frozen=True)
 class CallPlan:
-    """`init` and `memory_symbols` are indices into `slots`; `connectivities` are leaves, filled from the offset provider."""
+    """`init` and `memory_symbols` are indices into `slots`; `connectivities` are leaves of the offset provider."""
 
     name: str
     sdfg_name: str
@@ -214,7 +214,13 @@ class _Planner:
             memory_symbols=(),
             workspaces=self.sdfg.workspaces,
         )
-        check_names(self.program.name, self.sdfg.name, plan.parameters, [leaf.name for leaf in plan.leaves])
+        check_names(
+            self.program.name,
+            self.sdfg.name,
+            parameters=plan.parameters,
+            leaves=[leaf.name for leaf in plan.leaves],
+            dims=[axis.dim for leaf in plan.leaves if isinstance(leaf, FieldLeaf) for axis in leaf.axes],
+        )
         candidates = self._candidates(plan.leaves)
         slots = tuple(self._slot(i, a, candidates) for i, a in enumerate(self.sdfg.arguments))
         index = {slot.name: slot.index for slot in slots}
@@ -389,7 +395,7 @@ class _Planner:
         expected: dict[str, tuple[DType, bool]] = {METRICS_LEVEL: ("int32", False), COMPUTE_TIME: ("float64", True)}
         if isinstance(found[0], Metric) and expected[argument.name] != (argument.dtype, is_array):
             raise self._error(f"'{argument.name}' is not of the type that gt4py gives its metrics")
-        if isinstance(found[0], AxisValue) and argument.dtype != INDEX_DTYPE:
+        if any(isinstance(source, AxisValue) for source in found) and argument.dtype != INDEX_DTYPE:
             raise self._error(f"symbol '{argument.name}' has dtype '{argument.dtype}', not '{INDEX_DTYPE}'")
         return Slot(index, argument.name, argument.dtype, is_array, found[0])
 

@@ -1,6 +1,6 @@
 """
-Rendering: a call plan becomes the text of a stub. Everything that depends on the plan is decided here; the templates only
-place it. The text is a function of its inputs alone and ends in a digest that shows a hand edit.
+Rendering: a call plan becomes the text of a stub. Everything that depends on the plan is decided here; the templates
+only place it. The text is a function of its inputs alone and ends in a digest that shows a hand edit.
 """
 
 from __future__ import annotations
