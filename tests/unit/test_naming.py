@@ -1,0 +1,55 @@
+"""Names that cannot stand in C are refused when the plan is made, before a line is written."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gtstub.errors import PlanError
+from gtstub.naming import C_KEYWORDS, check_names
+
+
+def check(
+    program: str = "prog", sdfg: str = "prog", parameter: str = "x", leaf: str | list[str] = "x_0", dim: str = "K"
+) -> None:
+    leaves = [leaf] if isinstance(leaf, str) else leaf
+    check_names(program, sdfg, parameters=[parameter], leaves=leaves, dims=[dim])
+
+
+def refuses(text: str, **names: str | list[str]) -> None:
+    check()
+    with pytest.raises(PlanError, match=f"^{re.escape(text)}$"):
+        check(**names)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["x", "_x", "X1", "__x", "gt_x", "a", "self", "args", "run"])
+def test_accepts_identifiers(name: str) -> None:
+    check(program=name, sdfg=name, parameter=name, leaf=name, dim=name)
+
+
+@pytest.mark.parametrize("name", ["", "1x", "x-y", "x y", "é", 'x"', "x\n", "*/", "x.y"])
+@pytest.mark.parametrize(
+    ("argument", "kind"),
+    [("program", "program"), ("sdfg", "SDFG"), ("parameter", "parameter"), ("leaf", "argument"), ("dim", "dimension")],
+)
+def test_refuses_what_is_no_identifier(argument: str, kind: str, name: str) -> None:
+    program = name if argument == "program" else "prog"
+    refuses(f"The name of {kind} '{name}' of program '{program}' is not an identifier of C.", **{argument: name})
+
+
+@pytest.mark.parametrize("name", ["gts_x", "GTS_X"])
+@pytest.mark.parametrize(("argument", "kind"), [("sdfg", "SDFG"), ("parameter", "parameter"), ("leaf", "argument")])
+def test_refuses_the_reserved_prefix(argument: str, kind: str, name: str) -> None:
+    refuses(f"The name of {kind} '{name}' of program 'prog' begins with 'gts_', which is reserved.", **{argument: name})
+
+
+@pytest.mark.parametrize("name", sorted(C_KEYWORDS))
+def test_refuses_keywords_as_arguments_only(name: str) -> None:
+    check(parameter=name, dim=name)  # these stand in strings
+    refuses(f"The name of argument '{name}' of program 'prog' is a keyword of C or C++.", leaf=name)
+
+
+def test_refuses_two_arguments_of_one_name() -> None:
+    check(leaf=["x_0", "x_1"])
+    refuses("Two arguments of program 'prog' are called 'x_0' once tuples are flattened.", leaf=["x_0", "x_0"])

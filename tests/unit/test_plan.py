@@ -1,0 +1,485 @@
+"""The call plan: every kind of argument finds its slots, and every contradiction is refused with its own words."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+from signatures import (
+    CELL,
+    E2V,
+    EDGE,
+    NEIGHBORS,
+    VERTEX,
+    WHOLE_PROGRAM,
+    WHOLE_SDFG,
+    K,
+    array,
+    field,
+    program,
+    scalar,
+    sdfg,
+    symbol,
+    tuple_of,
+)
+
+from gtstub.errors import PlanError
+from gtstub.plan import (
+    AxisContract,
+    AxisValue,
+    CallPlan,
+    Data,
+    FieldLeaf,
+    Metric,
+    ScalarLeaf,
+    Source,
+    Tuple,
+    Unused,
+    Value,
+    make_plan,
+)
+from gtstub.signature.model import (
+    Axis,
+    Dimension,
+    DType,
+    ProgramSignature,
+    SdfgSignature,
+    StaticDomain,
+    Workspace,
+)
+
+ANY = Axis()
+
+
+def sources(plan: CallPlan) -> dict[str, Source]:
+    return {slot.name: slot.source for slot in plan.slots}
+
+
+# --- Every kind of argument -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"],
+)
+def test_scalar_of_every_dtype(dtype: DType) -> None:
+    plan = make_plan(sdfg(symbol("x", dtype=dtype)), program(x=scalar(dtype)))
+    assert plan.nodes == (ScalarLeaf("x", "x", dtype, is_field=False),)
+    assert sources(plan) == {"x": Value("x")}
+    assert plan.slots[0].dtype == dtype
+    assert not plan.slots[0].is_array
+
+
+def test_zero_dimensional_field_is_a_scalar_slot() -> None:
+    plan = make_plan(sdfg(symbol("x", dtype="float64")), program(x=field()))
+    assert plan.nodes == (ScalarLeaf("x", "x", "float64", is_field=True),)
+    assert sources(plan) == {"x": Value("x")}
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4, 6])
+def test_field_of_any_rank(rank: int) -> None:
+    dims = [Dimension(f"D{i}", "horizontal") for i in range(rank)]
+    symbols = [symbol(f"__x_D{i}_stride", ("x", i, "stride")) for i in range(rank)]
+    plan = make_plan(sdfg(array("x", *[ANY] * rank), *symbols), program(x=field(*dims)))
+    assert sources(plan) == {"x": Data("x")} | {f"__x_D{i}_stride": AxisValue("x", i, "stride") for i in range(rank)}
+    (leaf,) = plan.leaves
+    assert isinstance(leaf, FieldLeaf)
+    assert leaf.axes == tuple(AxisContract(dim.name, ANY, ("stride",)) for dim in dims)
+
+
+def test_every_property_of_an_axis() -> None:
+    plan = make_plan(
+        sdfg(
+            array("x", ANY),
+            symbol("n", ("x", 0, "size")),
+            symbol("start", ("x", 0, "start")),
+            symbol("stop", ("x", 0, "stop")),
+            symbol("stride", ("x", 0, "stride")),
+        ),
+        program(x=field(K)),
+    )
+    assert sources(plan) == {
+        "x": Data("x"),
+        "n": AxisValue("x", 0, "size"),
+        "start": AxisValue("x", 0, "start"),
+        "stop": AxisValue("x", 0, "stop"),
+        "stride": AxisValue("x", 0, "stride"),
+    }
+    (leaf,) = plan.leaves
+    assert isinstance(leaf, FieldLeaf)
+    assert leaf.axes[0].taken == ("size", "start", "stop", "stride")
+
+
+def test_local_dimension() -> None:
+    plan = make_plan(sdfg(array("x", ANY, Axis(size=2, stride=1))), program(x=field(EDGE, E2V)))
+    (leaf,) = plan.leaves
+    assert isinstance(leaf, FieldLeaf)
+    assert leaf.axes == (AxisContract("Edge", ANY, ()), AxisContract("E2V", Axis(size=2, stride=1), ()))
+
+
+def test_constants_of_an_axis_are_its_contract() -> None:
+    fixed = Axis(size=10, start=2, stop=12, stride=1)
+    plan = make_plan(sdfg(array("x", fixed)), program(x=field(K)))
+    (leaf,) = plan.leaves
+    assert isinstance(leaf, FieldLeaf)
+    assert leaf.axes == (AxisContract("K", fixed, ()),)
+    assert sources(plan) == {"x": Data("x")}
+
+
+def test_zero_origin_program_has_no_start_symbols() -> None:
+    plan = make_plan(
+        sdfg(array("x", Axis(start=0)), symbol("__x_K_range_1", ("x", 0, "stop"))),
+        program(x=field(K)),
+    )
+    (leaf,) = plan.leaves
+    assert isinstance(leaf, FieldLeaf)
+    assert leaf.axes == (AxisContract("K", Axis(start=0), ("stop",)),)
+
+
+def test_static_domain_fixes_start_and_stop() -> None:
+    signature = dataclasses.replace(program(x=field(EDGE, K)), static_domains=(StaticDomain("x", ((0, 18), (1, 11))),))
+    plan = make_plan(sdfg(array("x", Axis(stride=1), ANY)), signature)
+    (leaf,) = plan.leaves
+    assert isinstance(leaf, FieldLeaf)
+    assert [axis.fixed for axis in leaf.axes] == [Axis(start=0, stop=18, stride=1), Axis(start=1, stop=11)]
+
+
+def test_nested_tuples() -> None:
+    plan = make_plan(
+        sdfg(array("x_1_0", ANY), symbol("x_0", dtype="bool"), symbol("x_1_1_0", dtype="int64")),
+        program(x=tuple_of(scalar("bool"), tuple_of(field(K), tuple_of(scalar("int64"))))),
+    )
+    flag, inner = ScalarLeaf("x_0", "x[0]", "bool", is_field=False), plan.leaves[1]
+    number = ScalarLeaf("x_1_1_0", "x[1][1][0]", "int64", is_field=False)
+    assert isinstance(inner, FieldLeaf)
+    assert inner.path == "x[1][0]"
+    assert plan.nodes == (Tuple("x", "x", (flag, Tuple("x_1", "x[1]", (inner, Tuple("x_1_1", "x[1][1]", (number,)))))),)
+    assert sources(plan) == {"x_1_0": Data("x_1_0"), "x_0": Value("x_0"), "x_1_1_0": Value("x_1_1_0")}
+
+
+def test_out_tuple_is_written() -> None:
+    plan = make_plan(
+        sdfg(array("out_0", ANY, access="write"), array("out_1", ANY, access="readwrite"), array("x", ANY)),
+        program(x=field(K), out=tuple_of(field(K), field(K))),
+    )
+    assert [(leaf.name, leaf.written) for leaf in plan.leaves if isinstance(leaf, FieldLeaf)] == [
+        ("x", False),
+        ("out_0", True),
+        ("out_1", True),
+    ]
+
+
+def test_unused_parameters_keep_their_positions() -> None:
+    plan = make_plan(
+        sdfg(symbol("b", dtype="bool"), symbol("d_1", dtype="bool")),
+        program(
+            a=field(K),
+            b=scalar("bool"),
+            c=tuple_of(scalar("int32"), tuple_of(field(K))),
+            d=tuple_of(scalar("bool"), scalar("bool")),
+        ),
+    )
+    b, d_1 = (ScalarLeaf(n, p, "bool", is_field=False) for n, p in (("b", "b"), ("d_1", "d[1]")))
+    assert plan.nodes == (Unused("a"), b, Unused("c"), Tuple("d", "d", (Unused("d[0]"), d_1)))
+    assert plan.parameters == ("a", "b", "c", "d")
+
+
+def test_empty_tuple_is_unused() -> None:
+    assert make_plan(sdfg(), program(x=tuple_of())).nodes == (Unused("x"),)
+
+
+def test_field_of_which_only_the_domain_is_used() -> None:
+    plan = make_plan(
+        sdfg(symbol("__x_K_range_1"), symbol("__x_K_size"), device="cuda"), program(x=field(EDGE, K, dtype="int32"))
+    )
+    assert sources(plan) == {
+        "__x_K_range_1": AxisValue("x", 1, "stop"),
+        "__x_K_size": AxisValue("x", 1, "size"),
+    }
+    axes = (AxisContract("Edge", ANY, ()), AxisContract("K", ANY, ("stop", "size")))
+    assert plan.leaves == (FieldLeaf("x", "x", "int32", "cuda", False, axes),)
+
+
+def test_connectivities_come_last_and_only_when_the_sdfg_takes_them() -> None:
+    other = dataclasses.replace(NEIGHBORS, name="C2E")
+    plan = make_plan(
+        sdfg(
+            array("gt_conn_E2V", ANY, Axis(stride=1), dtype="int32"),
+            array("vn", ANY),
+            symbol("__gt_conn_E2V_source_size", ("gt_conn_E2V", 0, "size")),
+            symbol("__gt_conn_E2V_source_stride", ("gt_conn_E2V", 0, "stride")),
+        ),
+        program("prog", other, NEIGHBORS, vn=field(EDGE)),
+    )
+    axes = (AxisContract("Edge", ANY, ("size", "stride")), AxisContract("E2V", Axis(size=2, stride=1), ()))
+    table = FieldLeaf("gt_conn_E2V", "E2V", "int32", "cpu", False, axes, is_connectivity=True)
+    assert plan.connectivities == (table,)
+    assert [leaf.name for leaf in plan.leaves] == ["vn", "gt_conn_E2V"]
+    assert sources(plan)["__gt_conn_E2V_source_size"] == AxisValue("gt_conn_E2V", 0, "size")
+
+
+def test_parameter_that_is_called_like_a_connectivity_is_a_parameter() -> None:
+    plan = make_plan(sdfg(array("gt_conn_E2V", ANY)), program(gt_conn_E2V=field(EDGE)))
+    assert plan.connectivities == ()
+    assert [leaf.name for leaf in plan.leaves] == ["gt_conn_E2V"]
+
+
+def test_metrics_slots_are_no_arguments_of_the_program() -> None:
+    plan = make_plan(
+        sdfg(array("gt_compute_time", Axis(size=1, stride=1), access="write"), symbol("gt_metrics_level")), program()
+    )
+    assert sources(plan) == {
+        "gt_compute_time": Metric("gt_compute_time"),
+        "gt_metrics_level": Metric("gt_metrics_level"),
+    }
+    assert plan.leaves == ()
+
+
+def test_init_and_memory_symbols_are_indices_of_slots() -> None:
+    plan = make_plan(WHOLE_SDFG, WHOLE_PROGRAM)
+    assert [plan.slots[i].name for i in plan.init] == ["__nk", "flag"]
+    assert [plan.slots[i].name for i in plan.memory_symbols] == ["__nk"]
+    assert plan.workspaces == (Workspace("CPU_Heap", "cpu"),)
+
+
+def test_slots_are_in_the_order_of_the_sdfg() -> None:
+    plan = make_plan(WHOLE_SDFG, WHOLE_PROGRAM)
+    assert [(slot.index, slot.name) for slot in plan.slots] == [
+        (i, argument.name) for i, argument in enumerate(WHOLE_SDFG.arguments)
+    ]
+
+
+# --- Symbols ----------------------------------------------------------------------------------------------------------
+
+
+def test_first_leaf_in_program_order_defines_and_later_ones_assert() -> None:
+    plan = make_plan(WHOLE_SDFG, WHOLE_PROGRAM)
+    vn, x_0, out_0 = AxisValue("vn", 1, "size"), AxisValue("x_0", 0, "size"), AxisValue("out_0", 1, "size")
+    assert sources(plan)["__nk"] == vn  # though 'out_0' comes first in the SDFG
+    assert [(a.symbol, a.first, a.later) for a in plan.assertions] == [("__nk", vn, x_0), ("__nk", vn, out_0)]
+
+
+def test_two_axes_of_one_leaf_assert_each_other() -> None:
+    plan = make_plan(
+        sdfg(array("x", ANY, ANY), symbol("n", ("x", 1, "size"), ("x", 0, "size"))), program(x=field(CELL, K))
+    )
+    assert [(a.first, a.later) for a in plan.assertions] == [(AxisValue("x", 0, "size"), AxisValue("x", 1, "size"))]
+
+
+def test_scalar_that_is_a_size_as_well_defines_it() -> None:
+    plan = make_plan(sdfg(array("x", ANY), symbol("n", ("x", 0, "size"))), program(x=field(K), n=scalar("int32")))
+    assert sources(plan)["n"] == Value("n")
+    assert [(a.first, a.later) for a in plan.assertions] == [(Value("n"), AxisValue("x", 0, "size"))]
+
+
+def test_roles_are_believed_before_names() -> None:
+    plan = make_plan(
+        sdfg(array("x", ANY), array("y", ANY), symbol("__x_K_stride", ("y", 0, "stride"))),
+        program(x=field(K), y=field(K)),
+    )
+    assert sources(plan)["__x_K_stride"] == AxisValue("y", 0, "stride")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "property_"), [("range_0", "start"), ("range_1", "stop"), ("size", "size"), ("stride", "stride")]
+)
+def test_symbol_that_no_descriptor_mentions_is_known_by_its_name(suffix: str, property_: str) -> None:
+    name = f"__x_1_K_{suffix}"
+    plan = make_plan(sdfg(array("x_1", ANY, ANY), symbol(name)), program(x=tuple_of(field(K), field(EDGE, K))))
+    source = sources(plan)[name]
+    assert isinstance(source, AxisValue)
+    assert (source.leaf, source.axis, source.property) == ("x_1", 1, property_)
+
+
+# --- Refusals: the good case first ------------------------------------------------------------------------------------
+
+CONTRADICT = "The signatures of program 'prog' contradict each other: "
+
+
+def refuses(
+    good: tuple[SdfgSignature, ProgramSignature], bad: tuple[SdfgSignature, ProgramSignature], text: str
+) -> None:
+    make_plan(*good)
+    with pytest.raises(PlanError, match=f"^{re.escape(text)}$"):
+        make_plan(*bad)
+
+
+def test_refuses_dtype_of_a_scalar() -> None:
+    refuses(
+        (sdfg(symbol("x_0", dtype="int64")), program(x=tuple_of(scalar("int64")))),
+        (sdfg(symbol("x_0", dtype="int64")), program(x=tuple_of(scalar("int32")))),
+        CONTRADICT + "'x[0]' has dtype 'int32' in the program, but 'int64' in the SDFG.",
+    )
+
+
+def test_refuses_dtype_of_a_field() -> None:
+    refuses(
+        (sdfg(array("x", ANY)), program(x=field(K))),
+        (sdfg(array("x", ANY)), program(x=field(K, dtype="float32"))),
+        CONTRADICT + "'x' has dtype 'float32' in the program, but 'float64' in the SDFG.",
+    )
+
+
+def test_refuses_dtype_of_a_connectivity() -> None:
+    refuses(
+        (sdfg(array("gt_conn_E2V", ANY, ANY, dtype="int32")), program("prog", NEIGHBORS)),
+        (sdfg(array("gt_conn_E2V", ANY, ANY, dtype="int64")), program("prog", NEIGHBORS)),
+        CONTRADICT + "'E2V' has dtype 'int32' in the program, but 'int64' in the SDFG.",
+    )
+
+
+def test_refuses_rank() -> None:
+    refuses(
+        (sdfg(array("x", ANY, ANY)), program(x=field(EDGE, K))),
+        (sdfg(array("x", ANY)), program(x=field(EDGE, K))),
+        CONTRADICT + "'x' has 2 dimensions in the program, but 1 in the SDFG.",
+    )
+
+
+def test_refuses_rank_of_a_connectivity() -> None:
+    refuses(
+        (sdfg(array("gt_conn_E2V", ANY, ANY, dtype="int32")), program("prog", NEIGHBORS)),
+        (sdfg(array("gt_conn_E2V", ANY, dtype="int32")), program("prog", NEIGHBORS)),
+        CONTRADICT + "'E2V' has 2 dimensions in the program, but 1 in the SDFG.",
+    )
+
+
+def test_refuses_rank_of_a_static_domain() -> None:
+    def with_domain(*ranges: tuple[int, int]) -> ProgramSignature:
+        return dataclasses.replace(program(x=field(EDGE, K)), static_domains=(StaticDomain("x", ranges),))
+
+    refuses(
+        (sdfg(array("x", ANY, ANY)), with_domain((0, 4), (0, 4))),
+        (sdfg(array("x", ANY, ANY)), with_domain((0, 4))),
+        CONTRADICT + "'x' has 2 dimensions in the program, but 1 in the SDFG.",
+    )
+
+
+def test_refuses_more_dimensions_than_the_runtime_has() -> None:
+    def of_rank(rank: int) -> tuple[SdfgSignature, ProgramSignature]:
+        dims = [Dimension(f"D{i}", "horizontal") for i in range(rank)]
+        return sdfg(array("x", *[ANY] * rank)), program(x=field(*dims))
+
+    refuses(of_rank(6), of_rank(7), CONTRADICT + "'x' has 7 dimensions, more than the 6 that are supported.")
+
+
+def test_refuses_scalar_for_an_array() -> None:
+    refuses(
+        (sdfg(array("x", ANY)), program(x=field(K))),
+        (sdfg(array("x", ANY)), program(x=scalar("float64"))),
+        CONTRADICT + "'x' is a scalar in the program, but an array in the SDFG.",
+    )
+
+
+def test_refuses_field_for_a_scalar() -> None:
+    refuses(
+        (sdfg(symbol("x", dtype="float64")), program(x=scalar("float64"))),
+        (sdfg(symbol("x", dtype="float64")), program(x=field(K))),
+        CONTRADICT + "'x' is a field in the program, but a scalar in the SDFG.",
+    )
+
+
+def test_refuses_connectivity_that_the_program_does_not_have() -> None:
+    good = sdfg(array("gt_conn_E2V", ANY, ANY, dtype="int32"))
+    refuses(
+        (good, program("prog", NEIGHBORS)),
+        (good, program("prog")),
+        CONTRADICT + "the SDFG takes connectivity 'gt_conn_E2V', which the program does not have.",
+    )
+
+
+def test_refuses_connectivity_that_is_a_scalar() -> None:
+    refuses(
+        (sdfg(array("gt_conn_E2V", ANY, ANY, dtype="int32")), program("prog", NEIGHBORS)),
+        (sdfg(symbol("gt_conn_E2V")), program("prog", NEIGHBORS)),
+        CONTRADICT + "connectivity 'E2V' is a scalar in the SDFG.",
+    )
+
+
+def test_refuses_number_of_neighbors() -> None:
+    refuses(
+        (sdfg(array("gt_conn_E2V", ANY, Axis(size=2), dtype="int32")), program("prog", NEIGHBORS)),
+        (sdfg(array("gt_conn_E2V", ANY, Axis(size=4), dtype="int32")), program("prog", NEIGHBORS)),
+        CONTRADICT + "connectivity 'E2V' has 2 neighbors in the program, but 4 in the SDFG.",
+    )
+
+
+def test_refuses_symbol_that_nobody_determines() -> None:
+    refuses(
+        (sdfg(array("x", ANY), symbol("__n", ("x", 0, "size"))), program(x=field(K))),
+        (sdfg(array("x", ANY), symbol("__n")), program(x=field(K))),
+        CONTRADICT + "no argument of the program determines symbol '__n' of the SDFG.",
+    )
+
+
+def test_refuses_array_that_nobody_determines() -> None:
+    refuses(
+        (sdfg(array("x", ANY)), program(x=field(K))),
+        (sdfg(array("x", ANY), array("y", ANY)), program(x=field(K))),
+        CONTRADICT + "no argument of the program determines array 'y' of the SDFG.",
+    )
+
+
+def test_refuses_symbol_of_an_array_that_is_no_argument() -> None:
+    time = array("gt_compute_time", ANY, access="write")
+    refuses(
+        (sdfg(time), program()),
+        (sdfg(time, symbol("__n", ("gt_compute_time", 0, "size"))), program()),
+        CONTRADICT + "no argument of the program determines symbol '__n' of the SDFG.",
+    )
+
+
+@pytest.mark.parametrize(
+    "bad", [array("gt_metrics_level", ANY, dtype="int32"), symbol("gt_metrics_level", dtype="int64")]
+)
+def test_refuses_metrics_level_of_another_type(bad: object) -> None:
+    refuses(
+        (sdfg(symbol("gt_metrics_level")), program()),
+        (sdfg(bad), program()),  # type: ignore[arg-type]
+        CONTRADICT + "'gt_metrics_level' is not of the type that gt4py gives its metrics.",
+    )
+
+
+def test_refuses_compute_time_of_another_type() -> None:
+    refuses(
+        (sdfg(array("gt_compute_time", ANY)), program()),
+        (sdfg(symbol("gt_compute_time", dtype="float64")), program()),
+        CONTRADICT + "'gt_compute_time' is not of the type that gt4py gives its metrics.",
+    )
+
+
+def test_refuses_symbol_that_is_no_int32() -> None:
+    refuses(
+        (sdfg(array("x", ANY), symbol("n", ("x", 0, "size"))), program(x=field(K))),
+        (sdfg(array("x", ANY), symbol("n", ("x", 0, "size"), dtype="int64")), program(x=field(K))),
+        CONTRADICT + "symbol 'n' has dtype 'int64', not 'int32'.",
+    )
+
+
+def test_refuses_scalar_that_is_a_size_but_no_int32() -> None:
+    def of_dtype(dtype: DType) -> tuple[SdfgSignature, ProgramSignature]:
+        return (
+            sdfg(array("x", ANY), symbol("n", ("x", 0, "size"), dtype=dtype)),
+            program(x=field(K), n=scalar(dtype)),
+        )
+
+    refuses(of_dtype("int32"), of_dtype("float64"), CONTRADICT + "symbol 'n' has dtype 'float64', not 'int32'.")
+
+
+@pytest.mark.parametrize("where", ["init", "memory_symbols"])
+def test_refuses_init_symbol_that_is_no_argument(where: str) -> None:
+    good = sdfg(symbol("x"), init=("x",))
+    refuses(
+        (good, program(x=scalar("int32"))),
+        (dataclasses.replace(good, **{where: ("y",)}), program(x=scalar("int32"))),
+        CONTRADICT + "__dace_init takes 'y', which is no argument of the SDFG.",
+    )
+
+
+def test_refuses_vertex_field_that_shares_the_name_of_a_tuple_element() -> None:
+    refuses(
+        (sdfg(array("x_0", ANY)), program(x=tuple_of(field(K)))),
+        (sdfg(array("x_0", ANY)), program(x=tuple_of(field(K)), x_0=field(VERTEX))),
+        "Two arguments of program 'prog' are called 'x_0' once tuples are flattened.",
+    )
