@@ -6,8 +6,9 @@ A terminal gets its own width and colours. Anything else gets plain text: a row 
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +21,8 @@ from gtstub.wording import c_type, describe_leaf, describe_source
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
+
+    from gtstub.doctor import Check
 
 PLAN_SCHEMA = "gtstub/call-plan/1"
 
@@ -141,7 +144,7 @@ def print_slots(plan: CallPlan) -> None:
 
 
 def _title(plan: CallPlan) -> str:
-    return f"Program '{plan.name}', SDFG '{plan.sdfg_name}': {len(plan.slots)} slots from {len(plan.leaves)} arguments."
+    return f"Program '{plan.name}', SDFG '{plan.sdfg_name}': {len(plan.slots)} slots, filled from {len(plan.leaves)} leaves."
 
 
 def _describe_contract(leaf: Leaf) -> str:
@@ -205,6 +208,14 @@ def _unused(node: Node) -> Iterator[str]:
             return
 
 
+def print_checks(checks: Sequence[Check]) -> None:
+    """What `gtstub doctor` found: a row each, and below the table what to do about it."""
+    table = _table("", "what", "found")
+    for check in checks:
+        table.add_row("ok" if check.ok else "MISSING", check.name, check.found)
+    _print(table, "\n".join(f"{check.name}: {check.advice}" for check in checks if check.advice))
+
+
 # --- Code and documents -----------------------------------------------------------------------------------------------
 
 
@@ -237,6 +248,16 @@ def _filtered(document: dict[str, Any], filter_: str) -> list[Any]:
         raise FilterError(f"The jq filter '{filter_}' does not work: {reason}.") from None
 
 
+@contextlib.contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Says on a terminal what takes its time."""
+    from rich.console import Console
+
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    with console.status(f"{what} ...") if console.is_terminal else contextlib.nullcontext():
+        yield
+
+
 # --- Printing ---------------------------------------------------------------------------------------------------------
 
 
@@ -258,11 +279,13 @@ def _table(*columns: str) -> Table:
 
 
 def _print(*parts: RenderableType) -> None:
+    """Prints parts with a blank line between them; those that are empty are left out."""
     console = _console()
-    if console.is_terminal:
-        console.print(*parts, sep="\n")
-        return
-    with console.capture() as capture:
-        console.print(*parts, sep="\n\n")
-    for line in capture.get().splitlines():
-        click.echo(line.rstrip())
+    for number, part in enumerate(filter(None, parts)):
+        if console.is_terminal:
+            console.print(part)
+            continue
+        with console.capture() as capture:
+            console.print(part)
+        lines = [line.rstrip() for line in capture.get().splitlines()]
+        click.echo("\n".join(["", *lines] if number else lines))

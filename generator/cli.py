@@ -1,0 +1,388 @@
+"""The command line. Whatever takes long to import is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+import platformdirs
+
+from gtstub import __version__
+from gtstub.errors import CacheError, GtstubError, SignatureError
+from gtstub.plan import make_plan
+from gtstub.report import (
+    plan_to_json,
+    print_checks,
+    print_code,
+    print_document,
+    print_plan,
+    print_slots,
+    progress,
+)
+
+if TYPE_CHECKING:
+    from gtstub.signature.model import ProgramSignature, SdfgSignature
+
+EXIT_CODES = """
+\b
+Exit codes:
+  0  done
+  1  the answer is no ('generate --check', 'doctor'), or an error not listed below
+  2  the command line or a jq filter is wrong
+  3  a signature or an SDFG file is malformed
+  4  the two signatures of a program contradict each other
+  5  there is no C compiler, or it refused a stub
+  6  a cache entry is missing or damaged
+  7  a file cannot be read or written
+"""
+
+
+class _Group(click.Group):
+    """Its commands say in one sentence on stderr why they fail, and exit as EXIT_CODES lists."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except GtstubError as error:
+            click.echo(str(error), err=True)
+            ctx.exit(error.exit_code)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            where = "" if error.filename is None else f" '{error.filename}'"
+            click.echo(f"Cannot read or write{where}: {error.strerror}.", err=True)
+            ctx.exit(7)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
+@click.version_option(__version__, message="gtstub %(version)s")
+def main() -> None:
+    """
+    C call stubs for gt4py programs that DaCe compiles.
+
+    A stub is generated from two JSON files, the SDFG signature and the program signature. They are in every cache entry
+    ('sdfg.json', 'program.json'); 'gtstub extract' makes the first from an SDFG file.
+    """
+
+
+# --- What commands have in common -------------------------------------------------------------------------------------
+
+
+def _signature_files[F: Callable[..., Any]](command: F) -> F:
+    file = click.Path(path_type=Path)
+    program = click.argument("program_file", metavar="PROGRAM.json", type=file)
+    return click.argument("sdfg_file", metavar="SDFG.json", type=file)(program(command))
+
+
+def _json_options[F: Callable[..., Any]](command: F) -> F:
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/formats.md).")
+    filter_ = click.option(
+        "--jq", "filter_", metavar="FILTER", help="Print what a jq filter makes of the JSON; text without its quotes."
+    )
+    return as_json(filter_(command))
+
+
+def _output_directory[F: Callable[..., Any]](command: F) -> F:
+    return click.option(
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        default=Path(),
+        show_default="the current directory",
+        help="Where the files are written.",
+    )(command)
+
+
+def _cache_directory() -> Path:
+    return Path(os.environ.get("GTSTUB_CACHE_DIR") or platformdirs.user_cache_path("gtstub"))
+
+
+def _example(*lines: str) -> str:
+    """The end of a command's help; after a backspace click leaves lines as they are."""
+    return "\n".join(("\b", "Example:", *(f"  {line}" for line in lines)))
+
+
+_force = click.option("--force", is_flag=True, help="Replace files that were edited by hand, too.")
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise SignatureError(f"'{file}' is not JSON: it is not UTF-8 text.") from None
+
+
+def _read_signatures(sdfg_file: Path, program_file: Path) -> tuple[SdfgSignature, ProgramSignature]:
+    from gtstub.signature.documents import program_from_json, sdfg_from_json
+
+    return (
+        sdfg_from_json(_read_text(sdfg_file), str(sdfg_file)),
+        program_from_json(_read_text(program_file), str(program_file)),
+    )
+
+
+def _stub_files(sdfg: SdfgSignature, program: ProgramSignature, directory: Path) -> Mapping[Path, str]:
+    """The header and the source of a stub: where they belong in `directory`, and their texts."""
+    from gtstub.render import render
+    from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
+
+    sources = render(
+        make_plan(sdfg, program),
+        program_digest=digest(program_to_json(program)),
+        sdfg_digest=digest(sdfg_to_json(sdfg)),
+    )
+    stub = directory / f"{program.name}_stub"
+    return {stub.with_suffix(".h"): sources.header, stub.with_suffix(".c"): sources.source}
+
+
+def _is_edited(file: Path) -> bool:
+    from gtstub.render import is_unedited
+
+    return not is_unedited(file.read_text(encoding="utf-8", errors="replace"))
+
+
+def _check(files: Mapping[Path, str]) -> None:
+    """Says of every file what is wrong with it, and exits with 1 if anything is."""
+    status = 0
+    for file, text in files.items():
+        if not file.exists():
+            problem = "is missing: run 'gtstub generate'"
+        elif file.read_bytes() == text.encode():
+            continue
+        elif _is_edited(file):
+            problem = "was edited by hand"
+        else:
+            problem = "is out of date: run 'gtstub generate'"
+        click.echo(f"'{file}' {problem}.", err=True)
+        status = 1
+    click.get_current_context().exit(status)
+
+
+def _write_stub(files: Mapping[Path, str], force: bool) -> None:
+    for file in files:
+        if not force and file.exists() and _is_edited(file):
+            raise GtstubError(f"'{file}' was edited by hand: move it away, or replace it with '--force'.")
+    for file, text in files.items():
+        _write(file, text)
+
+
+def _write(file: Path, text: str) -> None:
+    """Writes a file whole or not at all, and not when it would stay the same."""
+    if file.exists() and file.read_bytes() == text.encode():
+        click.echo(f"'{file}' is up to date.")
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(file)
+    finally:
+        aside.unlink(missing_ok=True)
+    click.echo(f"'{file}' was written.")
+
+
+# --- Commands ---------------------------------------------------------------------------------------------------------
+
+
+@main.command(
+    epilog=_example(
+        "gtstub extract program.sdfgz -o sdfg.json",
+        "gtstub extract program.sdfg --jq '.arguments[].name'",
+    )
+)
+@click.argument("sdfg_file", metavar="FILE.sdfg", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the signature to this file."
+)
+@click.option("--gpu", type=click.Choice(["cuda", "rocm"]), default="cuda", help="What the SDFG calls a GPU.")
+@click.option("--jq", "filter_", metavar="FILTER", help="Print what a jq filter makes of the signature.")
+def extract(sdfg_file: Path, output: Path | None, gpu: Literal["cuda", "rocm"], filter_: str | None) -> None:
+    """
+    Write the signature of a saved SDFG.
+
+    DaCe saves SDFGs as '.sdfg' or '.sdfgz'; this command needs DaCe to read them. The signature goes to stdout, or to
+    the file that '--output' names.
+    """
+    if output is not None and filter_ is not None:
+        raise click.UsageError("A signature is written whole: give '--output' or '--jq', not both.")
+    try:
+        with progress("Importing DaCe"):
+            from gtstub.frameworks.dace import read_sdfg
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("gtstub"):
+            raise
+        raise GtstubError(
+            f"'gtstub extract' needs Python package '{error.name}': install it with \"pip install 'gtstub[gt4py]'\"."
+        ) from None
+    from gtstub.signature.documents import sdfg_to_json
+
+    text = sdfg_to_json(read_sdfg(sdfg_file, gpu))
+    if output is not None:
+        _write(output, text)
+    elif filter_ is not None:
+        print_document(json.loads(text), filter_)
+    else:
+        click.echo(text, nl=False)
+
+
+@main.command(
+    epilog=_example(
+        "gtstub plan sdfg.json program.json",
+        "gtstub plan sdfg.json program.json --jq '.slots[] | select(.source.kind == \"axis\") | .name'",
+    )
+)
+@_signature_files
+@_json_options
+def plan(sdfg_file: Path, program_file: Path, as_json: bool, filter_: str | None) -> None:
+    """
+    Print the call plan of a program.
+
+    The plan says what fills each slot of the SDFG, what each argument must satisfy, and what must agree.
+    """
+    call_plan = make_plan(*_read_signatures(sdfg_file, program_file))
+    if as_json or filter_ is not None:
+        print_document(plan_to_json(call_plan), filter_)
+    else:
+        print_plan(call_plan)
+
+
+@main.command(
+    epilog=_example(
+        "gtstub generate sdfg.json program.json -o stubs",
+        "gtstub generate sdfg.json program.json -o stubs --check",
+    )
+)
+@_signature_files
+@_output_directory
+@_force
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is missing, edited or out of date.")
+def generate(sdfg_file: Path, program_file: Path, output: Path, force: bool, check: bool) -> None:
+    """
+    Write a stub: a C source and its header.
+
+    Their names are <name>_stub.c and <name>_stub.h.
+    The same signatures give the same bytes, and a file that would stay the same is not touched. A file that was edited
+    by hand is not replaced without '--force'.
+    """
+    files = _stub_files(*_read_signatures(sdfg_file, program_file), output)
+    if check:
+        _check(files)
+    else:
+        _write_stub(files, force)
+
+
+@main.command(epilog=_example("gtstub build sdfg.json program.json --library build/libprogram.so -o stubs"))
+@_signature_files
+@click.option(
+    "--library",
+    metavar="LIB",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The library DaCe built of the SDFG.",
+)
+@_output_directory
+@_force
+def build(sdfg_file: Path, program_file: Path, library: Path, output: Path, force: bool) -> None:
+    """
+    Write a stub and compile it.
+
+    Writes <name>_stub.h, <name>_stub.c and <name>_stub.so.
+    The stub and the library can then be loaded together, from C with gts_load(), from Python with gtstub._host.load().
+    """
+    sdfg, program = _read_signatures(sdfg_file, program_file)
+    files = _stub_files(sdfg, program, output)
+    if f"__program_{sdfg.name}\0".encode() not in library.read_bytes():
+        raise GtstubError(f"Library '{library}' is not of SDFG '{sdfg.name}': it has no '__program_{sdfg.name}'.")
+    _write_stub(files, force)
+    _, source = files
+    from gtstub.toolchain import find
+
+    stub = source.with_suffix(".so")
+    aside = stub.with_name(f".{stub.name}.{os.getpid()}")
+    with progress("Looking for a C compiler"):
+        toolchain = find(_cache_directory())
+    with progress(f"Compiling '{source}'"):
+        toolchain.start(source, aside).wait()
+    aside.replace(stub)
+    click.echo(f"'{stub}' was compiled for '{library}'.")
+
+
+@main.command(
+    epilog=_example(
+        "gtstub show ENTRY",
+        "gtstub show sdfg.json program.json --code",
+        "gtstub show ENTRY --jq .manifest",
+    )
+)
+@click.argument(
+    "files", metavar="ENTRY | SDFG.json PROGRAM.json", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option("--code", is_flag=True, help="Print the generated C source instead.")
+@click.option("--header", is_flag=True, help="Print the generated C header instead.")
+@_json_options
+def show(files: tuple[Path, ...], code: bool, header: bool, as_json: bool, filter_: str | None) -> None:
+    """
+    Show what fills each slot of a program.
+
+    A slot is one argument of the C function that DaCe made of the program. Printed are its C type, its name, its source
+    and the contract that the source must satisfy.
+
+    ENTRY is the directory of a cache entry. JSON is the call plan, of an entry with its manifest.
+    """
+    if len(files) > 2:
+        raise click.UsageError("Give a cache entry or two signatures.")
+    if code + header + (as_json or filter_ is not None) > 1:
+        raise click.UsageError("Give one of '--code', '--header' and '--json' or '--jq'.")
+    entry = files[0] if len(files) == 1 else None
+    sdfg, program = _read_signatures(*_entry_files(entry, "sdfg.json", "program.json") if entry else files)
+    if code or header:
+        name = f"{program.name}_stub.{'c' if code else 'h'}"
+        if entry:
+            print_code(_read_text(*_entry_files(entry, name)))
+        else:
+            print_code(_stub_files(sdfg, program, Path())[Path(name)])
+        return
+    call_plan = make_plan(sdfg, program)
+    if as_json or filter_ is not None:
+        document = plan_to_json(call_plan)
+        if entry:
+            document["manifest"] = json.loads(_read_text(*_entry_files(entry, "manifest.json")))
+        print_document(document, filter_)
+    else:
+        print_slots(call_plan)
+
+
+def _entry_files(entry: Path, *names: str) -> list[Path]:
+    if not entry.is_dir():
+        raise CacheError(f"There is no cache entry '{entry}'.")
+    for name in names:
+        if not (entry / name).exists():
+            raise CacheError(f"'{entry}' is no cache entry: it has no '{name}'.")
+    return [entry / name for name in names]
+
+
+@main.command(epilog=_example("gtstub doctor", "gtstub doctor --jq '.checks[] | select(.ok | not) | .advice'"))
+@_json_options
+def doctor(as_json: bool, filter_: str | None) -> None:
+    """
+    Say what this machine has, what is missing, and how to get it.
+
+    Exits with 1 when something is missing that gtstub cannot do without.
+    """
+    from gtstub.doctor import checks
+
+    with progress("Trying the compiler"):
+        found = checks()
+    is_well = all(check.ok for check in found)
+    if as_json or filter_ is not None:
+        print_document({"ok": is_well, "checks": [dataclasses.asdict(check) for check in found]}, filter_)
+    else:
+        print_checks(found)
+    click.get_current_context().exit(0 if is_well else 1)
