@@ -52,7 +52,8 @@ def sdfg_signature(sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda"
         fixed = reduced["arrays"][argument]
         if fixed["type"] != "Array":
             raise SignatureError(
-                f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar, but is of type '{fixed['type']}'."
+                f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar,"
+                f" but is of type '{fixed['type']}'."
             )
         arrays[argument] = ArrayArgument(
             name=argument,

@@ -125,7 +125,9 @@ def _parse(text: str, source: str, kind: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        raise SignatureError(f"'{source}' is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from None
+        raise SignatureError(
+            f"'{source}' is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+        ) from None
     except RecursionError:
         raise SignatureError(f"'{source}' is not a signature: it is nested too deeply.") from None
     violations = sorted(_validator(kind).iter_errors(document), key=lambda error: error.json_path)
