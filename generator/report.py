@@ -144,7 +144,8 @@ def print_slots(plan: CallPlan) -> None:
 
 
 def _title(plan: CallPlan) -> str:
-    return f"Program '{plan.name}', SDFG '{plan.sdfg_name}': {len(plan.slots)} slots, filled from {len(plan.leaves)} leaves."
+    filled = f"{len(plan.slots)} slots, filled from {len(plan.leaves)} leaves"
+    return f"Program '{plan.name}', SDFG '{plan.sdfg_name}': {filled}."
 
 
 def _describe_contract(leaf: Leaf) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import functools
+import gzip
+import json
 import re
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -83,6 +86,26 @@ def sdfg_signature(sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda"
             Workspace(storage, _device(name, "(workspace)", storage, gpu)) for storage in reduced["external"]
         ),
     )
+
+
+def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
+    """The signature of an SDFG that DaCe saved, `.sdfg` or `.sdfgz`."""
+    data = file.read_bytes()
+    try:
+        raw = json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
+    except (ValueError, EOFError, OSError, zlib.error):
+        raise SignatureError(
+            f"'{file}' is not an SDFG: it is neither JSON nor compressed JSON, or is cut off."
+        ) from None
+    if not isinstance(raw, dict) or raw.get("type") != "SDFG":
+        raise SignatureError(f"'{file}' is not an SDFG: its 'type' is not 'SDFG'.")
+    try:
+        sdfg = dace.SDFG.from_json(raw)
+    except Exception as error:  # DaCe raises whatever its readers of properties raise.
+        raise SignatureError(
+            f"'{file}' is not an SDFG that this DaCe can read: {type(error).__name__}: {error}"
+        ) from None
+    return sdfg_signature(sdfg, raw, gpu)
 
 
 @functools.cache
