@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parent
-sys.path.insert(0, str(TESTS))
+from gtstub import toolchain as toolchains
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import goldens
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -16,20 +19,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Golden:
-    return Golden(regenerate=bool(request.config.getoption("--regenerate-goldens")))
+def golden(request: pytest.FixtureRequest) -> goldens.Golden:
+    return goldens.Golden(regenerate=bool(request.config.getoption("--regenerate-goldens")))
 
 
-class Golden:
-    """Compares a text with a committed file under tests/golden, or writes the file."""
-
-    def __init__(self, *, regenerate: bool) -> None:
-        self._regenerate = regenerate
-
-    def check(self, name: str, text: str) -> None:
-        path = TESTS / "golden" / name
-        if self._regenerate:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        assert path.exists(), f"There is no '{name}'; write it with 'pytest --regenerate-goldens'."
-        assert text == path.read_text(encoding="utf-8"), f"'{name}' differs; see 'git diff' after --regenerate-goldens."
+@pytest.fixture(scope="session")
+def toolchain(tmp_path_factory: pytest.TempPathFactory) -> toolchains.Toolchain:
+    return toolchains.find(tmp_path_factory.mktemp("toolchain"))
