@@ -69,7 +69,7 @@ def sdfg_signature(sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda"
             ),
         )
 
-    init = tuple(sorted(symbol for symbol in sdfg.used_symbols(all_symbols=False) if not symbol.startswith("__dace")))
+    init = _init_symbols(sdfg)
     arguments: list[Argument] = [
         *arrays.values(),
         *(ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()),
@@ -106,6 +106,23 @@ def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
             f"'{file}' is not an SDFG that this DaCe can read: {type(error).__name__}: {error}"
         ) from None
     return sdfg_signature(sdfg, raw, gpu)
+
+
+def check_arguments(compiled: dace.SDFG, signature: SdfgSignature) -> None:
+    """Raises SignatureError unless an SDFG has the argument list that a stub was generated for."""
+    expected = [(argument.name, argument.dtype) for argument in signature.arguments]
+    found = [(name, descriptor.dtype.to_string()) for name, descriptor in compiled.arglist().items()]
+    if (found, _init_symbols(compiled)) != (expected, signature.init):
+        raise SignatureError(
+            f"DaCe changed the arguments of SDFG '{signature.name}' when it compiled it:"
+            f" expected {expected}, for initialisation {signature.init};"
+            f" found {found}, for initialisation {_init_symbols(compiled)}."
+        )
+
+
+def _init_symbols(sdfg: dace.SDFG) -> tuple[str, ...]:
+    """The arguments of `__dace_init_<name>` in their order."""
+    return tuple(sorted(symbol for symbol in sdfg.used_symbols(all_symbols=False) if not symbol.startswith("__dace")))
 
 
 @functools.cache

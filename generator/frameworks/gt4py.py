@@ -1,30 +1,63 @@
-"""Program signatures from gt4py."""
+"""
+The plug-in for gt4py: program signatures, and a backend whose programs are called through stubs.
+
+The backend is gt4py's own DaCe backend with two of its steps replaced: the bindings step generates a stub, and the
+compilation step compiles it while DaCe compiles the SDFG, and publishes both as a cache entry.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast, get_args
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
 
+import dace
 import numpy as np
-from gt4py.next import common
-from gt4py.next.otf import arguments, stages
+from dace.codegen import compiler as dace_compiler
+from gt4py._core import definitions as core_definitions
+from gt4py.next import backend as gtx_backend
+from gt4py.next import common, config
+from gt4py.next.instrumentation import metrics
+from gt4py.next.otf import arguments, code_specs, stages, workflow
+from gt4py.next.otf.compilation import cache as gtx_cache
 from gt4py.next.otf.definitions import CompilableProgramDef
+from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
+from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
+from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
 from gt4py.next.type_system import type_specifications as ts
 
+from gtstub import cache, entry, toolchain
 from gtstub.errors import SignatureError
+from gtstub.frameworks.dace import check_arguments, sdfg_signature
+from gtstub.plan import make_plan
+from gtstub.render import render
+from gtstub.signature import documents
 from gtstub.signature.model import (
     Connectivity,
+    Device,
     Dimension,
     DType,
     FieldType,
     Parameter,
     ProgramSignature,
     ScalarType,
+    SdfgSignature,
     StaticArgument,
     StaticDomain,
     TupleType,
     Type,
 )
+
+if TYPE_CHECKING:
+    from gtstub._host import Program
+
+# --- Program signatures -----------------------------------------------------------------------------------------------
 
 
 def program_signature(compilable: CompilableProgramDef, source: stages.ProgramSource[Any]) -> ProgramSignature:
@@ -106,3 +139,196 @@ def _dtype(program: str, path: str, dtype: str) -> DType:
 
 def _dimension(dimension: common.Dimension) -> Dimension:
     return Dimension(dimension.value, dimension.kind.value)
+
+
+# --- The steps of the workflow ----------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class SignedSource(stages.ProgramSource[code_specs.SDFGCodeSpec]):
+    """An SDFG with the signature of the program that it was lowered from."""
+
+    signature: ProgramSignature
+
+
+@dataclasses.dataclass(frozen=True)
+class StubSource(stages.BindingSource[code_specs.SDFGCodeSpec, code_specs.SourceCodeSpec]):
+    """The text of a stub (`source_code` is its C file) with the signature of the SDFG that it calls."""
+
+    header: str
+    sdfg: SdfgSignature
+
+
+@dataclasses.dataclass(frozen=True)
+class SigningTranslation(workflow.ReplaceEnabledWorkflowMixin[CompilableProgramDef, SignedSource]):
+    """gt4py's translation, and the signature of what it translates."""
+
+    step: workflow.Workflow[CompilableProgramDef, stages.ProgramSource[code_specs.SDFGCodeSpec]]
+
+    def __call__(self, inp: CompilableProgramDef) -> SignedSource:
+        source = self.step(inp)
+        members = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
+        return SignedSource(**members, signature=program_signature(inp, source))
+
+
+@dataclasses.dataclass(frozen=True)
+class StubBindings(workflow.ReplaceEnabledWorkflowMixin[SignedSource, stages.ExtensionSource[Any, Any]]):
+    """Generates the stub of a program."""
+
+    gpu: Device
+
+    def __call__(self, inp: SignedSource) -> stages.ExtensionSource[Any, Any]:
+        raw = cast(Mapping[str, Any], inp.source_code)
+        sdfg = sdfg_signature(dace.SDFG.from_json(raw), raw, self.gpu)
+        texts = render(
+            make_plan(sdfg, inp.signature),
+            program_digest=documents.digest(documents.program_to_json(inp.signature)),
+            sdfg_digest=documents.digest(documents.sdfg_to_json(sdfg)),
+        )
+        return stages.ExtensionSource(inp, StubSource(texts.source, (), header=texts.header, sdfg=sdfg))
+
+
+@dataclasses.dataclass(frozen=True)
+class StubCompilation(workflow.ReplaceEnabledWorkflowMixin[stages.ExtensionSource[Any, Any], cache.StubArtifact]):
+    """Builds a cache entry; `step` is gt4py's own compilation, whose settings are used."""
+
+    step: dace_compilation.DaCeCompiler
+
+    def __call__(self, inp: stages.ExtensionSource[Any, Any]) -> cache.StubArtifact:
+        source, stub = inp.program_source, inp.binding_source
+        assert isinstance(source, SignedSource)
+        assert isinstance(stub, StubSource)
+        root = cache_root(self.step.cache_lifetime)
+        compiler = toolchain.find(root)
+        texts = {
+            "program.json": documents.program_to_json(source.signature),
+            "sdfg.json": documents.sdfg_to_json(stub.sdfg),
+            f"{source.signature.name}_stub.c": stub.source_code,
+            f"{source.signature.name}_stub.h": stub.header,
+        }
+        with dace_workflow.dace_context(device_type=self.step.device_type, cmake_build_type=self.step.cmake_build_type):
+            inputs = {
+                "texts": {name: documents.digest(text) for name, text in texts.items()},
+                "sdfg": hashlib.sha256(json.dumps(source.source_code, sort_keys=True).encode()).hexdigest(),
+                "toolchain": compiler.digest,
+                "dace": version("dace"),
+                "gt4py": config.BUILD_CACHE_VERSION_ID,
+                "dace_config": json.loads(json.dumps(dace.Config._data.nondefaults(), default=str)),
+                "gpu_trace_markers": self._has_trace_markers,
+                "cxx": os.environ.get("CXX"),
+            }
+            key = cache.key(source.signature.name, inputs)
+            if (artifact := cache.find(root, key)) is not None:
+                return artifact
+            with cache.private_directory(root, key) as private:
+                directory = private / "entry"
+                directory.mkdir()
+                for name, text in texts.items():
+                    (directory / name).write_text(text, encoding="utf-8")
+                stub_library = f"{source.signature.name}_stub.so"
+                build = compiler.start(directory / f"{source.signature.name}_stub.c", directory / stub_library)
+                try:
+                    library = self._compile_sdfg(inp, stub.sdfg, private / "dace")
+                except BaseException:
+                    build.cancel()
+                    raise
+                build.wait()
+                library.rename(directory / stub.sdfg.library)
+                manifest = {
+                    "name": source.signature.name,
+                    "stub": stub_library,
+                    "library": stub.sdfg.library,
+                    "workspaces": {workspace.storage: workspace.device for workspace in stub.sdfg.workspaces},
+                    "inputs": inputs,
+                }
+                return cache.publish(directory, root, key, manifest)
+
+    @property
+    def _has_trace_markers(self) -> bool:
+        return self.step.add_gpu_trace_markers and self.step.device_type == core_definitions.CUPY_DEVICE_TYPE
+
+    def _compile_sdfg(self, inp: stages.ExtensionSource[Any, Any], signature: SdfgSignature, folder: Path) -> Path:
+        """Lets DaCe build the SDFG in `folder`; returns its library."""
+        if self._has_trace_markers:
+            _, sdfg = dace_compilation._add_tx_markers(inp)
+        else:
+            sdfg = dace.SDFG.from_json(inp.program_source.source_code)
+        sdfg.build_folder = str(folder)
+        sdfg.compile(validate=False, return_program_handle=False)
+        compiled = next(iter(folder.glob("program.sdfg*")))
+        check_arguments(dace.SDFG.from_file(str(compiled)), signature)
+        return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))
+
+
+def cache_root(lifetime: config.BuildCacheLifetime) -> Path:
+    """GTSTUB_CACHE_DIR where it is set, else beside what gt4py caches for as long."""
+    if os.environ.get("GTSTUB_CACHE_DIR"):
+        return cache.default_root()
+    return Path(gtx_cache.get_cache_base_path(lifetime)).resolve() / "gtstub"
+
+
+# --- The backend ------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class StubBackend(gtx_backend.Backend[Any]):
+    """gt4py's DaCe backend whose programs are called through stubs."""
+
+    external_workspace: dace_workflow.ExternalWorkspace | None = None
+
+    def load_artifact(self, artifact: stages.CompilationArtifact) -> Program:
+        assert isinstance(artifact, cache.StubArtifact)
+        program = artifact.load()
+        for storage, device in entry.read_manifest(artifact.path)["workspaces"].items():
+            memory = (self.external_workspace or {}).get(core_definitions.DeviceType[device.upper()])
+            if memory is not None:  # Else the program refuses to run, as gt4py's own does.
+                program.set_workspace(storage, memory)
+        program.set_metrics(
+            vars(config),
+            "COLLECT_METRICS_LEVEL",
+            metrics.PERFORMANCE,
+            functools.partial(metrics.add_sample_to_current_source, metrics.COMPUTE_METRIC),
+        )
+        return program
+
+
+def make_backend(
+    gpu: bool,
+    auto_optimize: bool = True,
+    async_sdfg_call: bool = True,
+    optimization_args: dict[str, Any] | None = None,
+    external_workspace: dace_workflow.ExternalWorkspace | None = None,
+    unstructured_horizontal_has_unit_stride: bool = config.UNSTRUCTURED_HORIZONTAL_HAS_UNIT_STRIDE,
+    use_metrics: bool = True,
+    use_zero_origin: bool = False,
+    use_max_domain_range_on_unstructured_shift: bool | None = None,
+) -> StubBackend:
+    """
+    The backend for `program.with_backend(...)`. Parameters and defaults are those of gt4py's `make_dace_backend`.
+
+    A workspace in `external_workspace` must be contiguous and aligned to 256 bytes.
+    """
+    backend = dace_backend.make_dace_backend(
+        gpu=gpu,
+        auto_optimize=auto_optimize,
+        async_sdfg_call=async_sdfg_call,
+        optimization_args=optimization_args,
+        external_workspace=external_workspace,
+        unstructured_horizontal_has_unit_stride=unstructured_horizontal_has_unit_stride,
+        use_metrics=use_metrics,
+        use_zero_origin=use_zero_origin,
+        use_max_domain_range_on_unstructured_shift=use_max_domain_range_on_unstructured_shift,
+    )
+    steps = backend.executor
+    is_rocm = steps.compilation.device_type == core_definitions.DeviceType.ROCM
+    return StubBackend(
+        name=f"{backend.name}_gtstub",
+        executor=steps.replace(
+            translation=SigningTranslation(steps.translation),
+            bindings=StubBindings("rocm" if is_rocm else "cuda"),
+            compilation=StubCompilation(steps.compilation),
+        ),
+        allocator=backend.allocator,
+        transforms=backend.transforms,
+        external_workspace=external_workspace,
+    )
