@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-import platformdirs
 
 from gtstub import __version__
-from gtstub.errors import CacheError, GtstubError, SignatureError
+from gtstub.entry import read_manifest
+from gtstub.errors import GtstubError, SignatureError
 from gtstub.plan import make_plan
 from gtstub.report import (
     plan_to_json,
@@ -98,10 +98,6 @@ def _output_directory[F: Callable[..., Any]](command: F) -> F:
         show_default="the current directory",
         help="Where the files are written.",
     )(command)
-
-
-def _cache_directory() -> Path:
-    return Path(os.environ.get("GTSTUB_CACHE_DIR") or platformdirs.user_cache_path("gtstub"))
 
 
 def _example(*lines: str) -> str:
@@ -302,12 +298,13 @@ def build(sdfg_file: Path, program_file: Path, library: Path, output: Path, forc
         raise GtstubError(f"Library '{library}' is not of SDFG '{sdfg.name}': it has no '__program_{sdfg.name}'.")
     _write_stub(files, force)
     _, source = files
+    from gtstub.cache import default_root
     from gtstub.toolchain import find
 
     stub = source.with_suffix(".so")
     aside = stub.with_name(f".{stub.name}.{os.getpid()}")
     with progress("Looking for a C compiler"):
-        toolchain = find(_cache_directory())
+        toolchain = find(default_root())
     with progress(f"Compiling '{source}'"):
         toolchain.start(source, aside).wait()
     aside.replace(stub)
@@ -341,31 +338,17 @@ def show(files: tuple[Path, ...], code: bool, header: bool, as_json: bool, filte
     if code + header + (as_json or filter_ is not None) > 1:
         raise click.UsageError("Give one of '--code', '--header' and '--json' or '--jq'.")
     entry = files[0] if len(files) == 1 else None
-    sdfg, program = _read_signatures(*_entry_files(entry, "sdfg.json", "program.json") if entry else files)
+    manifest = read_manifest(entry) if entry else None
+    sdfg, program = _read_signatures(*(entry / "sdfg.json", entry / "program.json") if entry else files)
     if code or header:
         name = f"{program.name}_stub.{'c' if code else 'h'}"
-        if entry:
-            print_code(_read_text(*_entry_files(entry, name)))
-        else:
-            print_code(_stub_files(sdfg, program, Path())[Path(name)])
+        print_code(_read_text(entry / name) if entry else _stub_files(sdfg, program, Path())[Path(name)])
         return
     call_plan = make_plan(sdfg, program)
     if as_json or filter_ is not None:
-        document = plan_to_json(call_plan)
-        if entry:
-            document["manifest"] = json.loads(_read_text(*_entry_files(entry, "manifest.json")))
-        print_document(document, filter_)
+        print_document({**plan_to_json(call_plan), **({"manifest": manifest} if manifest else {})}, filter_)
     else:
         print_slots(call_plan)
-
-
-def _entry_files(entry: Path, *names: str) -> list[Path]:
-    if not entry.is_dir():
-        raise CacheError(f"There is no cache entry '{entry}'.")
-    for name in names:
-        if not (entry / name).exists():
-            raise CacheError(f"'{entry}' is no cache entry: it has no '{name}'.")
-    return [entry / name for name in names]
 
 
 @main.command(epilog=_example("gtstub doctor", "gtstub doctor --jq '.checks[] | select(.ok | not) | .advice'"))

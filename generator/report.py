@@ -244,8 +244,10 @@ def _filtered(document: dict[str, Any], filter_: str) -> list[Any]:
     try:
         return list(jq.compile(filter_).input_value(document))
     except ValueError as error:
-        # libjq adds where in the filter, on lines of their own.
-        reason = str(error).splitlines()[0].removeprefix("jq: error: ").partition(" at <top-level>")[0]
+        # libjq adds where in the filter, on lines of their own; a filter that calls error("") gives no reason.
+        reason = (
+            (str(error).splitlines() or ["it fails"])[0].removeprefix("jq: error: ").partition(" at <top-level>")[0]
+        )
         raise FilterError(f"The jq filter '{filter_}' does not work: {reason}.") from None
 
 
