@@ -1,0 +1,92 @@
+"""What the generator names, the runtime declares, defines and exports; and nothing else is exported."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from signatures import WHOLE_PROGRAM, WHOLE_SDFG
+from stubs import build_stub
+
+from gtstub import render
+from gtstub.toolchain import INCLUDE, RUNTIME, Toolchain
+
+CORE = Path(__file__).parents[2] / "runtime" / "core"
+
+
+def without_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def headers() -> str:
+    return without_comments("\n".join(path.read_text(encoding="utf-8") for path in sorted(INCLUDE.rglob("*.h"))))
+
+
+def names_in_generator() -> set[str]:
+    templates = [path for path in (resources.files("gtstub") / "templates").iterdir() if path.name.endswith(".j2")]
+    texts = [path.read_text(encoding="utf-8") for path in templates]
+    texts.append(Path(render.__file__).read_text(encoding="utf-8"))
+    return {name for text in texts for name in re.findall(r"\bgts_[a-z]\w*", text)}
+
+
+def declared_functions() -> set[str]:
+    return set(re.findall(r"\b(gts_\w+)\(", headers())) - {"gts_function"}
+
+
+def exports(library: Path) -> set[str]:
+    nm = shutil.which("nm")
+    if nm is None:
+        pytest.skip("nm is not installed")
+    done = subprocess.run([nm, "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in done.stdout.splitlines()}
+
+
+def test_every_name_of_the_generator_is_in_the_headers() -> None:
+    names = names_in_generator()
+    assert {"gts_enter", "gts_see_array", "gts_program", "gts_descriptor"} <= names
+    assert names - {"gts_descriptor"} <= set(re.findall(r"\bgts_\w+", headers()))
+
+
+def test_every_field_of_a_runtime_struct_that_the_generator_names_exists() -> None:
+    """Of the descriptor and of contracts: `.leaf_count = `."""
+    folder = resources.files("gtstub") / "templates"
+    text = (folder / "stub.c.j2").read_text(encoding="utf-8") + Path(render.__file__).read_text(encoding="utf-8")
+    fields = set(re.findall(r"(?<![\w\])])\.([a-z_]+) = ", text))
+    assert {"abi", "leaf_count", "rank", "slots"} <= fields
+    assert fields <= set(re.findall(r"\b\w+\b", headers()))
+
+
+def test_every_declared_function_is_defined_in_the_core() -> None:
+    core = "\n".join(path.read_text(encoding="utf-8") for path in sorted(CORE.glob("*.c")))
+    defined = set(re.findall(r"^[a-z][\w *]*?\b(gts_\w+)\([^;{]*\)\n\{", core, re.MULTILINE))
+    inline = set(re.findall(r"^static inline \w+ (gts_\w+)\(", headers(), re.MULTILINE))
+    assert declared_functions() == defined | inline
+    assert not defined & inline
+
+
+def test_runtime_exports_what_the_headers_declare_and_nothing_else() -> None:
+    inline = set(re.findall(r"^static inline \w+ (gts_\w+)\(", headers(), re.MULTILINE))
+    assert exports(RUNTIME) == declared_functions() - inline
+    assert all(name.startswith("gts_") for name in exports(RUNTIME))
+
+
+def test_stub_exports_its_descriptor_and_its_entry_only(tmp_path: Path, toolchain: Toolchain) -> None:
+    library = build_stub(WHOLE_SDFG, WHOLE_PROGRAM, tmp_path, toolchain)
+    assert exports(library) == {"gts_descriptor", "whole_call"}
+
+
+def test_stub_needs_the_runtime_and_the_c_library_only(tmp_path: Path, toolchain: Toolchain) -> None:
+    readelf = shutil.which("readelf")
+    if readelf is None:
+        pytest.skip("readelf is not installed")
+    library = build_stub(WHOLE_SDFG, WHOLE_PROGRAM, tmp_path, toolchain)
+    text = subprocess.run([readelf, "-d", str(library)], capture_output=True, text=True, check=True).stdout
+    needed = set(re.findall(r"NEEDED.*\[(.*?)\]", text))
+    assert "libgtstub.so.1" in needed
+    assert all(name == "libgtstub.so.1" or name.startswith(("libc.so", "libasan", "libubsan")) for name in needed)
+    assert "RUNPATH" not in text  # the stub is found beside whatever runtime is loaded already
+    assert "RPATH" not in text
