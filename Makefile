@@ -4,6 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
 .PHONY: help demo test lint warnings asan valgrind bench wheel clean
 
 export PYTHON

@@ -103,10 +103,9 @@ def _extension() -> Check:
 
 def _gt4py() -> Check:
     check = _optional("gt4py", "gt4py", "makes stubs for new programs: 'pip install gtstub[gt4py]'.")
-    tested = _tested("gt4py")
-    if check.advice or check.found == tested:
+    if check.advice or check.found == (tested := _tested("gt4py")):
         return check
-    return dataclasses.replace(check, advice=f"gtstub was tested with {tested}: 'pip install gt4py=={tested}'.")
+    return dataclasses.replace(check, advice=f"gtstub was tested with gt4py {tested}: 'pip install gt4py=={tested}'.")
 
 
 def _dace() -> Check:

@@ -60,7 +60,7 @@ class StubBuild:
 
     def cancel(self) -> None:
         """Ends the compiler where it is still running; nothing it wrote is of use."""
-        self._process.kill()
+        self._process.terminate()
         self._process.communicate()
 
     def _keep(self) -> Path:

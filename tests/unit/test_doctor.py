@@ -1,0 +1,136 @@
+"""The doctor looks at real installations, whole ones and ones with something taken out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import gtstub
+from gtstub.doctor import Check, checks
+
+NAMES = [
+    "Python",
+    "CMake",
+    "C compiler",
+    "runtime library",
+    "extension module",
+    "gt4py",
+    "DaCe",
+    "icon4py",
+    "numpy",
+    "cupy",
+]
+
+PRINT = """
+import dataclasses, json, sys
+from gtstub.doctor import checks
+print(json.dumps([dataclasses.asdict(check) for check in checks()]))
+assert not {"gt4py", "dace", "icon4py", "numpy"} & set(sys.modules)
+"""
+
+
+def run_checks(interpreter: str | Path, *path: Path) -> dict[str, Check]:
+    done = subprocess.run(
+        [interpreter, "-c", PRINT],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return {check["name"]: Check(**check) for check in json.loads(done.stdout)}
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A folder with a copy of the installed package, to take something out of it."""
+    assert gtstub.__file__ is not None
+    package = Path(gtstub.__file__).parent
+    (information,) = package.parent.glob("gtstub-*.dist-info")
+    for directory in (package, information):
+        shutil.copytree(directory, tmp_path / "site" / directory.name)
+    return tmp_path / "site"
+
+
+def test_a_whole_installation_is_healthy() -> None:
+    found = run_checks(sys.executable)
+    assert list(found) == NAMES
+    assert [check for check in found.values() if not check.ok] == []
+    assert found["C compiler"].found.split()[0] in {"GNU", "Clang", "AppleClang", "IntelLLVM", "NVHPC", "Cray"}
+    assert metadata.version("numpy") == found["numpy"].found
+
+
+def test_missing_compiler_is_found_and_the_rest_still_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    found = {check.name: check for check in checks()}
+    assert list(found) == NAMES
+    assert [check.name for check in found.values() if not check.ok] == ["C compiler"]
+    assert "'no-such-compiler'" in found["C compiler"].advice
+    assert "apt-get install gcc" in found["C compiler"].advice
+
+
+def test_missing_runtime_is_found(copy: Path) -> None:
+    shutil.rmtree(copy / "gtstub" / "lib")
+    found = run_checks(sys.executable, copy)
+    assert not found["runtime library"].ok
+    assert not found["extension module"].ok
+    assert not found["C compiler"].ok
+    assert "pip install --force-reinstall" in found["runtime library"].advice
+
+
+def test_missing_extension_module_is_found(copy: Path) -> None:
+    for library in (copy / "gtstub").glob("_host*"):
+        library.unlink()
+    found = run_checks(sys.executable, copy)
+    assert [check.name for check in found.values() if not check.ok] == ["extension module"]
+    assert "pip install --force-reinstall" in found["extension module"].advice
+
+
+def test_missing_cmake_is_found(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = run_checks(tmp_path / "venv" / "bin" / "python", copy)
+    assert not found["CMake"].ok
+    assert found["CMake"].advice == "Install it: 'pip install cmake'."
+
+
+def test_what_is_optional_may_be_missing(copy: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
+    found = run_checks(tmp_path / "venv" / "bin" / "python", copy)
+    for name in ("gt4py", "DaCe", "icon4py", "numpy", "cupy"):
+        assert dataclasses.replace(found[name], advice="") == Check(name, ok=True, found="not installed")
+        assert found[name].advice.startswith("Optional; ")
+        assert "pip install" in found[name].advice
+
+
+def test_dace_that_breaks_gt4py_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    information = tmp_path / "dace-2.0.0b1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: dace\nVersion: 2.0.0b1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = {check.name: check for check in checks()}
+    assert [check.name for check in found.values() if not check.ok] == ["DaCe"]
+    assert found["DaCe"].found == (
+        "2.0.0b1, which breaks gt4py: 'ConditionalBlock' object has no attribute 'all_states'"
+    )
+    assert found["DaCe"].advice == "Install another: 'pip install dace==2.0.0a10'."
+
+
+def test_gt4py_of_another_version_is_no_error_but_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    information = tmp_path / "gt4py-9.9.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: gt4py\nVersion: 9.9\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    (check,) = (check for check in checks() if check.name == "gt4py")
+    assert check.ok
+    assert check.found == "9.9"
+    assert check.advice == "gtstub was tested with gt4py 1.2.1: 'pip install gt4py==1.2.1'."

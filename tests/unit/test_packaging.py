@@ -1,0 +1,106 @@
+"""The sdist and the wheel, built from this checkout: what is in them, and that they work where nothing else is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import gtstub
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the sdist, and with the wheel that was built from the sdist alone."""
+    output = tmp_path_factory.mktemp("dist")
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", output, CHECKOUT]
+    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return output
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (wheel,) = built.glob("gtstub-*.whl")
+    return wheel
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert metadata.version("gtstub") == gtstub.__version__
+
+
+def test_sdist_has_the_sources_and_nothing_that_was_built(built: Path) -> None:
+    (sdist,) = built.glob("gtstub-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        files = {name.partition("/")[2] for name in archive.getnames()}
+    for file in (
+        "pyproject.toml",
+        "CMakeLists.txt",
+        "LICENSE",
+        "README.md",
+        "generator/plan.py",
+        "runtime/core/load.c",
+    ):
+        assert file in files
+    assert not [file for file in files if re.search(r"(^|/)(\.venv|build|dist|__pycache__|\.ci)/|\.(so|o|pyc)$", file)]
+
+
+def test_wheel_has_every_part_of_the_package(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        files = set(archive.namelist())
+    for folder, prefix in (
+        ("generator", "gtstub"),
+        ("templates", "gtstub/templates"),
+        ("runtime/include", "gtstub/include"),
+    ):
+        sources = {
+            f"{prefix}/{path.relative_to(CHECKOUT / folder)}"
+            for path in (CHECKOUT / folder).rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        }
+        assert sources
+        assert sources <= files
+    assert "gtstub/lib/libgtstub.so.1" in files
+    assert [file for file in files if re.fullmatch(r"gtstub/_host\.[^/]*\.so", file)]
+    assert [file for file in files if file.endswith("/licenses/LICENSE")]
+
+
+def test_every_c_file_is_built() -> None:
+    listed = set(re.findall(r"runtime/\w+/\w+\.c", (CHECKOUT / "CMakeLists.txt").read_text()))
+    assert listed == {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "runtime").rglob("*.c")}
+
+
+def test_libraries_find_each_other_wherever_the_package_is_put(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    (host,) = (tmp_path / "gtstub").glob("_host.*.so")
+    runtime = tmp_path / "gtstub" / "lib" / "libgtstub.so.1"
+    assert b"libgtstub.so.1\0" in host.read_bytes()
+    assert b"$ORIGIN/lib\0" in host.read_bytes()
+    for library in (host, runtime):
+        assert str(CHECKOUT).encode() not in library.read_bytes()
+
+
+def test_wheel_can_be_imported_where_nothing_else_is_installed(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    program = "import sys; sys.path.append(sys.argv[1]); import gtstub._host, gtstub.plan; print(gtstub.__file__)"
+    command = [tmp_path / "venv" / "bin" / "python", "-I", "-c", program, tmp_path / "site"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == str(tmp_path / "site" / "gtstub" / "__init__.py"), done.stderr
+
+
+def test_frameworks_that_work_together_are_pinned() -> None:
+    pinned = set(metadata.requires("gtstub") or ())
+    assert 'gt4py==1.2.1; extra == "gt4py"' in pinned
+    assert 'dace==2.0.0a10; extra == "gt4py"' in pinned
