@@ -196,7 +196,7 @@ def _axis(array: str, number: int, size: str, stride: str, roles: dict[str, list
         if not symbols:
             fixed["stride"] = constant
         elif constant == 0 and [*symbols.values()] == [1]:
-            role(*symbols, "stride")
+            role(next(iter(symbols)), "stride")
     return Axis(**fixed)
 
 

@@ -160,7 +160,7 @@ class StubSource(stages.BindingSource[code_specs.SDFGCodeSpec, code_specs.Source
 
 
 @dataclasses.dataclass(frozen=True)
-class SigningTranslation(workflow.ReplaceEnabledWorkflowMixin[CompilableProgramDef, SignedSource]):
+class SigningTranslation:
     """gt4py's translation, and the signature of what it translates."""
 
     step: workflow.Workflow[CompilableProgramDef, stages.ProgramSource[code_specs.SDFGCodeSpec]]
@@ -172,7 +172,7 @@ class SigningTranslation(workflow.ReplaceEnabledWorkflowMixin[CompilableProgramD
 
 
 @dataclasses.dataclass(frozen=True)
-class StubBindings(workflow.ReplaceEnabledWorkflowMixin[SignedSource, stages.ExtensionSource[Any, Any]]):
+class StubBindings:
     """Generates the stub of a program."""
 
     gpu: Device
@@ -189,7 +189,7 @@ class StubBindings(workflow.ReplaceEnabledWorkflowMixin[SignedSource, stages.Ext
 
 
 @dataclasses.dataclass(frozen=True)
-class StubCompilation(workflow.ReplaceEnabledWorkflowMixin[stages.ExtensionSource[Any, Any], cache.StubArtifact]):
+class StubCompilation:
     """Builds a cache entry; `step` is gt4py's own compilation, whose settings are used."""
 
     step: dace_compilation.DaCeCompiler
@@ -245,7 +245,7 @@ class StubCompilation(workflow.ReplaceEnabledWorkflowMixin[stages.ExtensionSourc
 
     @property
     def _has_trace_markers(self) -> bool:
-        return self.step.add_gpu_trace_markers and self.step.device_type == core_definitions.CUPY_DEVICE_TYPE
+        return bool(self.step.add_gpu_trace_markers and self.step.device_type == core_definitions.CUPY_DEVICE_TYPE)
 
     def _compile_sdfg(self, inp: stages.ExtensionSource[Any, Any], signature: SdfgSignature, folder: Path) -> Path:
         """Lets DaCe build the SDFG in `folder`; returns its library."""
