@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test lint warnings asan valgrind bench wheel clean
+.PHONY: help demo test lint warnings asan valgrind bench wheel wheel-test clean
 
 export PYTHON
 
@@ -14,7 +14,7 @@ SOURCES := CMakeLists.txt $(shell find generator templates runtime -type f -not 
 C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(shell find tests -name '*.[ch]')
 
 help: ## say what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- Set-up -----------------------------------------------------------------------------------------------------------
 
@@ -85,6 +85,13 @@ valgrind: .venv/.gtstub ## run the tests that need valgrind
 wheel: .venv/.dependencies ## build the sdist and the wheel into dist/
 	rm -rf dist
 	$(BIN)/python -m build
+
+wheel-test: MINOR := 13
+wheel-test: wheel ## install the sdist with CPython 3.MINOR into an empty environment, and run the tests that need no gt4py
+	rm -rf build/wheel-test
+	interpreter=$$(.ci/find-python $(MINOR)) && PYTHON=$$interpreter VENV=build/wheel-test \
+	    .ci/install "gtstub[test] @ file://$$(echo $(CURDIR)/dist/gtstub-*.tar.gz)"
+	build/wheel-test/bin/python -m pytest tests/unit tests/property $(ARGS)
 
 clean: ## remove everything that make has made
 	rm -rf .venv build dist
