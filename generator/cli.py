@@ -138,50 +138,29 @@ def _stub_files(sdfg: SdfgSignature, program: ProgramSignature, directory: Path)
     return {stub.with_suffix(".h"): sources.header, stub.with_suffix(".c"): sources.source}
 
 
-def _is_edited(file: Path) -> bool:
-    from gtstub.render import is_unedited
-
-    return not is_unedited(file.read_text(encoding="utf-8", errors="replace"))
-
-
 def _check(files: Mapping[Path, str]) -> None:
     """Says of every file what is wrong with it, and exits with 1 if anything is."""
-    status = 0
-    for file, text in files.items():
-        if not file.exists():
-            problem = "is missing: run 'gtstub generate'"
-        elif file.read_bytes() == text.encode():
-            continue
-        elif _is_edited(file):
-            problem = "was edited by hand"
-        else:
-            problem = "is out of date: run 'gtstub generate'"
-        click.echo(f"'{file}' {problem}.", err=True)
-        status = 1
-    click.get_current_context().exit(status)
+    from gtstub.files import problem
+
+    problems = [problem(file, text) for file, text in files.items()]
+    for found in filter(None, problems):
+        click.echo(found, err=True)
+    click.get_current_context().exit(1 if any(problems) else 0)
 
 
 def _write_stub(files: Mapping[Path, str], force: bool) -> None:
-    for file in files:
-        if not force and file.exists() and _is_edited(file):
-            raise GtstubError(f"'{file}' was edited by hand: move it away, or replace it with '--force'.")
+    from gtstub.files import refuse_edited
+
+    if not force:
+        refuse_edited(files)
     for file, text in files.items():
         _write(file, text)
 
 
 def _write(file: Path, text: str) -> None:
-    """Writes a file whole or not at all, and not when it would stay the same."""
-    if file.exists() and file.read_bytes() == text.encode():
-        click.echo(f"'{file}' is up to date.")
-        return
-    file.parent.mkdir(parents=True, exist_ok=True)
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(file)
-    finally:
-        aside.unlink(missing_ok=True)
-    click.echo(f"'{file}' was written.")
+    from gtstub.files import write
+
+    click.echo(f"'{file}' was written." if write(file, text) else f"'{file}' is up to date.")
 
 
 # --- Commands ---------------------------------------------------------------------------------------------------------
@@ -305,9 +284,12 @@ def build(sdfg_file: Path, program_file: Path, library: Path, output: Path, forc
     aside = stub.with_name(f".{stub.name}.{os.getpid()}")
     with progress("Looking for a C compiler"):
         toolchain = find(default_root())
-    with progress(f"Compiling '{source}'"):
-        toolchain.start(source, aside).wait()
-    aside.replace(stub)
+    try:
+        with progress(f"Compiling '{source}'"):
+            toolchain.start(source, aside).wait()
+        aside.replace(stub)
+    finally:
+        aside.unlink(missing_ok=True)
     click.echo(f"'{stub}' was compiled for '{library}'.")
 
 

@@ -7,12 +7,12 @@ import json
 import re
 
 import pytest
-from signatures import EDGE, WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol, tuple_of
 
 from gtstub.doctor import Check
 from gtstub.plan import CallPlan, make_plan
 from gtstub.report import FilterError, plan_to_json, print_checks, print_code, print_document, print_plan, print_slots
 from gtstub.signature.model import Axis
+from signatures import EDGE, WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol, tuple_of
 
 WHOLE = make_plan(WHOLE_SDFG, WHOLE_PROGRAM)
 
