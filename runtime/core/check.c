@@ -105,7 +105,8 @@ int gts_see_array(gts_program *self, uint32_t index, const gts_array *array)
     if (GTS_UNLIKELY(array == NULL))
         return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must be an array, not NULL.",
                              self->stub->leaves[index].path, self->stub->name);
-    if (GTS_LIKELY(gts_same_array(array, &seen->array)))
+    if (GTS_LIKELY(gts_same_array(array, &seen->array) &&
+                   memcmp(array->dims, seen->array.dims, (size_t)array->rank * sizeof *array->dims) == 0))
         return 0;
     if (gts_check_array(self, index, array) != 0)
         return -1;
