@@ -129,25 +129,28 @@ class Recorder:
         return Record(function, storage, raw.handle or 0, raw.memory or 0, values)
 
 
-def build_recording_library(signature: SdfgSignature, folder: Path, flags: Sequence[str] = ()) -> Path:
-    """Builds `signature.library` in `folder`, with the accessors that `Recorder` needs."""
-    return _build(recording_source(signature), signature, folder, flags)
+def build_recording_library(signature: SdfgSignature, folder: Path, command: Sequence[str] = ()) -> Path:
+    """Builds `signature.library` in `folder`, with what `Recorder` needs; `command` is the compiler with flags."""
+    return _build(recording_source(signature), folder / signature.library, command or [_compiler()])
 
 
-def build_null_library(signature: SdfgSignature, folder: Path, flags: Sequence[str] = ("-O2",)) -> Path:
+def build_null_library(signature: SdfgSignature, folder: Path, command: Sequence[str] = ()) -> Path:
     """Builds `signature.library` in `folder`: the same symbols, doing nothing."""
-    return _build("\n".join(_null_lines(signature)), signature, folder, flags)
+    return _build("\n".join(_null_lines(signature)), folder / signature.library, command or [_compiler(), "-O2"])
 
 
-def _build(source: str, signature: SdfgSignature, folder: Path, flags: Sequence[str]) -> Path:
+def _compiler() -> str:
     compiler = os.environ.get("CC") or shutil.which("cc")
     assert compiler is not None, "a C compiler is needed"
-    folder.mkdir(parents=True, exist_ok=True)
-    output = folder / signature.library
+    return compiler
+
+
+def _build(source: str, output: Path, command: Sequence[str]) -> Path:
+    output.parent.mkdir(parents=True, exist_ok=True)
     text = output.with_suffix(".c")
     text.write_text(source, encoding="utf-8")
-    command = [compiler, "-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", *flags, str(text), "-o", str(output)]
-    subprocess.run([*command, "-pthread"], check=True)
+    flags = ("-std=c11", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread")
+    subprocess.run([*command, *flags, "-o", str(output), str(text)], check=True)
     return output
 
 

@@ -110,3 +110,14 @@ WHOLE_SDFG = sdfg(
     memory_symbols=("__nk",),
     workspaces=(Workspace("CPU_Heap", "cpu"),),
 )
+
+
+# A program without init arguments and without surprises.
+SMALL_PROGRAM = program(x=field(K), factor=scalar("float64"), out=field(K))
+
+SMALL_SDFG = sdfg(
+    array("out", Axis(stride=1), access="write"),
+    array("x", Axis(stride=1)),
+    symbol("__n", ("out", 0, "size"), ("x", 0, "size")),
+    symbol("factor", dtype="float64"),
+)

@@ -12,22 +12,33 @@ from pathlib import Path
 import jinja2
 import jinja2.meta
 import pytest
-from goldens import FOLDER, Golden
-from signatures import EDGE, WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol, tuple_of
-from stubs import render_stub
 
+from goldens import FOLDER, Golden
 from gtstub import toolchain
 from gtstub.render import ABI, _environment, is_unedited
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
+from signatures import (
+    EDGE,
+    SMALL_PROGRAM,
+    SMALL_SDFG,
+    WHOLE_PROGRAM,
+    WHOLE_SDFG,
+    K,
+    array,
+    field,
+    program,
+    scalar,
+    sdfg,
+    symbol,
+    tuple_of,
+)
+from stubs import render_stub
 
 TEMPLATES = sorted(
     path.name for path in (resources.files("gtstub") / "templates").iterdir() if path.name.endswith("j2")
 )
 
-SMALL = (
-    sdfg(array("out", Axis(stride=1)), array("x", Axis(stride=1)), symbol("n", ("out", 0, "size"), ("x", 0, "size"))),
-    program(x=field(K), factor=scalar("float64"), out=field(K)),
-)
+SMALL = SMALL_SDFG, SMALL_PROGRAM
 EMPTY = sdfg(), program()
 
 STUBS: dict[str, tuple[SdfgSignature, ProgramSignature]] = {

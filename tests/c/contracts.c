@@ -1,0 +1,139 @@
+/* Every check of runtime/core/check.c: a good call first, then one thing wrong, refused before anything has run. */
+#include "whole.h"
+
+static struct recorder recorder;
+static gts_program *program;
+
+static void call_well(void)
+{
+    struct whole w;
+    set_up(&w);
+    const size_t before = recorder.count();
+    CHECK(whole_call(program, &w.args) == 0);
+    CHECK(recorder.count() > before);
+    const struct record record = last_record(&recorder);
+    CHECK(record.function == PROGRAM);
+    CHECK(record.values[SLOT_VN] == (uintptr_t)w.vn.data);
+    CHECK(record.values[SLOT_NK] == LEVELS);
+}
+
+static void refused(const struct whole *w, gts_error_kind kind, const char *text)
+{
+    const size_t before = recorder.count();
+    CHECK(whole_call(program, &w->args) == -1);
+    CHECK_ERROR(gts_last_error(program), kind, text);
+    CHECK(recorder.count() == before);
+    call_well();
+}
+
+#define REFUSED(change, kind, text)                                                                                    \
+    do {                                                                                                               \
+        struct whole w;                                                                                                \
+        call_well();                                                                                                   \
+        set_up(&w);                                                                                                    \
+        change;                                                                                                        \
+        refused(&w, kind, text);                                                                                       \
+    } while (0)
+
+static void test_types(void)
+{
+    REFUSED(w.args.vn = NULL, GTS_TYPE_ERROR, "Argument 'vn' of program 'whole' must be an array, not NULL.");
+    REFUSED(w.args.gt_conn_E2V = NULL, GTS_TYPE_ERROR,
+            "Argument 'E2V' of program 'whole' must be an array, not NULL.");
+    REFUSED(w.vn.dtype = GTS_FLOAT32, GTS_TYPE_ERROR,
+            "Argument 'vn' of program 'whole' must have dtype 'float64', not 'float32'.");
+    REFUSED(w.table_array.dtype = GTS_INT64, GTS_TYPE_ERROR,
+            "Argument 'E2V' of program 'whole' must have dtype 'int32', not 'int64'.");
+    REFUSED(w.vn.dtype = 99, GTS_TYPE_ERROR,
+            "Argument 'vn' of program 'whole' must have dtype 'float64', not 'unknown dtype'.");
+    REFUSED(w.vn.device = GTS_CUDA, GTS_VALUE_ERROR,
+            "Argument 'vn' of program 'whole' must be on device 'cpu', not on 'cuda'.");
+    REFUSED(w.vn.device = 77, GTS_VALUE_ERROR,
+            "Argument 'vn' of program 'whole' must be on device 'cpu', not on 'unknown device'.");
+    REFUSED(w.out_1.readonly = true, GTS_VALUE_ERROR,
+            "Argument 'out[1]' of program 'whole' is written by the program and must not be read-only.");
+}
+
+static void test_dimensions(void)
+{
+    REFUSED(w.vn.rank = 1, GTS_TYPE_ERROR,
+            "Argument 'vn' of program 'whole' must have 2 dimensions ('Edge', 'K'), not 1.");
+    REFUSED(w.x_0.rank = 700, GTS_TYPE_ERROR,
+            "Argument 'x[0]' of program 'whole' must have 1 dimensions ('K'), not 700.");
+    REFUSED((w.vn.dims[0] = "K", w.vn.dims[1] = "Edge"), GTS_TYPE_ERROR,
+            "Argument 'vn' of program 'whole' must have dimension 'Edge' on axis 0, not 'K'.");
+    REFUSED(w.vn.dims[1] = "Edge", GTS_TYPE_ERROR,
+            "Argument 'vn' of program 'whole' must have dimension 'K' on axis 1, not 'Edge'.");
+}
+
+/* The same memory as in the call before, but with the names of its axes exchanged. */
+static void test_dimensions_of_known_memory(void)
+{
+    struct whole w;
+    set_up(&w);
+    CHECK(whole_call(program, &w.args) == 0);
+    w.vn.dims[1] = "Edge";
+    refused(&w, GTS_TYPE_ERROR, "Argument 'vn' of program 'whole' must have dimension 'K' on axis 1, not 'Edge'.");
+}
+
+static void test_constants(void)
+{
+    REFUSED(w.table_array.shape[1] = 3, GTS_VALUE_ERROR,
+            "Argument 'E2V' of program 'whole' must have size 2 on axis 1 ('E2V'), not 3.");
+    REFUSED(w.vn.origin[0] = 1, GTS_VALUE_ERROR,
+            "Argument 'vn' of program 'whole' must have start 0 on axis 0 ('Edge'), not 1.");
+    REFUSED(w.vn.strides[0] = -1, GTS_VALUE_ERROR,
+            "Argument 'vn' of program 'whole' must have stride 1 on axis 0 ('Edge'), not -1.");
+}
+
+static void test_int32(void)
+{
+    REFUSED(w.vn.shape[1] = 3000000000, GTS_VALUE_ERROR,
+            "Argument 'vn' of program 'whole' has size 3000000000 on axis 1 ('K'), which does not fit 'int32'.");
+    REFUSED(w.out_0.origin[1] = -2147483649, GTS_VALUE_ERROR,
+            "Argument 'out[0]' of program 'whole' has start -2147483649 on axis 1 ('K'), which does not fit 'int32'.");
+    REFUSED(w.out_0.origin[1] = 2147483644, GTS_VALUE_ERROR,
+            "Argument 'out[0]' of program 'whole' has stop 2147483648 on axis 1 ('K'), which does not fit 'int32'.");
+    REFUSED(w.out_1.strides[1] = 2147483648, GTS_VALUE_ERROR,
+            "Argument 'out[1]' of program 'whole' has stride 2147483648 on axis 1 ('K'), which does not fit 'int32'.");
+}
+
+static void test_symbols(void)
+{
+    REFUSED(w.x_0.shape[0] = LEVELS + 1, GTS_VALUE_ERROR,
+            "Arguments of program 'whole' disagree: size of axis 1 of 'vn' is 4, but size of axis 0 of 'x[0]' is 5.");
+    REFUSED(w.out_0.shape[1] = 1, GTS_VALUE_ERROR,
+            "Arguments of program 'whole' disagree: size of axis 1 of 'vn' is 4, but size of axis 1 of 'out[0]' is 1.");
+}
+
+/* What no slot takes may be anything, and so may names that the caller does not know. */
+static void test_accepts(void)
+{
+    struct whole w;
+    set_up(&w);
+    w.vn.readonly = true;
+    w.vn.dims[0] = w.vn.dims[1] = NULL;
+    w.out_1.shape[0] = 3000000000;
+    w.out_1.origin[1] = -3000000000;
+    CHECK(whole_call(program, &w.args) == 0);
+    char edge[] = "Edge";
+    w.vn.dims[0] = edge;
+    CHECK(whole_call(program, &w.args) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 3);
+    recorder = open_recorder(argv[2]);
+    program = load(argv[1], argv[2]);
+    test_types();
+    test_dimensions();
+    test_dimensions_of_known_memory();
+    test_constants();
+    test_int32();
+    test_symbols();
+    test_accepts();
+    gts_unload(program);
+    recorder.clear();
+    return 0;
+}

@@ -1,0 +1,258 @@
+/* The life of a handle: initialised once, again when its memory no longer fits, workspaces, troubles, a fork, the end. */
+#define _POSIX_C_SOURCE 200809L
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "prog_stub.h"
+#include "whole.h"
+
+static const char *whole_stub, *whole_library, *prog_stub, *prog_library;
+
+/* How many records there are of one function. */
+static size_t count(const struct recorder *recorder, int function)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < recorder->count(); ++i)
+        n += recorder->at(i).function == function;
+    return n;
+}
+
+static struct recorder fresh_recorder(const char *library)
+{
+    const struct recorder recorder = open_recorder(library);
+    recorder.clear();
+    *recorder.behaviour = (struct behaviour){0};
+    return recorder;
+}
+
+static void test_init_at_load(void)
+{
+    const struct recorder recorder = fresh_recorder(prog_library);
+    gts_program *const program = load(prog_stub, prog_library);
+    CHECK(recorder.count() == 1 && recorder.at(0).function == INIT);
+    void *const handle = recorder.at(0).handle;
+
+    double in[3] = {0}, out[3] = {0};
+    const gts_array x = {in, GTS_FLOAT64, GTS_CPU, 1, true, {0}, {3}, {1}, {"K"}};
+    const gts_array result = {out, GTS_FLOAT64, GTS_CPU, 1, false, {0}, {3}, {1}, {"K"}};
+    const struct prog_args args = {.x = &x, .factor = 2.5, .out = &result};
+    CHECK(prog_call(program, &args) == 0);
+    CHECK(prog_call(program, &args) == 0);
+    CHECK(recorder.count() == 3);
+    CHECK(recorder.at(1).function == PROGRAM && recorder.at(1).handle == handle);
+    CHECK(recorder.at(2).function == PROGRAM && recorder.at(2).handle == handle);
+
+    gts_unload(program);
+    CHECK(recorder.count() == 4);
+    CHECK(recorder.at(3).function == EXIT && recorder.at(3).handle == handle);
+}
+
+static void test_init_that_fails_at_load(void)
+{
+    const struct recorder recorder = fresh_recorder(prog_library);
+    gts_unload(load(prog_stub, prog_library));
+    recorder.behaviour->init_fails = true;
+    gts_program *program = NULL;
+    gts_error error;
+    CHECK(gts_load(prog_stub, prog_library, &program, &error) == -1);
+    CHECK_ERROR(&error, GTS_RUNTIME_ERROR,
+                "The SDFG of program 'prog' could not be initialised (__dace_init returned NULL).");
+    CHECK(program == NULL);
+    CHECK(count(&recorder, EXIT) == 1);
+}
+
+static void test_init_again_when_memory_no_longer_fits(void)
+{
+    const struct recorder recorder = fresh_recorder(whole_library);
+    gts_program *const program = load(whole_stub, whole_library);
+    CHECK(recorder.count() == 0);
+    struct whole w;
+    set_up(&w);
+    CHECK(whole_call(program, &w.args) == 0);
+    CHECK(count(&recorder, INIT) == 1);
+    const struct record first = recorder.at(0);
+    CHECK(first.function == INIT && first.values[0] == LEVELS && first.values[1] == 1);
+
+    w.args.flag = false; /* init takes it, but no memory depends on it */
+    CHECK(whole_call(program, &w.args) == 0);
+    CHECK(count(&recorder, INIT) == 1 && count(&recorder, EXIT) == 0);
+
+    w.vn.shape[1] = w.x_0.shape[0] = w.out_0.shape[1] = w.out_1.shape[1] = LEVELS - 1;
+    recorder.clear();
+    CHECK(whole_call(program, &w.args) == 0);
+    CHECK(recorder.at(0).function == EXIT && recorder.at(0).handle == first.handle);
+    CHECK(recorder.at(1).function == INIT && recorder.at(1).values[0] == LEVELS - 1 && recorder.at(1).values[1] == 0);
+    CHECK(last_record(&recorder).function == PROGRAM && last_record(&recorder).handle == recorder.at(1).handle);
+    CHECK(whole_call(program, &w.args) == 0);
+    CHECK(count(&recorder, INIT) == 1);
+    gts_unload(program);
+    CHECK(count(&recorder, EXIT) == 2);
+}
+
+static void test_init_that_fails_at_a_call(void)
+{
+    const struct recorder recorder = fresh_recorder(whole_library);
+    gts_program *const program = load(whole_stub, whole_library);
+    struct whole w;
+    set_up(&w);
+    CHECK(whole_call(program, &w.args) == 0);
+    recorder.clear();
+    recorder.behaviour->init_fails = true;
+    w.vn.shape[1] = w.x_0.shape[0] = w.out_0.shape[1] = LEVELS - 1;
+    CHECK(whole_call(program, &w.args) == -1);
+    CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR,
+                "The SDFG of program 'whole' could not be initialised (__dace_init returned NULL).");
+    CHECK(count(&recorder, PROGRAM) == 0);
+    recorder.behaviour->init_fails = false;
+    CHECK(whole_call(program, &w.args) == 0); /* it can be used again */
+    CHECK(count(&recorder, PROGRAM) == 1);
+    gts_unload(program);
+}
+
+static void test_exit_that_fails(void)
+{
+    const struct recorder recorder = fresh_recorder(whole_library);
+    gts_program *const program = load(whole_stub, whole_library);
+    struct whole w;
+    set_up(&w);
+    CHECK(whole_call(program, &w.args) == 0);
+    recorder.clear();
+    recorder.behaviour->exit_status = 3;
+    w.vn.shape[1] = w.x_0.shape[0] = w.out_0.shape[1] = LEVELS - 1;
+    CHECK(whole_call(program, &w.args) == -1);
+    CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR,
+                "The SDFG of program 'whole' could not be finalised (__dace_exit returned 3).");
+    CHECK(count(&recorder, PROGRAM) == 0 && count(&recorder, INIT) == 0);
+    recorder.behaviour->exit_status = 0;
+    CHECK(whole_call(program, &w.args) == 0);
+    gts_unload(program);
+}
+
+static void test_workspace(void)
+{
+    const struct recorder recorder = fresh_recorder(whole_library);
+    gts_program *const program = load(whole_stub, whole_library);
+    struct whole w;
+    set_up(&w);
+    CHECK(whole_call(program, &w.args) == 0); /* needs none, so none is installed */
+    CHECK(count(&recorder, WORKSPACE_BYTES) == 1 && count(&recorder, WORKSPACE_INSTALL) == 0);
+    gts_unload(program);
+
+    recorder.clear();
+    recorder.behaviour->workspace_bytes = 1000;
+    gts_program *const again = load(whole_stub, whole_library);
+    CHECK(whole_call(again, &w.args) == -1);
+    CHECK_ERROR(gts_last_error(again), GTS_RUNTIME_ERROR,
+                "Program 'whole' needs a workspace of 1000 bytes in 'CPU_Heap', but none has been set.");
+    char *const memory = aligned_alloc(256, 1024);
+    CHECK(memory != NULL);
+    CHECK(gts_set_workspace(again, "CPU_Heap", memory + 8, 1000) == -1);
+    CHECK_ERROR(gts_last_error(again), GTS_VALUE_ERROR,
+                "The workspace of program 'whole' in 'CPU_Heap' must be aligned to 256 bytes.");
+    CHECK(gts_set_workspace(again, "GPU_Global", memory, 1000) == -1);
+    CHECK_ERROR(gts_last_error(again), GTS_VALUE_ERROR, "Program 'whole' has no workspace in 'GPU_Global'.");
+    CHECK(gts_set_workspace(again, "CPU_Heap", memory, 999) == 0);
+    CHECK(whole_call(again, &w.args) == -1);
+    CHECK_ERROR(gts_last_error(again), GTS_VALUE_ERROR,
+                "Program 'whole' needs a workspace of 1000 bytes in 'CPU_Heap', but the one set has 999.");
+    CHECK(count(&recorder, PROGRAM) == 0);
+    CHECK(count(&recorder, INIT) == count(&recorder, EXIT)); /* nothing half-initialised is left */
+
+    CHECK(gts_set_workspace(again, "CPU_Heap", memory, 1000) == 0);
+    recorder.clear();
+    CHECK(whole_call(again, &w.args) == 0);
+    CHECK(recorder.count() == 4);
+    void *const handle = recorder.at(0).handle;
+    CHECK(recorder.at(1).function == WORKSPACE_BYTES && recorder.at(1).handle == handle);
+    CHECK(recorder.at(1).values[0] == LEVELS);
+    CHECK(recorder.at(2).function == WORKSPACE_INSTALL && recorder.at(2).handle == handle);
+    CHECK(recorder.at(2).memory == memory && recorder.at(2).values[1] == 1);
+    CHECK(recorder.at(3).function == PROGRAM && recorder.at(3).handle == handle);
+
+    recorder.clear(); /* a larger domain needs more: asked for again, not overrun */
+    recorder.behaviour->workspace_bytes = 1001;
+    w.vn.shape[1] = w.x_0.shape[0] = w.out_0.shape[1] = LEVELS - 1;
+    CHECK(whole_call(again, &w.args) == -1);
+    CHECK_ERROR(gts_last_error(again), GTS_VALUE_ERROR,
+                "Program 'whole' needs a workspace of 1001 bytes in 'CPU_Heap', but the one set has 1000.");
+    CHECK(gts_set_workspace(again, "CPU_Heap", NULL, 0) == 0); /* taken back */
+    CHECK(whole_call(again, &w.args) == -1);
+    CHECK_TEXT(gts_last_error(again)->message,
+               "Program 'whole' needs a workspace of 1001 bytes in 'CPU_Heap', but none has been set.");
+    CHECK(count(&recorder, PROGRAM) == 0);
+    gts_unload(again);
+    free(memory);
+}
+
+static void test_gpu_error(void)
+{
+    const struct recorder recorder = fresh_recorder(whole_library);
+    struct whole w;
+    set_up(&w);
+    recorder.behaviour->gpu_error = 700;
+    gts_program *const quiet = load(whole_stub, whole_library);
+    CHECK(whole_call(quiet, &w.args) == 0); /* asking costs a synchronisation, so only debugging asks */
+    gts_unload(quiet);
+
+    CHECK(setenv("GTSTUB_DEBUG", "1", 1) == 0);
+    gts_program *const program = load(whole_stub, whole_library);
+    CHECK(unsetenv("GTSTUB_DEBUG") == 0);
+    recorder.behaviour->gpu_error = 0;
+    CHECK(whole_call(program, &w.args) == 0);
+    recorder.behaviour->gpu_error = 700;
+    CHECK(whole_call(program, &w.args) == -1);
+    CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR,
+                "The GPU reported error 700 while program 'whole' ran.");
+    gts_unload(program);
+}
+
+static void test_fork(void)
+{
+    const struct recorder recorder = fresh_recorder(whole_library);
+    gts_program *const program = load(whole_stub, whole_library);
+    struct whole w;
+    set_up(&w);
+    CHECK(whole_call(program, &w.args) == 0);
+    void *const handle = last_record(&recorder).handle;
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        recorder.clear();
+        CHECK(whole_call(program, &w.args) == -1);
+        CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR,
+                    "Program 'whole' was loaded before this process was forked; load it again in the child.");
+        gts_unload(program);
+        CHECK(recorder.count() == 0); /* the handle is the parent's */
+        gts_program *const own = load(whole_stub, whole_library);
+        CHECK(whole_call(own, &w.args) == 0);
+        gts_unload(own);
+        recorder.clear();
+        free(handle); /* nobody else does in this process, and a memory checker minds */
+        _exit(0);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(whole_call(program, &w.args) == 0);
+    gts_unload(program);
+    CHECK(count(&recorder, EXIT) == 1);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 5);
+    whole_stub = argv[1];
+    whole_library = argv[2];
+    prog_stub = argv[3];
+    prog_library = argv[4];
+    test_init_at_load();
+    test_init_that_fails_at_load();
+    test_init_again_when_memory_no_longer_fits();
+    test_init_that_fails_at_a_call();
+    test_exit_that_fails();
+    test_workspace();
+    test_gpu_error();
+    test_fork();
+    open_recorder(whole_library).clear();
+    open_recorder(prog_library).clear();
+    return 0;
+}

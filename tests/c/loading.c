@@ -1,0 +1,49 @@
+/* Libraries that do not fit each other: each a clear error, and nothing of the SDFG has been called. */
+#include "whole.h"
+
+static void refused(const char *stub, const char *library, const char *text)
+{
+    gts_program *program = NULL;
+    gts_error error = {0};
+    CHECK(gts_load(stub, library, &program, &error) == -1);
+    CHECK(program == NULL);
+    CHECK_ERROR(&error, GTS_RUNTIME_ERROR, text);
+}
+
+/* The loader's own words are part of the message. */
+static void cannot_be_opened(const char *stub, const char *library, const char *missing)
+{
+    gts_program *program = NULL;
+    gts_error error = {0};
+    CHECK(gts_load(stub, library, &program, &error) == -1);
+    char start[256];
+    (void)snprintf(start, sizeof start, "Cannot load library '%s': ", missing);
+    CHECK(strncmp(error.message, start, strlen(start)) == 0);
+    CHECK(error.message[strlen(error.message) - 1] == '.');
+    CHECK(error.kind == GTS_RUNTIME_ERROR);
+}
+
+/* Arguments are paths relative to the working directory, as they stand in the messages. */
+int main(void)
+{
+    gts_unload(load("./whole_stub.so", "./libwhole.so"));
+    const struct recorder recorder = open_recorder("./libwhole.so");
+    recorder.clear();
+    cannot_be_opened("./missing.so", "./libwhole.so", "./missing.so");
+    cannot_be_opened("./whole_stub.so", "./missing.so", "./missing.so");
+    refused("./libwhole.so", "./libwhole.so", "Library './libwhole.so' is not a gtstub call stub.");
+    refused("./whole_stub.so", "./libprog.so",
+            "Library './libprog.so' is not the SDFG of program 'whole': it does not export '__program_whole'.");
+    refused("./whole_stub.so", "./without_init.so",
+            "Library './without_init.so' is not the SDFG of program 'whole': it does not export '__dace_init_whole'.");
+    refused("./whole_stub.so", "./without_exit.so",
+            "Library './without_exit.so' is not the SDFG of program 'whole': it does not export '__dace_exit_whole'.");
+    refused("./whole_stub.so", "./without_workspace.so",
+            "Library './without_workspace.so' is not the SDFG of program 'whole': it has no workspace in 'CPU_Heap'.");
+    refused("./other_abi.so", "./libwhole.so",
+            "Stub './other_abi.so' was generated for ABI 99 of gtstub, but this is ABI 1; generate it again.");
+    refused("./huge.so", "./libwhole.so", "Out of memory while loading program 'whole'.");
+    CHECK(recorder.count() == 0);
+    gts_unload(load("./whole_stub.so", "./libwhole.so"));
+    return 0;
+}

@@ -1,0 +1,78 @@
+/* Several threads call one program with arguments of their own: one call at a time, and no call sees another's values. */
+#include <pthread.h>
+
+#include "gtstub/stub.h"
+#include "whole.h"
+
+enum { THREADS = 3, CALLS = 200 };
+
+static struct recorder recorder;
+static gts_program *program;
+
+static void *call_often(void *argument)
+{
+    struct whole *const w = argument;
+    for (int i = 0; i < CALLS; ++i)
+        CHECK(whole_call(program, &w->args) == 0);
+    return NULL;
+}
+
+static void test_one_call_at_a_time(void)
+{
+    static struct whole w[THREADS];
+    pthread_t threads[THREADS];
+    recorder.behaviour->delay = 20;
+    for (int i = 0; i < THREADS; ++i) {
+        set_up(&w[i]);
+        CHECK(pthread_create(&threads[i], NULL, call_often, &w[i]) == 0);
+    }
+    for (int i = 0; i < THREADS; ++i)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK(recorder.behaviour->overlaps == 0);
+    int calls[THREADS] = {0};
+    for (size_t i = 0; i < recorder.count(); ++i) {
+        const struct record record = recorder.at(i);
+        if (record.function != PROGRAM)
+            continue;
+        int who = 0;
+        while (who < THREADS && record.values[SLOT_VN] != (uintptr_t)w[who].vn.data)
+            ++who;
+        CHECK(who < THREADS);
+        CHECK(record.values[SLOT_OUT_0] == (uintptr_t)w[who].out_0.data);
+        CHECK(record.values[SLOT_X_0] == (uintptr_t)w[who].x_0.data);
+        ++calls[who];
+    }
+    for (int i = 0; i < THREADS; ++i)
+        CHECK(calls[i] == CALLS);
+}
+
+static void *try_to_enter(void *result)
+{
+    *(int *)result = gts_enter(program, false);
+    return NULL;
+}
+
+static void test_host_can_refuse_to_wait(void)
+{
+    pthread_t thread;
+    int result = 0;
+    CHECK(gts_enter(program, true) == 0);
+    CHECK(pthread_create(&thread, NULL, try_to_enter, &result) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(result == 1);
+    gts_leave(program);
+    CHECK(gts_enter(program, false) == 0);
+    gts_leave(program);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 3);
+    recorder = open_recorder(argv[2]);
+    program = load(argv[1], argv[2]);
+    test_one_call_at_a_time();
+    test_host_can_refuse_to_wait();
+    gts_unload(program);
+    recorder.clear();
+    return 0;
+}
