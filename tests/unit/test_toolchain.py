@@ -143,6 +143,8 @@ def test_cmake_is_asked_again_when_the_compiler_changes(
 
 
 def test_flags_of_the_environment_reach_the_stub(stub: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CFLAGS", raising=False)
+    monkeypatch.delenv("LDFLAGS", raising=False)
     plain = find(cache)
     monkeypatch.setenv("CFLAGS", "-DFLAVOUR=7 -g")
     monkeypatch.setenv("LDFLAGS", "-Wl,-z,now")
