@@ -1,0 +1,110 @@
+"""Generated C compiles without a warning, of gcc and of clang, and its headers are C++ as well."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from goldens import FOLDER
+from gtstub.signature.documents import program_from_json, sdfg_from_json
+from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
+from gtstub.toolchain import INCLUDE
+from signatures import (
+    SMALL_PROGRAM,
+    SMALL_SDFG,
+    WHOLE_PROGRAM,
+    WHOLE_SDFG,
+    K,
+    array,
+    field,
+    program,
+    scalar,
+    sdfg,
+    symbol,
+    tuple_of,
+)
+from stubs import write_stub
+
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I", str(INCLUDE))
+
+# Names that generated C uses for its own things, or that mean something elsewhere.
+TRICKY = tuple("a self host args init run convert status memory_symbols LEAVES none i x_items".split())
+    "a",
+    "self",
+    "host",
+    "args",
+    "init",
+    "run",
+    "convert",
+    "status",
+    "memory_symbols",
+    "LEAVES",
+    "none",
+    "i",
+    "x_items",
+)
+
+SIGNATURES: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
+    "whole": (WHOLE_SDFG, WHOLE_PROGRAM),
+    "small": (SMALL_SDFG, SMALL_PROGRAM),
+    "empty": (sdfg(), program()),
+    "tricky": (
+        sdfg(
+            *(array(name, Axis()) for name in TRICKY),
+            array("x_0", Axis()),
+            symbol("x_1", dtype="uint64"),
+            symbol("n", *((name, 0, "size") for name in TRICKY)),
+            name="init",
+            init=("n", "x_1"),
+            memory_symbols=("n",),
+        ),
+        program("run", **dict.fromkeys(TRICKY, field(K)), x=tuple_of(field(K), scalar("uint64"))),
+    ),
+}
+
+REAL = sorted(path.name.removesuffix(".sdfg.json") for path in (FOLDER / "signatures").glob("*.sdfg.json"))
+
+
+def signatures_of(name: str) -> tuple[SdfgSignature, ProgramSignature]:
+    if name in SIGNATURES:
+        return SIGNATURES[name]
+    sdfg_text, program_text = (
+        (FOLDER / "signatures" / f"{name}.{kind}.json").read_text(encoding="utf-8") for kind in ("sdfg", "program")
+    )
+    return sdfg_from_json(sdfg_text, name), program_from_json(program_text, name)
+
+
+def compiles(compiler: str, *arguments: str | Path, folder: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    done = subprocess.run(
+        [compiler, *WARNINGS, *map(str, arguments)], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("name", [*SIGNATURES, *REAL])
+def test_stub_compiles_without_a_warning(name: str, compiler: str, tmp_path: Path) -> None:
+    compiles(compiler, "-std=c11", write_stub(*signatures_of(name), tmp_path), folder=tmp_path)
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_header_is_cpp(name: str, compiler: str, tmp_path: Path) -> None:
+    header = write_stub(*signatures_of(name), tmp_path).with_suffix(".h")
+    user = tmp_path / "user.cpp"
+    lines = (f'#include "{header.name}"', f'#include "{header.name}"', '#include "gtstub/stub.h"')
+    user.write_text("\n".join((*lines, f"auto *entry = &{header.name.removesuffix('_stub.h')}_call;\n")))
+    compiles(compiler, "-std=c++17", user, folder=tmp_path)
+
+
+@pytest.mark.parametrize("header", ["gtstub.h", "stub.h"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_header_of_the_runtime_stands_alone(header: str, compiler: str, tmp_path: Path) -> None:
+    user = tmp_path / "user.c"
+    user.write_text(f'#include "gtstub/{header}"\nextern int nothing;\n')
+    compiles(compiler, "-std=c11", user, folder=tmp_path)
