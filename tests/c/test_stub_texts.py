@@ -31,21 +31,7 @@ from stubs import write_stub
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I", str(INCLUDE))
 
 # Names that generated C uses for its own things, or that mean something elsewhere.
-TRICKY = tuple("a self host args init run convert status memory_symbols LEAVES none i x_items".split())
-    "a",
-    "self",
-    "host",
-    "args",
-    "init",
-    "run",
-    "convert",
-    "status",
-    "memory_symbols",
-    "LEAVES",
-    "none",
-    "i",
-    "x_items",
-)
+TRICKY = "a self host args init run convert status memory_symbols LEAVES none i x_items".split()  # noqa: SIM905
 
 SIGNATURES: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     "whole": (WHOLE_SDFG, WHOLE_PROGRAM),
