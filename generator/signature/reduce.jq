@@ -20,24 +20,28 @@ def descriptor: {
   transient: (.attributes.transient // false)
 };
 
-def is_kept: (.attributes.lifetime // "Scope") as $lifetime | $lifetime == "Persistent" or $lifetime == "External";
+def arrays: .attributes._arrays // {};
 
-# The nested SDFGs of an SDFG's own states, however deep its control flow is.
-def nested: .nodes[]? | if .type == "NestedSDFG" then . else nested end;
+def is_kept: .attributes.lifetime == "Persistent" or .attributes.lifetime == "External";
+
+# An SDFG's blocks, states and nodes, however deep its control flow is; nested SDFGs are among them, but not looked into.
+def elements: ., ((.nodes[]?, .branches[]?[1]) | elements);
+
+def nested: elements | select(.type == "NestedSDFG") | .attributes | select(.sdfg);
+
+def sdfgs: ., (nested | .sdfg | sdfgs);
 
 def memory:
-  ([.attributes._arrays[] | select(is_kept) | .attributes | (.shape // [])[], (.total_size // "") | tostring | identifiers[]]
+  ([arrays[] | select(is_kept) | .attributes | .shape[]?, .total_size // "" | tostring | identifiers[]]
    + [.attributes.init_code // {} | .[] | .string_data // "" | identifiers[]]
-   + [nested | .attributes | (.symbol_mapping // {}) as $outer | .sdfg // empty | memory[] | . as $symbol
-      | ($outer[$symbol] // $symbol) | tostring | identifiers[]])
+   + [nested | (.symbol_mapping // {}) as $outer | .sdfg | memory[] | $outer[.] // . | tostring | identifiers[]])
   | unique;
 
 {
   name: .attributes.name,
   arg_names: (.attributes.arg_names // []),
-  arrays: (.attributes._arrays | map_values(select(.attributes.transient // false | not) | descriptor)),
+  arrays: (arrays | map_values(select(.attributes.transient // false | not) | descriptor)),
   memory: memory,
-  external: [.. | objects | select(has("_arrays")) | ._arrays[]
-             | select(.attributes.lifetime == "External") | .attributes.storage // "Default"] | unique,
-  gpu: any(.. | objects | .schedule? // empty | strings; startswith("GPU"))
+  external: [sdfgs | arrays[] | select(.attributes.lifetime == "External") | .attributes.storage // "Default"] | unique,
+  gpu: any(sdfgs | elements | .attributes.schedule? // empty | strings; startswith("GPU"))
 }
