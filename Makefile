@@ -5,13 +5,13 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test lint warnings asan valgrind bench wheel wheel-test clean
+.PHONY: help demo test lint format warnings asan valgrind bench wheel wheel-test clean
 
 export PYTHON
 
 BIN := .venv/bin
 SOURCES := CMakeLists.txt $(shell find generator templates runtime -type f -not -path '*/__pycache__/*')
-C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(shell find tests -name '*.[ch]')
+C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(shell find tests/c tests/benchmarks -name '*.[ch]')
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,7 +47,7 @@ test: .venv/.gtstub ## run the tests; some part of them: make test ARGS=tests/un
 	    CXXFLAGS="$${CXXFLAGS:--O1}" $(BIN)/python -m pytest $(ARGS)
 
 bench: .venv/.gtstub .venv/.bench ## measure calls beside their peers, and write docs/performance.md
-	$(BIN)/python tests/benchmarks/run.py $(ARGS)
+	$(BIN)/python -m tests.benchmarks.run $(ARGS)
 
 # --- What developers run ----------------------------------------------------------------------------------------------
 
@@ -57,6 +57,11 @@ lint: .venv/.lint warnings ## check style, types and the C warnings
 	mkdir -p build/mypy && ln -sfn ../../generator build/mypy/gtstub
 	MYPYPATH=build/mypy $(BIN)/mypy --cache-dir build/mypy/cache -p gtstub
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
+
+format: .venv/.lint ## write Python and C as lint wants them
+	$(BIN)/ruff check --fix --select I .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(C_SOURCES)
 
 warnings: .venv/.dependencies ## compile the C with warnings as errors, by each of gcc and clang that is there
 	@found=0; for compiler in gcc clang; do \
