@@ -262,7 +262,7 @@ def _convert_node(node: Node, object_: str, index: dict[str, int]) -> Iterator[d
 
 def _convert_field(leaf: FieldLeaf, object_: str, i: int) -> list[str]:
     return [
-        f"if (GTS_UNLIKELY(gts_is_new(&self->leaf[{i}], {object_}) && host->field(self, {i}, {object_}) != 0))",
+        f"if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[{i}], {object_})) && host->field(self, {i}, {object_}) != 0)",
         "    return -1;",
         f"a->{leaf.name} = &self->leaf[{i}].now->array;",
     ]

@@ -2,6 +2,7 @@
 #include "host.h"
 
 static const gts_host HOST = {
+    .nothing = Py_None,
     .field = gts_py_field,
     .zero_dim_field = gts_py_zero_dim_field,
     .scalar = gts_py_scalar,
@@ -77,10 +78,6 @@ static int convert(gts_py_program *self, PyObject *const *args, Py_ssize_t given
     void *const *const argv = gts_py_bind(self, args, given, keywords);
     if (GTS_UNLIKELY(argv == NULL))
         return -1;
-    for (uint32_t i = 0; i < program->stub->parameter_count; ++i) {
-        if (GTS_UNLIKELY(argv[i] == Py_None))
-            gts_py_forget_dead(program);
-    }
     if (self->metrics.namespace != NULL && gts_py_read_metrics_level(self) != 0)
         return -1;
     return program->stub->convert(program, &HOST, argv);

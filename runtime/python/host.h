@@ -137,8 +137,6 @@ void *const *gts_py_bind(gts_py_program *, PyObject *const *args, Py_ssize_t giv
 /* walk.c */
 void *const *gts_py_tuple(gts_program *, const char *path, void *object, uint32_t length);
 void *gts_py_connectivity(gts_program *, uint32_t leaf, void *offset_provider);
-/* Forgets dead objects: their references hold None, and so would match an argument that is None. */
-GTS_COLD void gts_py_forget_dead(gts_program *);
 
 /* field.c */
 int gts_py_field(gts_program *, uint32_t leaf, void *object);

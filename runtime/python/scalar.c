@@ -181,20 +181,17 @@ static int read_float(gts_py_program *self, const gts_contract *contract, PyObje
 
 /* ---------------------------------------------------------------------------------------------------------------- */
 
-int gts_py_scalar(gts_program *program, uint32_t index, void *argument, void *value)
+/* Whatever is not of the one exact type that a dtype is passed as most often. */
+static __attribute__((noinline)) int read_scalar(gts_py_program *self, const gts_contract *contract, PyObject *object,
+                                                 void *value)
 {
-    gts_py_program *const self = gts_py_of(program);
-    const gts_contract *const contract = &program->stub->leaves[index];
-    PyObject *const object = argument;
     const gts_dtype dtype = contract->dtype;
-    if (PyFloat_CheckExact(object) && dtype >= GTS_FLOAT32)
-        return store_float(program, contract, PyFloat_AS_DOUBLE(object), value);
-    if (PyLong_CheckExact(object) && dtype > GTS_BOOL && dtype < GTS_FLOAT32)
-        return read_long(program, contract, object, value);
-    if (PyBool_Check(object) && dtype == GTS_BOOL) {
+    if (dtype == GTS_BOOL && PyBool_Check(object)) {
         *(bool *)value = object == Py_True;
         return 0;
     }
+    if (dtype > GTS_BOOL && dtype < GTS_FLOAT32 && PyLong_CheckExact(object))
+        return read_long(self->program, contract, object, value);
     if (gts_py_find_numpy(self->state) && Py_TYPE(object) == self->state->numpy.scalar[dtype]) {
         memcpy(value, (const char *)object + OBVAL_OFFSET, gts_dtype_size(dtype));
         return 0;
@@ -202,8 +199,23 @@ int gts_py_scalar(gts_program *program, uint32_t index, void *argument, void *va
     if (PyErr_Occurred())
         return -1;
     if (dtype == GTS_BOOL)
-        return refuse_type(program, contract, object);
+        return refuse_type(self->program, contract, object);
     return dtype >= GTS_FLOAT32 ? read_float(self, contract, object, value) : read_index(self, contract, object, value);
+}
+
+int gts_py_scalar(gts_program *program, uint32_t index, void *object, void *value)
+{
+    const gts_contract *const contract = &program->stub->leaves[index];
+    if (PyFloat_CheckExact((PyObject *)object) && contract->dtype == GTS_FLOAT64) {
+        *(double *)value = PyFloat_AS_DOUBLE((PyObject *)object);
+        return 0;
+    }
+    if (PyLong_CheckExact((PyObject *)object) && contract->dtype == GTS_INT32 && PyUnstable_Long_IsCompact(object)) {
+        const Py_ssize_t number = PyUnstable_Long_CompactValue(object); /* of at most 30 bits */
+        *(int32_t *)value = (int32_t)number;
+        return 0;
+    }
+    return read_scalar(gts_py_of(program), contract, object, value);
 }
 
 /* ---- Zero-dimensional fields ----------------------------------------------------------------------------------- */

@@ -1,17 +1,6 @@
 /* From the arguments to the leaves: elements of tuples, connectivities of the offset provider. */
 #include "host.h"
 
-void gts_py_forget_dead(gts_program *program)
-{
-    for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
-        gts_leaf *const leaf = &program->leaf[i];
-        for (int way = 0; way < 2; ++way) {
-            if (*leaf->way[way].object == Py_None)
-                gts_forget(&leaf->way[way]);
-        }
-    }
-}
-
 static GTS_COLD void *const *refuse_tuple(gts_program *program, const char *path, PyObject *object, uint32_t length)
 {
     if (PyTuple_Check(object))
@@ -28,12 +17,7 @@ void *const *gts_py_tuple(gts_program *program, const char *path, void *object, 
 {
     if (GTS_UNLIKELY(!PyTuple_Check((PyObject *)object) || PyTuple_GET_SIZE(object) != (Py_ssize_t)length))
         return refuse_tuple(program, path, object, length);
-    PyObject *const *const elements = ((PyTupleObject *)object)->ob_item;
-    for (uint32_t i = 0; i < length; ++i) {
-        if (GTS_UNLIKELY(elements[i] == Py_None))
-            gts_py_forget_dead(program);
-    }
-    return (void *const *)elements;
+    return (void *const *)((PyTupleObject *)object)->ob_item;
 }
 
 static GTS_COLD void *refuse_offset_provider(gts_program *program, PyObject *object)
@@ -83,7 +67,5 @@ void *gts_py_connectivity(gts_program *program, uint32_t index, void *offset_pro
             return NULL;
     }
     gts_py_hold(self, object); /* the offset provider may be changed while the program runs */
-    if (GTS_UNLIKELY(object == Py_None))
-        gts_py_forget_dead(program);
     return object;
 }

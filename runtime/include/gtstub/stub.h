@@ -51,7 +51,7 @@ typedef struct gts_contract {
 
 /* An object that was converted, and how to recognise it. */
 typedef struct gts_seen {
-    const void *const *object; /* where the host keeps the object's address while the object lives */
+    const void *const *object; /* where the object's address stands while the object lives; then gts_host.nothing */
     gts_array array;
     void *host; /* the host's own; Python: the weak reference that `object` points into */
 } gts_seen;
@@ -82,6 +82,8 @@ typedef struct gts_host {
     void *const *(*tuple)(gts_program *, const char *path, void *object, uint32_t length);
     /* The object that the offset provider has under the name contract->path; NULL after an error. */
     void *(*connectivity)(gts_program *, uint32_t leaf, void *offset_provider);
+    /* What stands in the place of an object that has died; Python: None. An argument that is this is always new. */
+    const void *nothing;
 } gts_host;
 
 /* The descriptor of a program. A stub library exports it as `gts_descriptor`. */
@@ -132,9 +134,9 @@ struct gts_program {
 };
 
 /* Whether `object` is another one than in the last call. */
-static inline bool gts_is_new(const gts_leaf *leaf, const void *object)
+static inline bool gts_is_new(const gts_host *host, const gts_leaf *leaf, const void *object)
 {
-    return *leaf->now->object != object;
+    return *leaf->now->object != object || object == host->nothing;
 }
 
 /* Whether the SDFG's handle exists and its memory was sized with these values. */

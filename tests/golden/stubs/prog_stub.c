@@ -82,7 +82,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     struct prog_args *const a = self->args;
 
     /* x: float64 field on [K] */
-    if (GTS_UNLIKELY(gts_is_new(&self->leaf[0], args[0]) && host->field(self, 0, args[0]) != 0))
+    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
     a->x = &self->leaf[0].now->array;
 
@@ -91,7 +91,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
         return -1;
 
     /* out: float64 field on [K], written */
-    if (GTS_UNLIKELY(gts_is_new(&self->leaf[2], args[2]) && host->field(self, 2, args[2]) != 0))
+    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
     a->out = &self->leaf[2].now->array;
     return 0;
@@ -136,4 +136,4 @@ const gts_stub gts_descriptor = {
     .run = run,
     .init = init,
 };
-/* gtstub: sha256 of the text above: d02ae3e4b65e9e56ace1194fab26be975de97911c25b25c7f01bf4ee848a9fa2 */
+/* gtstub: sha256 of the text above: 13ddaff5bdfed010a1bd4b00187f379aa2579c017f6d4129b7d4ac2c20633f4c */

@@ -163,7 +163,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     struct whole_args *const a = self->args;
 
     /* vn: float64 field on [Edge, K] */
-    if (GTS_UNLIKELY(gts_is_new(&self->leaf[0], args[0]) && host->field(self, 0, args[0]) != 0))
+    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
     a->vn = &self->leaf[0].now->array;
 
@@ -173,7 +173,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
         return -1;
 
     /* x[0]: float64 field on [K] */
-    if (GTS_UNLIKELY(gts_is_new(&self->leaf[1], x_items[0]) && host->field(self, 1, x_items[0]) != 0))
+    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], x_items[0])) && host->field(self, 1, x_items[0]) != 0)
         return -1;
     a->x_0 = &self->leaf[1].now->array;
 
@@ -202,12 +202,12 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
         return -1;
 
     /* out[0]: float64 field on [Edge, K], written */
-    if (GTS_UNLIKELY(gts_is_new(&self->leaf[5], out_items[0]) && host->field(self, 5, out_items[0]) != 0))
+    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], out_items[0])) && host->field(self, 5, out_items[0]) != 0)
         return -1;
     a->out_0 = &self->leaf[5].now->array;
 
     /* out[1]: float64 field on [Edge, K], written */
-    if (GTS_UNLIKELY(gts_is_new(&self->leaf[6], out_items[1]) && host->field(self, 6, out_items[1]) != 0))
+    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], out_items[1])) && host->field(self, 6, out_items[1]) != 0)
         return -1;
     a->out_1 = &self->leaf[6].now->array;
 
@@ -215,7 +215,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     void *const gt_conn_E2V = host->connectivity(self, 7, args[5]);
     if (GTS_UNLIKELY(gt_conn_E2V == NULL))
         return -1;
-    if (GTS_UNLIKELY(gts_is_new(&self->leaf[7], gt_conn_E2V) && host->field(self, 7, gt_conn_E2V) != 0))
+    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], gt_conn_E2V)) && host->field(self, 7, gt_conn_E2V) != 0)
         return -1;
     a->gt_conn_E2V = &self->leaf[7].now->array;
     return 0;
@@ -265,4 +265,4 @@ const gts_stub gts_descriptor = {
     .run = run,
     .init = init,
 };
-/* gtstub: sha256 of the text above: 93dfcd4601bc90ec26e070f5c1e07b5a44ddf87a4c361cd828c2828d1f96741a */
+/* gtstub: sha256 of the text above: 2e1c93e85e39c4bbb89aa925c8e2fec390c4c775f1e45ecb37a91156f54899ae */
