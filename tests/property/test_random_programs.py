@@ -1,0 +1,304 @@
+"""
+Random programs: planned, rendered, compiled and called, from C and from Python, on a library that records what arrives.
+
+GTSTUB_EXAMPLES=N draws N new programs; without it a run draws the same ones every time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import functools
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from gtstub import _host
+from gtstub.signature.model import ArrayArgument, FieldType, ScalarType, TupleType, Type
+from gtstub.toolchain import RUNTIME, Toolchain
+from random_programs import FieldValue, Number, RandomProgram, random_programs
+from recording import Recorder, build_recording_library
+from signatures import SMALL_PROGRAM, SMALL_SDFG
+from stubs import build_stub
+
+EXAMPLES = os.environ.get("GTSTUB_EXAMPLES")
+MAX_RANK = 6
+KINDS = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
+C_TYPES: dict[str, Any] = {
+    "bool": ctypes.c_bool,
+    "int8": ctypes.c_int8,
+    "uint8": ctypes.c_uint8,
+    "int16": ctypes.c_int16,
+    "uint16": ctypes.c_uint16,
+    "int32": ctypes.c_int32,
+    "uint32": ctypes.c_uint32,
+    "int64": ctypes.c_int64,
+    "uint64": ctypes.c_uint64,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}
+
+
+class Array(ctypes.Structure):
+    """gts_array."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("dtype", ctypes.c_int),
+        ("device", ctypes.c_int),
+        ("rank", ctypes.c_int32),
+        ("readonly", ctypes.c_bool),
+        ("origin", ctypes.c_int64 * MAX_RANK),
+        ("shape", ctypes.c_int64 * MAX_RANK),
+        ("strides", ctypes.c_int64 * MAX_RANK),
+        ("dims", ctypes.c_char_p * MAX_RANK),
+    )
+
+
+class Error(ctypes.Structure):
+    """gts_error."""
+
+    _fields_ = (("kind", ctypes.c_int), ("message", ctypes.c_char * 1024))
+
+
+@functools.cache
+def runtime() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(RUNTIME))
+    library.gts_last_error.restype = ctypes.POINTER(Error)
+    return library
+
+
+class CProgram:
+    """A program as a C host uses it; its argument struct is laid out here, from the signatures alone."""
+
+    def __init__(self, stub: Path, library: Path, example: RandomProgram) -> None:
+        self._example = example
+        self._program = ctypes.c_void_p()
+        error = Error()
+        paths = (os.fsencode(stub), os.fsencode(library))
+        assert runtime().gts_load(*paths, ctypes.byref(self._program), ctypes.byref(error)) == 0, error.message
+        self._call = ctypes.CDLL(str(stub)).prog_call
+        dtypes = {argument.name: argument.dtype for argument in example.sdfg.arguments}
+        fields: list[tuple[str, Any]] = [
+            (name, ctypes.POINTER(Array) if isinstance(value, FieldValue) else C_TYPES[dtypes[name]])
+            for name, value in example.values.items()
+        ]
+        self._struct = type("Args", (ctypes.Structure,), {"_fields_": fields or [("none", ctypes.c_char)]})
+
+    def __call__(self, values: dict[str, FieldValue | Number]) -> str | None:
+        """None, or the error's message."""
+        converted = {
+            name: ctypes.pointer(self._array(value)) if isinstance(value, FieldValue) else value
+            for name, value in values.items()
+        }
+        if self._call(self._program, ctypes.byref(self._struct(**converted))) == 0:
+            return None
+        message: bytes = runtime().gts_last_error(self._program).contents.message
+        return message.decode()
+
+    def set_workspace(self, memory: np.ndarray[Any, Any]) -> None:
+        arguments = (ctypes.c_void_p(memory.ctypes.data), ctypes.c_size_t(memory.nbytes))
+        assert runtime().gts_set_workspace(self._program, b"CPU_Heap", *arguments) == 0
+
+    def unload(self) -> None:
+        runtime().gts_unload(self._program)
+
+    @staticmethod
+    def _array(value: FieldValue) -> Array:
+        array = Array(data=value.array.ctypes.data, dtype=1 + KINDS.index(str(value.array.dtype)), device=1)
+        array.rank = value.array.ndim
+        for axis, dim in enumerate(value.dims):
+            array.origin[axis] = value.get(axis, "start")
+            array.shape[axis] = value.get(axis, "size")
+            array.strides[axis] = value.get(axis, "stride")
+            array.dims[axis] = dim.encode()
+        return array
+
+
+# --- Arguments of Python ----------------------------------------------------------------------------------------------
+
+
+def gt4py_field(value: FieldValue) -> object:
+    """A gt4py field, which alone can have an origin."""
+    common = pytest.importorskip("gt4py.next").common
+    kinds = {"K": common.DimensionKind.VERTICAL, "E2V": common.DimensionKind.LOCAL, "C2E": common.DimensionKind.LOCAL}
+    dims = [common.Dimension(dim, kind=kinds.get(dim, common.DimensionKind.HORIZONTAL)) for dim in value.dims]
+    ranges = [(value.get(axis, "start"), value.get(axis, "stop")) for axis in range(len(dims))]
+    return common._field(value.array, domain=common.domain(dict(zip(dims, ranges, strict=True))))
+
+
+def python_argument(type_: Type, value: Any) -> object:
+    match type_:
+        case TupleType():
+            return tuple(python_argument(t, v) for t, v in zip(type_.elements, value, strict=True))
+        case ScalarType(dtype):
+            return None if value is None else np.dtype(dtype).type(value)
+        case FieldType(dtype, ()):
+            return None if value is None else np.array(value, dtype)
+        case _:
+            if value is None or not any(value.origin):
+                return None if value is None else value.array
+            return gt4py_field(value)
+
+
+# --- What must hold ---------------------------------------------------------------------------------------------------
+
+
+def check_slots(found: dict[str, Number], example: RandomProgram) -> None:
+    expected = example.expected()
+    for name, value in found.items():
+        if name == "gt_compute_time":
+            assert value != 0
+        elif name == "gt_metrics_level":
+            assert value == 0
+        else:
+            assert value == expected[name], name
+    assert found.keys() >= expected.keys() - {"gt_compute_time", "gt_metrics_level"}
+
+
+def check_call(recorder: Recorder, example: RandomProgram, call: Callable[[], object], memory: int) -> None:
+    """One call, which is the first: it initialises, installs the workspace, and passes every slot."""
+    call()
+    records = recorder.records()
+    functions = [record.function for record in records]
+    workspace = ["workspace_bytes", "workspace_install"] if example.sdfg.workspaces else []
+    assert functions == ["init", *workspace, "program"]
+    expected = example.expected() | {"gt_metrics_level": 0}
+    for record in records[:-1]:
+        assert record.values == {name: expected[name] for name in example.sdfg.init}
+        assert record.memory == (memory if record.function == "workspace_install" else 0)
+    assert len({record.handle for record in records}) == 1
+    check_slots(records[-1].values, example)
+
+
+def spoil(example: RandomProgram, name: str, axis: int, change: str) -> RandomProgram:
+    """The same program with one argument in another layout; only descriptions change, no memory is touched."""
+    value = example.values[name]
+    assert isinstance(value, FieldValue)
+    array, origin = value.array, list(value.origin)
+    if change == "origin":
+        origin[axis] += 1
+    elif change == "size":
+        array = np.lib.stride_tricks.as_strided(
+            array, [n + (i == axis) for i, n in enumerate(array.shape)], array.strides
+        )
+    else:
+        strides = [s + array.itemsize * (i == axis) for i, s in enumerate(array.strides)]
+        array = np.lib.stride_tricks.as_strided(array, array.shape, strides)
+    values = example.values | {name: FieldValue(array, tuple(origin), value.dims)}
+    return dataclasses.replace(example, values=values)
+
+
+def fits(example: RandomProgram) -> bool:
+    """Whether the arguments satisfy what the signatures fix, and agree with each other."""
+    for argument in example.sdfg.arguments:
+        value = example.values.get(argument.name)
+        if isinstance(argument, ArrayArgument) and isinstance(value, FieldValue):
+            for i, axis in enumerate(argument.axes):
+                for property_ in ("size", "start", "stop", "stride"):
+                    fixed = getattr(axis, property_)
+                    if fixed is not None and fixed != value.get(i, property_):  # type: ignore[arg-type]
+                        return False
+    neighbors = {f"gt_conn_{c.name}": c.max_neighbors for c in example.program.connectivities}
+    for name, value in example.values.items():
+        if name in neighbors and isinstance(value, FieldValue) and value.get(1, "size") != neighbors[name]:
+            return False
+    expected = example.expected()
+    return all(example.value_of(shown) == expected[shown.symbol] for shown in example.shown)
+
+
+@pytest.fixture(scope="module")
+def folder() -> Any:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+@pytest.mark.sanitizer
+@settings(
+    max_examples=int(EXAMPLES or 50),
+    derandomize=EXAMPLES is None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
+)
+@given(example=random_programs(), data=st.data())
+def test_every_slot_of_random_programs(
+    example: RandomProgram, data: st.DataObject, toolchain: Toolchain, folder: Path
+) -> None:
+    place = Path(tempfile.mkdtemp(dir=folder))
+    stub = build_stub(example.sdfg, example.program, place, toolchain)
+    library = build_recording_library(example.sdfg, place)
+    recorder = Recorder(library)
+    recorder.behaviour.workspace_bytes = 512
+    memory = np.zeros(1024, np.uint8)
+    aligned = memory[-memory.ctypes.data % 256 :][:512]
+
+    from_c = CProgram(stub, library, example)
+    if example.sdfg.workspaces:
+        from_c.set_workspace(aligned)
+    check_call(recorder, example, lambda: check_none(from_c(example.values)), aligned.ctypes.data)
+
+    # Another layout of one field: refused before anything has run, or its values arrive.
+    fields = [name for name, value in example.values.items() if isinstance(value, FieldValue)]
+    if fields:
+        name = data.draw(st.sampled_from(fields))
+        value = example.values[name]
+        assert isinstance(value, FieldValue)
+        axis = data.draw(st.integers(0, value.array.ndim - 1))
+        other = spoil(example, name, axis, data.draw(st.sampled_from(("origin", "size", "stride"))))
+        before = len(recorder.calls())
+        message = from_c(other.values)
+        assert (message is None) == fits(other), message
+        event("another layout is " + ("taken" if message is None else "refused"))
+        assert len(recorder.calls()) == before + (message is None)
+        if message is None:
+            check_slots(recorder.calls()[-1], other)
+        else:
+            assert "program 'prog'" in message
+    from_c.unload()
+
+    recorder.clear()
+    from_python = _host.load(stub, library)
+    if example.sdfg.workspaces:
+        from_python.set_workspace("CPU_Heap", aligned)
+    arguments = [python_argument(p.type, example.arguments[p.name]) for p in example.program.parameters]
+    provider = {
+        c.name: example.values[f"gt_conn_{c.name}"].array  # type: ignore[union-attr]
+        for c in example.program.connectivities
+        if f"gt_conn_{c.name}" in example.values
+    }
+    check_call(recorder, example, lambda: from_python(*arguments, offset_provider=provider), aligned.ctypes.data)
+    by_name = dict(zip((p.name for p in example.program.parameters), arguments, strict=True))
+    from_python(**by_name, offset_provider=provider)
+    check_slots(recorder.calls()[-1], example)
+    recorder.clear()
+
+
+def check_none(message: str | None) -> None:
+    assert message is None, message
+
+
+def test_a_wrong_slot_is_noticed(tmp_path: Path, toolchain: Toolchain) -> None:
+    """Negative control: a stub in which two slots are exchanged."""
+    one, other = np.zeros(3), np.zeros(3)
+    example = RandomProgram(
+        SMALL_PROGRAM,
+        SMALL_SDFG,
+        values={"x": FieldValue(one, (0,), ("K",)), "factor": 0.5, "out": FieldValue(other, (0,), ("K",))},
+        arguments={},
+        shown=(),
+    )
+    stub = build_stub(SMALL_SDFG, SMALL_PROGRAM, tmp_path, toolchain)
+    library = build_recording_library(SMALL_SDFG, tmp_path)
+    program = CProgram(stub, library, example)
+    check_none(program(example.values | {"x": example.values["out"], "out": example.values["x"]}))
+    (found,) = Recorder(library).calls()
+    with pytest.raises(AssertionError, match="out"):
+        check_slots(found, example)
+    program.unload()
