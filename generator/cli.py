@@ -80,12 +80,14 @@ def _signature_files[F: Callable[..., Any]](command: F) -> F:
     return click.argument("sdfg_file", metavar="SDFG.json", type=file)(program(command))
 
 
+_jq_option = click.option(
+    "--jq", "filter_", metavar="FILTER", help="Print what a jq filter makes of the JSON; text without its quotes."
+)
+
+
 def _json_options[F: Callable[..., Any]](command: F) -> F:
     as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/formats.md).")
-    filter_ = click.option(
-        "--jq", "filter_", metavar="FILTER", help="Print what a jq filter makes of the JSON; text without its quotes."
-    )
-    return as_json(filter_(command))
+    return as_json(_jq_option(command))
 
 
 def _output_directory[F: Callable[..., Any]](command: F) -> F:
@@ -106,6 +108,20 @@ def _example(*lines: str) -> str:
 
 
 _force = click.option("--force", is_flag=True, help="Replace files that were edited by hand, too.")
+
+
+def _settings(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> dict[str, Any]:
+    """NAME=VALUE as a dictionary; values are JSON."""
+    values = {}
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        try:
+            values[name] = json.loads(text)
+        except ValueError:
+            raise click.BadParameter(
+                f"'{setting}' is not NAME=VALUE with a number, true, false or other JSON."
+            ) from None
+    return values
 
 
 def _read_text(file: Path) -> str:
@@ -168,43 +184,67 @@ def _write(file: Path, text: str) -> None:
 
 @main.command(
     epilog=_example(
-        "gtstub extract program.sdfgz -o sdfg.json",
+        "gtstub extract program.sdfgz -o signatures",
         "gtstub extract program.sdfg --jq '.arguments[].name'",
+        "gtstub extract my.model:program --grid my.model:make_offset_provider -o signatures",
+        "gtstub extract my.model:program --static limited_area=true --option auto_optimize=false -o signatures",
     )
 )
-@click.argument("sdfg_file", metavar="FILE.sdfg", type=click.Path(path_type=Path))
+@click.argument("source", metavar="FILE.sdfg | MODULE:PROGRAM")
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the signature to this file."
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write <name>.sdfg.json here, and for a program <name>.program.json.  [default: print them]",
 )
-@click.option("--gpu", type=click.Choice(["cuda", "rocm"]), default="cuda", help="What the SDFG calls a GPU.")
-@click.option("--jq", "filter_", metavar="FILTER", help="Print what a jq filter makes of the signature.")
-def extract(sdfg_file: Path, output: Path | None, gpu: Literal["cuda", "rocm"], filter_: str | None) -> None:
+@click.option("--gpu", type=click.Choice(["cuda", "rocm"]), default="cuda", help="What an SDFG file calls a GPU.")
+@click.option(
+    "--grid", metavar="MODULE:NAME", help="Called without arguments, it makes the offset provider, or a grid."
+)
+@click.option("--static", metavar="NAME=VALUE", multiple=True, callback=_settings, help="A scalar to compile in.")
+@click.option("--option", metavar="NAME=VALUE", multiple=True, callback=_settings, help="An option of make_backend().")
+@_jq_option
+def extract(
+    source: str,
+    output: Path | None,
+    gpu: Literal["cuda", "rocm"],
+    grid: str | None,
+    static: dict[str, Any],
+    option: dict[str, Any],
+    filter_: str | None,
+) -> None:
     """
-    Write the signature of a saved SDFG.
+    Write the signature of a saved SDFG, or both of a program.
 
-    DaCe saves SDFGs as '.sdfg' or '.sdfgz'; this command needs DaCe to read them. The signature goes to stdout, or to
-    the file that '--output' names.
+    FILE.sdfg was saved by DaCe, as '.sdfg' or '.sdfgz'. MODULE:PROGRAM is a gt4py program or field operator, which is
+    lowered but not built. This command needs DaCe, and for a program gt4py.
+
+    Without '--output' signatures are printed, those of a program as one document with members 'sdfg' and 'program'.
     """
     if output is not None and filter_ is not None:
-        raise click.UsageError("A signature is written whole: give '--output' or '--jq', not both.")
-    try:
-        with progress("Importing DaCe"):
-            from gtstub.frameworks.dace import read_sdfg
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("gtstub"):
-            raise
-        raise GtstubError(
-            f"'gtstub extract' needs Python package '{error.name}': install it with \"pip install 'gtstub[gt4py]'\"."
-        ) from None
-    from gtstub.signature.documents import sdfg_to_json
+        raise click.UsageError("Give '--output' or '--jq', not both.")
+    from gtstub.extraction import from_file, from_module
+    from gtstub.signature.documents import program_to_json, sdfg_to_json
 
-    text = sdfg_to_json(read_sdfg(sdfg_file, gpu))
+    is_file = Path(source).suffix in (".sdfg", ".sdfgz")
+    if is_file and (grid or static or option):
+        raise click.UsageError("'--grid', '--static' and '--option' are for programs, not for SDFG files.")
+    with progress(f"Reading '{source}'" if is_file else f"Lowering '{source}'"):
+        if is_file:
+            sdfg = from_file(Path(source), gpu)
+            texts = {"sdfg": sdfg_to_json(sdfg)}
+        else:
+            program, sdfg = from_module(source, grid, static, option)
+            texts = {"sdfg": sdfg_to_json(sdfg), "program": program_to_json(program)}
     if output is not None:
-        _write(output, text)
-    elif filter_ is not None:
-        print_document(json.loads(text), filter_)
+        for kind, text in texts.items():
+            _write(output / f"{sdfg.name}.{kind}.json", text)
+    elif is_file and filter_ is None:
+        click.echo(texts["sdfg"], nl=False)
     else:
-        click.echo(text, nl=False)
+        documents = {kind: json.loads(text) for kind, text in texts.items()}
+        print_document(documents["sdfg"] if is_file else documents, filter_)
 
 
 @main.command(

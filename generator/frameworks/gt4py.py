@@ -23,10 +23,11 @@ from dace.codegen import compiler as dace_compiler
 from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
 from gt4py.next import common, config
+from gt4py.next.ffront import type_info as ffront_type_info
 from gt4py.next.instrumentation import metrics
 from gt4py.next.otf import arguments, code_specs, stages, workflow
 from gt4py.next.otf.compilation import cache as gtx_cache
-from gt4py.next.otf.definitions import CompilableProgramDef
+from gt4py.next.otf.definitions import CompilableProgramDef, ConcreteProgramDef
 from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
 from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
 from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
@@ -332,3 +333,34 @@ def make_backend(
         transforms=backend.transforms,
         external_workspace=external_workspace,
     )
+
+
+# --- Without building -------------------------------------------------------------------------------------------------
+
+
+def extract_signatures(
+    program: Any, offset_provider: common.OffsetProvider, static: Mapping[str, Any], backend: StubBackend
+) -> tuple[ProgramSignature, SdfgSignature]:
+    """
+    Both signatures of a gt4py program or field operator, lowered for `backend` as a call would, but not built.
+
+    `static` holds the values of scalar parameters that are compiled in.
+    """
+    definition = ffront_type_info.type_in_program_context(program.__gt_type__()).definition
+    parameters = definition.pos_or_kw_args | definition.kw_only_args
+    for name in static:
+        if not isinstance(parameters.get(name), ts.ScalarType):
+            raise SignatureError(f"Program '{program.__name__}' has no scalar parameter '{name}' to be static.")
+    values = {name: np.dtype(parameters[name].kind.name.lower()).type(value) for name, value in static.items()}
+    compile_time_args = arguments.CompileTimeArgs(
+        args=(*definition.pos_only_args, *definition.pos_or_kw_args.values()),
+        kwargs=definition.kw_only_args,
+        offset_provider=offset_provider,
+        column_axis=None,
+        argument_descriptor_contexts={
+            arguments.StaticArg: {name: arguments.StaticArg(value) for name, value in values.items()}
+        },
+    )
+    steps = backend.executor
+    source = steps.translation(backend.transforms(ConcreteProgramDef(program.definition_stage, compile_time_args)))
+    return source.signature, steps.bindings(source).binding_source.sdfg

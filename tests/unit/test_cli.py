@@ -469,10 +469,10 @@ def test_extract_the_signature_of_an_sdfg(saved_sdfg: Path) -> None:
 
 
 def test_extract_from_a_compressed_sdfg_to_a_file(saved_sdfg: Path) -> None:
-    Path("halve.sdfgz").write_bytes(gzip.compress(saved_sdfg.read_bytes()))
-    result = run("extract", "halve.sdfgz", "-o", "out/sdfg.json")
-    assert (result.exit_code, result.stdout) == (0, "'out/sdfg.json' was written.\n")
-    assert Path("out/sdfg.json").read_text(encoding="utf-8") == run("extract", str(saved_sdfg)).stdout
+    Path("compressed.sdfgz").write_bytes(gzip.compress(saved_sdfg.read_bytes()))
+    result = run("extract", "compressed.sdfgz", "-o", "out")
+    assert (result.exit_code, result.stdout) == (0, "'out/halve.sdfg.json' was written.\n")
+    assert Path("out/halve.sdfg.json").read_text(encoding="utf-8") == run("extract", str(saved_sdfg)).stdout
 
 
 def test_extract_through_a_filter(saved_sdfg: Path) -> None:
@@ -499,6 +499,92 @@ def test_extract_without_dace() -> None:
     assert (result.returncode, result.stdout) == (1, "")
     expected = "'gtstub extract' needs Python package 'dace': install it with \"pip install 'gtstub[gt4py]'\".\n"
     assert result.stderr == expected
+
+
+MODEL = """
+import gt4py.next as gtx
+import numpy as np
+
+I = gtx.Dimension("I")
+Edge = gtx.Dimension("Edge")
+I2EDim = gtx.Dimension("I2E", kind=gtx.DimensionKind.LOCAL)
+I2E = gtx.FieldOffset("I2E", source=Edge, target=(I, I2EDim))
+Line = gtx.Field[gtx.Dims[I], gtx.float64]
+
+@gtx.field_operator
+def _gather(a: gtx.Field[gtx.Dims[Edge], gtx.float64], factor: gtx.float64) -> Line:
+    return factor * a(I2E[0])
+
+@gtx.program
+def gather(a: gtx.Field[gtx.Dims[Edge], gtx.float64], factor: gtx.float64, out: Line):
+    _gather(a, factor, out=out)
+
+def make_offset_provider():
+    return {"I2E": gtx.as_connectivity([I, I2EDim], Edge, np.zeros((3, 2), dtype=np.int32))}
+"""
+
+
+@pytest.fixture
+def _model(monkeypatch: pytest.MonkeyPatch) -> None:
+    if importlib.util.find_spec("gt4py") is None:
+        pytest.skip("gt4py is not installed.")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "model", raising=False)
+    Path("model.py").write_text(MODEL, encoding="utf-8")
+
+
+@pytest.mark.usefixtures("_model")
+def test_extract_both_signatures_of_a_program() -> None:
+    arguments = ("model:gather", "--grid", "model:make_offset_provider", "--option", "auto_optimize=false")
+    result = run_installed("extract", *arguments, "-o", "out")
+    assert (result.returncode, result.stdout) == (
+        0,
+        "'out/gather.sdfg.json' was written.\n'out/gather.program.json' was written.\n",
+    )
+    plan = json.loads(run("plan", "out/gather.sdfg.json", "out/gather.program.json", "--json").stdout)
+    assert [leaf["name"] for leaf in plan["leaves"]] == ["a", "factor", "out", "gt_conn_I2E"]
+
+
+@pytest.mark.usefixtures("_model")
+def test_extract_a_program_with_a_static_argument() -> None:
+    arguments = ("model:gather", "--grid", "model:make_offset_provider", "--static", "factor=2")
+    document = json.loads(run("extract", *arguments).stdout)
+    assert document["program"]["static_arguments"] == [{"leaf": "factor", "value": 2.0}]
+    assert "factor" not in [argument["name"] for argument in document["sdfg"]["arguments"]]
+
+
+@pytest.mark.usefixtures("_model")
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "message"),
+    [
+        (["model:scatter"], 1, "Module 'model' has no 'scatter'."),
+        (["models:gather"], 1, "Module 'models' cannot be imported: No module named 'models'."),
+        (["model"], 1, "'model' is neither a '.sdfg' or '.sdfgz' file nor of the form 'module:name'."),
+        (["model:I"], 1, "'model:I' is not a gt4py program or field operator, but of type 'Dimension'."),
+        (["model:gather"], 1, "gt4py cannot lower 'model:gather': Offset 'I2E' not found in offset provider."),
+        (
+            ["model:gather", "--static", "factory=2"],
+            3,
+            "Program 'gather' has no scalar parameter 'factory' to be static.",
+        ),
+    ],
+)
+def test_extract_from_what_is_no_program(arguments: list[str], exit_code: int, message: str) -> None:
+    assert_refused(run("extract", *arguments), exit_code, message)
+
+
+@pytest.mark.usefixtures("_model")
+def test_extract_with_an_option_that_the_backend_does_not_have() -> None:
+    result = run("extract", "model:gather", "--option", "optimise=true")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("The backend has no option 'optimise', but 'gpu', 'auto_optimize', ")
+
+
+def test_extract_with_wrong_settings() -> None:
+    for arguments in (["model:gather", "--static", "factor"], ["halve.sdfg", "--static", "factor=2"]):
+        result = run("extract", *arguments)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("Usage: gtstub extract ")
 
 
 # --- docs/formats.md --------------------------------------------------------------------------------------------------

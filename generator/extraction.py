@@ -1,0 +1,82 @@
+"""Signatures of what a user names on the command line: a saved SDFG, or a gt4py program in a module."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gtstub.errors import GtstubError
+from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
+
+
+def from_file(file: Path, gpu: Device) -> SdfgSignature:
+    """The signature of an SDFG that DaCe saved."""
+    with _frameworks():
+        from gtstub.frameworks.dace import read_sdfg
+    return read_sdfg(file, gpu)
+
+
+def from_module(
+    program: str, grid: str | None, static: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[ProgramSignature, SdfgSignature]:
+    """
+    Both signatures of the program that `program` names, `module:name`; it is lowered, not built.
+
+    `grid` names what makes the offset provider, or an object that has it as its `connectivities`, as icon4py's grids
+    have; `static` holds scalars to compile in, and `options` what `make_backend` takes.
+    """
+    found = _resolve(program)
+    if not hasattr(found, "definition_stage") or not hasattr(found, "with_backend"):
+        raise GtstubError(
+            f"'{program}' is not a gt4py program or field operator, but of type '{type(found).__name__}'."
+        )
+    with _frameworks():
+        from gtstub.frameworks.gt4py import extract_signatures, make_backend
+    known = inspect.signature(make_backend).parameters
+    for option in options:
+        if option not in known:
+            raise GtstubError(f"The backend has no option '{option}', but {', '.join(f"'{name}'" for name in known)}.")
+    backend = make_backend(**{"gpu": False, **options})
+    made = _resolve(grid)() if grid is not None else {}
+    try:
+        return extract_signatures(found, getattr(made, "connectivities", made), static, backend)
+    except GtstubError:
+        raise
+    except Exception as error:  # gt4py has no common base for its own.
+        reason = error.args[0] if isinstance(error, KeyError) and error.args else error
+        raise GtstubError(f"gt4py cannot lower '{program}': {str(reason).rstrip('.')}.") from error
+
+
+@contextlib.contextmanager
+def _frameworks() -> Iterator[None]:
+    """Says which package is missing where one is."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "gtstub":
+            raise
+        package = error.name.partition(".")[0]
+        raise GtstubError(
+            f"'gtstub extract' needs Python package '{package}': install it with \"pip install 'gtstub[gt4py]'\"."
+        ) from None
+
+
+def _resolve(name: str) -> Any:
+    """What `module:name` names; modules are also found in the current directory."""
+    module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise GtstubError(f"'{name}' is neither a '.sdfg' or '.sdfgz' file nor of the form 'module:name'.")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise GtstubError(f"Module '{module_name}' cannot be imported: {error}.") from error
+    if not hasattr(module, attribute):
+        raise GtstubError(f"Module '{module_name}' has no '{attribute}'.")
+    return getattr(module, attribute)
