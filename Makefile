@@ -11,7 +11,7 @@ export PYTHON
 
 BIN := .venv/bin
 SOURCES := CMakeLists.txt $(shell find generator templates runtime -type f -not -path '*/__pycache__/*')
-C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(shell find tests/c tests/benchmarks -name '*.[ch]')
+C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(wildcard tests/c/*.[ch] tests/benchmarks/*.[ch])
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
