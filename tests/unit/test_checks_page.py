@@ -1,0 +1,108 @@
+"""docs/checks.md and the sources list the same checks: message for message, with the exception that each raises."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "checks.md"
+
+Check = tuple[str, str]
+"""Exception and message; what varies in a message is `<>`."""
+
+EXCEPTIONS = {
+    "GTS_TYPE_ERROR": "TypeError",
+    "GTS_VALUE_ERROR": "ValueError",
+    "GTS_RUNTIME_ERROR": "RuntimeError",
+}
+
+TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|WHERE)'
+RAISES = re.compile(
+    rf"\b(?:gts_error_set|load_error|PyErr_Format|PyErr_SetString)\([^;\"]*?\b(GTS_\w+_ERROR|PyExc_\w+),\s*({TEXT}(?:\s*{TEXT})*)"
+)
+CONVERSION = re.compile(r"%[-+0-9.]*(?:hh|h|ll|l|z)?[a-zA-Z]|%(?=PRI)")
+
+
+def checks_of_c(path: Path) -> Iterator[Check]:
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    where = re.search(r'#define WHERE "(.*)"', text)
+    for exception, literals in RAISES.findall(text):
+        parts = []
+        for part in re.findall(TEXT, literals):
+            if part == "WHERE":
+                assert where is not None
+                parts.append(where[1])
+            else:
+                parts.append(part.strip('"'))
+        message = re.sub(r"%PRI\w+", "<>", "".join(parts))
+        yield EXCEPTIONS.get(exception, exception.removeprefix("PyExc_")), CONVERSION.sub("<>", message)
+
+
+def text_of(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    assert isinstance(node, ast.JoinedStr)
+    return "".join(str(value.value) if isinstance(value, ast.Constant) else "<>" for value in node.values)
+
+
+def checks_of_planner(path: Path) -> Iterator[Check]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "_error":
+            yield "PlanError", f"The signatures of program '<>' contradict each other: {text_of(node.args[0])}."
+        elif isinstance(node.func, ast.Name) and node.func.id == "PlanError":
+            text = text_of(node.args[0])
+            if not text.startswith("The signatures of program"):  # the frame of those above
+                yield "PlanError", text
+
+
+def checks_of_sources() -> set[Check]:
+    c = [check for path in sorted((ROOT / "runtime").rglob("*.c")) for check in checks_of_c(path)]
+    planner = [check for name in ("plan", "naming") for check in checks_of_planner(ROOT / "generator" / f"{name}.py")]
+    return {*c, *planner}
+
+
+def checks_of_page() -> list[Check]:
+    """Rows of its tables: message, exception, trigger."""
+    rows = re.findall(r"^\| `(.*?)` \| (\w+) \| \S.* \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return [(exception, re.sub(r"<[^<>]*>", "<>", message)) for message, exception in rows]
+
+
+def test_the_sources_can_be_read() -> None:
+    found = checks_of_sources()
+    assert len(found) > 60
+    assert ("TypeError", "Argument '<>' of program '<>' must have dtype '<>', not '<>'.") in found
+    assert ("PlanError", "The name of <> '<>' of program '<>' is not an identifier of C.") in found
+
+
+def test_every_message_of_the_runtime_is_seen() -> None:
+    """No call with a message is written in a way that the pattern above misses."""
+    for path in sorted((ROOT / "runtime").rglob("*.c")):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        calls = re.findall(r"\b(?:gts_error_set|load_error|PyErr_Format|PyErr_SetString)\((?!gts_|const)", text)
+        assert len(calls) == len(list(checks_of_c(path))), path.name
+
+
+def test_every_check_is_on_the_page() -> None:
+    assert sorted(checks_of_sources() - set(checks_of_page())) == []
+
+
+def test_every_check_of_the_page_exists() -> None:
+    assert sorted(set(checks_of_page()) - checks_of_sources()) == []
+
+
+@pytest.mark.parametrize("check", checks_of_page())
+def test_message_is_a_sentence(check: Check) -> None:
+    """Save those that Python itself words, which are as Python words them."""
+    exception, message = check
+    if message.startswith("<>()"):
+        assert exception == "TypeError"
+    else:
+        assert re.match(r"[A-Z']", message)
+        assert message.endswith(".")
