@@ -31,8 +31,8 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *leaf, in
                                  int64_t value)
 {
     return gts_error_set(self, GTS_VALUE_ERROR,
-                         WHERE "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.",
-                         leaf->path, self->stub->name, property, value, axis, leaf->axes[axis].dim);
+                         WHERE "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.", leaf->path,
+                         self->stub->name, property, value, axis, leaf->axes[axis].dim);
 }
 
 static bool fits_int32(int64_t value)
@@ -82,9 +82,8 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
         const char *const dim = array->dims[axis];
         const char *const expected = leaf->axes[axis].dim;
         if (GTS_UNLIKELY(dim != NULL && dim != expected && strcmp(dim, expected) != 0))
-            return gts_error_set(self, GTS_TYPE_ERROR,
-                                 WHERE "must have dimension '%s' on axis %" PRId32 ", not '%s'.", leaf->path, program,
-                                 expected, axis, dim);
+            return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must have dimension '%s' on axis %" PRId32 ", not '%s'.",
+                                 leaf->path, program, expected, axis, dim);
         if (GTS_UNLIKELY(check_axis(self, leaf, axis, array) != 0))
             return -1;
     }
@@ -103,8 +102,8 @@ int gts_see_array(gts_program *self, uint32_t index, const gts_array *array)
 {
     gts_seen *const seen = self->leaf[index].now;
     if (GTS_UNLIKELY(array == NULL))
-        return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must be an array, not NULL.",
-                             self->stub->leaves[index].path, self->stub->name);
+        return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must be an array, not NULL.", self->stub->leaves[index].path,
+                             self->stub->name);
     if (GTS_LIKELY(gts_same_array(array, &seen->array) &&
                    memcmp(array->dims, seen->array.dims, (size_t)array->rank * sizeof *array->dims) == 0))
         return 0;

@@ -71,7 +71,9 @@ static int find_sdfg(gts_program *self, void *library, const char *path, gts_err
     if (self->program == NULL || self->init == NULL || self->exit == NULL)
         return load_error(error, GTS_RUNTIME_ERROR,
                           "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path, stub->name,
-                          self->program == NULL ? "__program_" : self->init == NULL ? "__dace_init_" : "__dace_exit_",
+                          self->program == NULL ? "__program_"
+                          : self->init == NULL  ? "__dace_init_"
+                                                : "__dace_exit_",
                           stub->name);
     for (uint32_t i = 0; i < stub->workspace_count; ++i) {
         const char *const storage = stub->workspaces[i].storage;

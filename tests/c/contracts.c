@@ -38,8 +38,7 @@ static void refused(const struct whole *w, gts_error_kind kind, const char *text
 static void test_types(void)
 {
     REFUSED(w.args.vn = NULL, GTS_TYPE_ERROR, "Argument 'vn' of program 'whole' must be an array, not NULL.");
-    REFUSED(w.args.gt_conn_E2V = NULL, GTS_TYPE_ERROR,
-            "Argument 'E2V' of program 'whole' must be an array, not NULL.");
+    REFUSED(w.args.gt_conn_E2V = NULL, GTS_TYPE_ERROR, "Argument 'E2V' of program 'whole' must be an array, not NULL.");
     REFUSED(w.vn.dtype = GTS_FLOAT32, GTS_TYPE_ERROR,
             "Argument 'vn' of program 'whole' must have dtype 'float64', not 'float32'.");
     REFUSED(w.table_array.dtype = GTS_INT64, GTS_TYPE_ERROR,

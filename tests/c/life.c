@@ -201,8 +201,7 @@ static void test_gpu_error(void)
     CHECK(whole_call(program, &w.args) == 0);
     recorder.behaviour->gpu_error = 700;
     CHECK(whole_call(program, &w.args) == -1);
-    CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR,
-                "The GPU reported error 700 while program 'whole' ran.");
+    CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR, "The GPU reported error 700 while program 'whole' ran.");
     gts_unload(program);
 }
 

@@ -6,23 +6,6 @@ import dataclasses
 import re
 
 import pytest
-from signatures import (
-    CELL,
-    E2V,
-    EDGE,
-    NEIGHBORS,
-    VERTEX,
-    WHOLE_PROGRAM,
-    WHOLE_SDFG,
-    K,
-    array,
-    field,
-    program,
-    scalar,
-    sdfg,
-    symbol,
-    tuple_of,
-)
 
 from gtstub.errors import PlanError
 from gtstub.plan import (
@@ -47,6 +30,23 @@ from gtstub.signature.model import (
     SdfgSignature,
     StaticDomain,
     Workspace,
+)
+from signatures import (
+    CELL,
+    E2V,
+    EDGE,
+    NEIGHBORS,
+    VERTEX,
+    WHOLE_PROGRAM,
+    WHOLE_SDFG,
+    K,
+    array,
+    field,
+    program,
+    scalar,
+    sdfg,
+    symbol,
+    tuple_of,
 )
 
 ANY = Axis()

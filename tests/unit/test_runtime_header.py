@@ -9,11 +9,11 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from signatures import WHOLE_PROGRAM, WHOLE_SDFG
-from stubs import build_stub
 
 from gtstub import render
 from gtstub.toolchain import INCLUDE, RUNTIME, Toolchain
+from signatures import WHOLE_PROGRAM, WHOLE_SDFG
+from stubs import build_stub
 
 CORE = Path(__file__).parents[2] / "runtime" / "core"
 
