@@ -1,0 +1,40 @@
+"""A cache entry whose SDFG library does nothing, so that only the call is measured."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from gtstub import cache, toolchain
+from gtstub.plan import make_plan
+from gtstub.render import render
+from gtstub.signature import documents
+from gtstub.signature.model import ProgramSignature, SdfgSignature
+from tests.recording import build_null_library
+
+
+def build_entry(sdfg: SdfgSignature, program: ProgramSignature, folder: Path) -> cache.StubArtifact:
+    """Builds the entry `folder`/entry, anew."""
+    shutil.rmtree(folder / "entry", ignore_errors=True)
+    with cache.private_directory(folder, "entry") as private:
+        build_null_library(sdfg, private)
+        stub = build_stub(sdfg, program, private, toolchain.find(folder))
+        manifest = {"name": program.name, "stub": stub.name, "library": sdfg.library, "workspaces": {}}
+        return cache.publish(private, folder, "entry", manifest)
+
+
+def build_stub(sdfg: SdfgSignature, program: ProgramSignature, folder: Path, compiler: toolchain.Toolchain) -> Path:
+    """From two signatures to a stub library."""
+    texts = render(
+        make_plan(sdfg, program),
+        program_digest=documents.digest(documents.program_to_json(program)),
+        sdfg_digest=documents.digest(documents.sdfg_to_json(sdfg)),
+    )
+    source = folder / f"{program.name}_stub.c"
+    source.write_text(texts.source, encoding="utf-8")
+    source.with_suffix(".h").write_text(texts.header, encoding="utf-8")
+    (folder / "program.json").write_text(documents.program_to_json(program), encoding="utf-8")
+    (folder / "sdfg.json").write_text(documents.sdfg_to_json(sdfg), encoding="utf-8")
+    library = source.with_suffix(".so")
+    compiler.start(source, library).wait()
+    return library

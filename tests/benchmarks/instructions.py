@@ -1,0 +1,115 @@
+"""
+Instructions that one call costs, counted by callgrind: they do not depend on what else the machine does.
+
+Run as a program, it is what callgrind runs: it makes so many calls through the stub of a cache entry, and so many of an
+empty vectorcall with the same arguments. Two runs that swap the numbers differ by nothing but the calls.
+
+    python instructions.py ENTRY CALLER ARGUMENTS STUB_CALLS EMPTY_CALLS
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gtstub.plan import CallPlan
+
+FEW, MANY = 200, 2200
+
+LEVELS = 6
+"""Size of an axis that is not fixed."""
+
+
+class CallgrindError(Exception):
+    """callgrind, or the program that it ran, failed."""
+
+
+def find_valgrind() -> str | None:
+    return shutil.which("valgrind")
+
+
+def count_per_call(plan: CallPlan, entry: Path, caller: Path) -> float:
+    """Instructions of a call with the objects of the call before, above those of an empty vectorcall."""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = Path(folder) / "arguments.json"
+        arguments.write_text(json.dumps(_describe_arguments(plan)), encoding="utf-8")
+        runs = [
+            _start(Path(folder), [str(entry), str(caller), str(arguments), str(stub), str(empty)])
+            for stub, empty in ((FEW, MANY), (MANY, FEW))
+        ]
+        few, many = (_collected(run) for run in runs)
+    return (many - few) / (MANY - FEW)
+
+
+def _describe_arguments(plan: CallPlan) -> dict[str, list[Any]]:
+    """[shape, dtype] of every field, an example of every scalar."""
+    from gtstub.plan import FieldLeaf, ScalarLeaf
+
+    described: dict[str, list[Any]] = {"parameters": [], "offset_provider": []}
+    for leaf in (*plan.nodes, *plan.connectivities):
+        match leaf:
+            case FieldLeaf():
+                shape = [LEVELS if axis.fixed.size is None else axis.fixed.size for axis in leaf.axes]
+                item: Any = {"shape": shape, "dtype": leaf.dtype}
+            case ScalarLeaf(dtype="bool"):
+                item = True
+            case ScalarLeaf(dtype="float32" | "float64"):
+                item = 0.5
+            case ScalarLeaf():
+                item = 5
+            case _:
+                raise CallgrindError(f"Program '{plan.name}' has an argument of a kind that is not counted.")
+        if leaf in plan.connectivities:
+            described["offset_provider"].append([leaf.path, item])
+        else:
+            described["parameters"].append(item)
+    return described
+
+
+def _start(folder: Path, arguments: list[str]) -> subprocess.Popen[str]:
+    command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out.%p", sys.executable, __file__]
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    return subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def _collected(run: subprocess.Popen[str]) -> int:
+    _, message = run.communicate()
+    found = re.search(r"Collected : (\d+)", message)
+    if run.returncode != 0 or found is None:
+        raise CallgrindError(message)
+    return int(found[1])
+
+
+def main(entry_path: str, caller_path: str, arguments: str, stub_calls: str, empty_calls: str) -> None:
+    import numpy as np
+
+    from gtstub import entry
+
+    spec = importlib.util.spec_from_file_location("caller", caller_path)
+    assert spec is not None
+    assert spec.loader is not None
+    caller = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(caller)
+
+    def make(item: Any) -> Any:
+        return np.ones(item["shape"], item["dtype"], order="F") if isinstance(item, dict) else item
+
+    described = json.loads(Path(arguments).read_bytes())
+    provider = {name: make(item) for name, item in described["offset_provider"]}
+    call = (*map(make, described["parameters"]), provider)
+    program = entry.load(entry_path)
+    caller.repeat(program, [call], ("offset_provider",), int(stub_calls))
+    caller.repeat(caller.empty, [call], ("offset_provider",), int(empty_calls))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

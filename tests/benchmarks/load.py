@@ -1,0 +1,25 @@
+"""
+How long a cached program takes to load in an interpreter that has imported nothing yet.
+
+    python load.py ENTRY    prints two times in milliseconds: importing gtstub, loading the entry
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+def main(path: str) -> None:
+    begin = time.perf_counter()
+    from gtstub import _host, entry  # noqa: F401
+
+    imported = time.perf_counter()
+    entry.load(path)
+    loaded = time.perf_counter()
+    assert not {"gt4py", "dace"} & sys.modules.keys()
+    print((imported - begin) * 1e3, (loaded - imported) * 1e3)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

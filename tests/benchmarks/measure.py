@@ -1,0 +1,189 @@
+"""
+Measures all callables of one interpreter side by side, in rounds: what else the machine does hits them alike.
+
+    python [-O] -m tests.benchmarks.measure FOLDER    FOLDER is what prepare.py and run.py filled; prints JSON:
+        calls    name -> nanoseconds per call, one number for each round
+        loads    name -> milliseconds
+        skipped  name -> why
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib.util
+import itertools
+import json
+import pickle
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gtstub.cache import StubArtifact
+from gtstub.entry import read_manifest
+from gtstub.frameworks.gt4py import make_backend
+from tests.benchmarks import fields
+
+ROUNDS = 21
+ROUND_SECONDS = 0.008
+NEW_CALLS = 100
+"""Calls in a round where every call has fields that nobody has seen before."""
+
+KEYWORDS = ("offset_provider",)
+
+Timer = Callable[[], float]
+"""Runs one round; returns nanoseconds per call."""
+
+
+def load_module(name: str, path: Path) -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Bench:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.timers: dict[str, Timer] = {}
+        self.loads: dict[str, float] = {}
+        self.skipped: dict[str, str] = {}
+        self.caller = load_module("caller", folder / "caller.so")
+        self.fields = fields.Fields()
+        self.provider = fields.offset_provider()
+        self.scalars = tuple(fields.SCALARS.values())
+
+    def call(self, *, own_domains: bool = False) -> tuple[Any, ...]:
+        """The arguments of a call, all fields being new objects."""
+        return (*self.fields.make(own_domains=own_domains), *self.scalars, self.provider)
+
+    def add(self, name: str, callable_: Any, calls: Sequence[tuple[Any, ...]], keywords: tuple[str, ...] = ()) -> None:
+        """Calls with the same objects, or with those of several calls in turn."""
+        self.add_counted(name, lambda count: self.caller.repeat(callable_, list(calls), keywords, count))
+
+    def add_counted(self, name: str, run: Callable[[int], float]) -> None:
+        """`run` makes so many calls and returns the seconds they took."""
+        run(20)
+        count = max(20, int(ROUND_SECONDS * 200 / run(200)))
+        self.timers[name] = lambda: run(count) / count * 1e9
+
+    def add_new(self, name: str, callable_: Any, *, own_domains: bool = False) -> None:
+        """Calls whose fields were all made before the round, and have never been seen."""
+
+        def run() -> float:
+            calls = [self.call(own_domains=own_domains) for _ in range(NEW_CALLS)]
+            return float(self.caller.repeat(callable_, calls, KEYWORDS, NEW_CALLS)) / NEW_CALLS * 1e9
+
+        run()
+        self.timers[name] = run
+
+    def repeat_beside_thread(self, callable_: Any, call: tuple[Any, ...], count: int) -> float:
+        """Calls while another Python thread exists, which waits for something else than the GIL."""
+        end = threading.Event()
+        thread = threading.Thread(target=end.wait)
+        thread.start()
+        seconds = float(self.caller.repeat(callable_, [call], KEYWORDS, count))
+        end.set()
+        thread.join()
+        return seconds
+
+    def load(self, name: str, load: Callable[[], Any]) -> Any:
+        begin = time.perf_counter()
+        loaded = load()
+        self.loads[name] = (time.perf_counter() - begin) * 1e3
+        return loaded
+
+    # --- The peers ----------------------------------------------------------------------------------------------------
+
+    def add_gtstub(self) -> None:
+        program = make_backend(gpu=False).load_artifact(StubArtifact(self.folder / "entry"))
+        same = self.call()
+        self.add("empty", self.caller.empty, [same], KEYWORDS)
+        self.add("gtstub same", program, [same], KEYWORDS)
+        self.add("gtstub two levels", program, [self.call(), self.call()], KEYWORDS)
+        numpy_scalars = (*self.fields.make(), *fields.numpy_scalars(), self.provider)
+        self.add("gtstub numpy scalars", program, [numpy_scalars], KEYWORDS)
+        self.add_counted("gtstub one more thread", lambda count: self.repeat_beside_thread(program, same, count))
+        self.add_new("gtstub new", program)
+        self.add_new("gtstub new, own domains", program, own_domains=True)
+
+    def add_c(self) -> None:
+        entry = self.folder / "entry"
+        manifest = read_manifest(entry)
+        library = ctypes.CDLL(str(entry / manifest["library"]))
+        program = getattr(library, f"__program_{manifest['name']}")
+        handle = ctypes.create_string_buffer(1)
+        host = ctypes.CDLL(str(self.folder / "c_host.so"))
+        host.time_bare.restype = host.time_stub.restype = ctypes.c_double
+        host.time_bare.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long)
+        host.time_stub.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_long)
+        address = ctypes.cast(program, ctypes.c_void_p)
+        paths = (bytes(entry / manifest["stub"]), bytes(entry / manifest["library"]))
+        assert host.time_stub(*paths, 1) >= 0
+        self.add_counted("bare C", lambda count: host.time_bare(address, handle, count))
+        self.add_counted("gtstub from C", lambda count: host.time_stub(*paths, count))
+
+    def add_gt4py_dace(self) -> None:
+        artifact = pickle.loads((self.folder / "dace.pickle").read_bytes())
+        program = self.load("gt4py dace", artifact.load)
+        same = self.call()
+        self.caller.repeat(program, [same], KEYWORDS, 1)  # The first call makes the argument vectors.
+        self.add("dace same", program, [same], KEYWORDS)
+        self.add_new("dace new", program)
+        fun = program._fun
+        self.add("dace update", program._update_sdfg_call_args, [(same[:-1], fun.csdfg_argv, self.provider)])
+        self.add("dace fast_call", fun.fast_call, [()])
+
+    def add_gt4py_gtfn(self) -> None:
+        if not (self.folder / "gtfn.pickle").exists():
+            self.skipped["gtfn same"] = "gt4py could not build it in time"
+            return
+        program = self.load("gt4py gtfn", pickle.loads((self.folder / "gtfn.pickle").read_bytes()).load)
+        self.add("gtfn same", program, [self.call()], KEYWORDS)
+
+    def add_bindings(self) -> None:
+        arrays = [field.ndarray for field in self.fields.make()]
+        table = self.provider["E2C2V"].ndarray
+        if (self.folder / "peer_nanobind.so").exists():
+            nanobind = load_module("peer_nanobind", self.folder / "peer_nanobind.so")
+            self.add("nanobind", nanobind.call, [(*arrays, *self.scalars, table)])
+        else:
+            self.skipped["nanobind"] = "it could not be built"
+        if (self.folder / "peer_tvm_ffi.so").exists():
+            import tvm_ffi
+
+            function = tvm_ffi.load_module(str(self.folder / "peer_tvm_ffi.so")).call
+            tensors = [tvm_ffi.from_dlpack(array) for array in (*arrays, table)]
+            self.add("tvm-ffi numpy", function, [(*arrays, *self.scalars, table)])
+            self.add("tvm-ffi tensors", function, [(*tensors[:-1], *self.scalars, tensors[-1])])
+        else:
+            self.skipped["tvm-ffi numpy"] = "it could not be built"
+
+    def measure(self) -> dict[str, list[float]]:
+        calls: dict[str, list[float]] = {name: [] for name in self.timers}
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        for _, (name, timer) in itertools.product(range(ROUNDS), self.timers.items()):
+            calls[name].append(timer())
+        return calls
+
+
+def main(folder: Path) -> None:
+    bench = Bench(folder)
+    bench.add_gtstub()
+    bench.add_c()
+    bench.add_gt4py_dace()
+    bench.add_gt4py_gtfn()
+    bench.add_bindings()
+    json.dump({"calls": bench.measure(), "loads": bench.loads, "skipped": bench.skipped}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,236 @@
+"""What was measured, as tables on the terminal and in the pages."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import re
+import statistics
+import subprocess
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+BEGIN, END = "<!-- figures -->", "<!-- /figures -->"
+
+PACKAGES = ("gtstub", "gt4py", "dace", "icon4py-atmosphere-diffusion", "numpy", "nanobind", "apache-tvm-ffi")
+
+ROWS = {
+    "empty": "empty vectorcall, same arguments",
+    "bare C": "the SDFG itself, from a C loop",
+    "gtstub same": "**gtstub**, same fields",
+    "gtstub one more thread": "gtstub, same fields, while another Python thread exists",
+    "gtstub two levels": "gtstub, two sets of fields in turn (time levels)",
+    "gtstub numpy scalars": "gtstub, same fields, numpy scalars",
+    "gtstub new": "**gtstub**, every field a new object",
+    "gtstub new, own domains": "gtstub, every field a new object on a domain of its own",
+    "gtstub from C": "gtstub, from C through `<name>_call`",
+    "dace same": "gt4py's DaCe backend, same fields",
+    "dace new": "gt4py's DaCe backend, every field a new object",
+    "dace update": "of which: update of the arguments",
+    "dace fast_call": "of which: `fast_call`",
+    "gtfn same": "gt4py's GTFN backend, same fields, its kernel included",
+    "nanobind": "nanobind, numpy arrays",
+    "tvm-ffi numpy": "tvm-ffi, numpy arrays",
+    "tvm-ffi tensors": "tvm-ffi, its own tensors",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What measure.py prints: nanoseconds per call in each round, milliseconds of loads, reasons."""
+
+    calls: dict[str, list[float]]
+    loads: dict[str, float]
+    skipped: dict[str, str]
+
+    def least(self, name: str) -> float:
+        return min(self.calls[name])
+
+    def median(self, name: str) -> float:
+        return statistics.median(self.calls[name])
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+    optimised: Measured
+    plain: Measured
+    slots: int
+    parameters: int
+    instructions: float | None
+    import_ms: float
+    load_ms: float
+    stub_seconds: float
+    stub_bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """`measured` is what the goal is judged by; None where it could not be measured."""
+
+    what: str
+    limit: float
+    measured: float | None
+    unit: str
+    remark: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if self.measured is None:
+            return "not measured"
+        return "met" if self.measured <= self.limit else "**missed**"
+
+    def cells(self) -> tuple[str, str, str, str]:
+        measured = self.remark if self.measured is None else f"{_number(self.measured)} {self.unit}{self.remark}"
+        return self.what, f"≤ {_number(self.limit)} {self.unit}", measured, self.verdict
+
+
+def _number(value: float) -> str:
+    """Three digits, rounded up: a miss stays a miss."""
+    if value >= 100 or value == int(value):
+        return f"{-(-value // 1):,.0f}"
+    digits = 1 if value >= 10 else 2 if value >= 1 else 3
+    scale = 10**digits
+    return f"{-(-value * scale // 1) / scale:.{digits}f}"
+
+
+def goals(figures: Figures) -> Iterator[Goal]:
+    measured = figures.optimised
+    for name, limit, what in (
+        ("gtstub same", 250, "same fields, above the empty vectorcall"),
+        ("gtstub new", 2000, "every field a new object (aim: 1,000), whole call"),
+    ):
+        floor = ("empty",) if name == "gtstub same" else ()
+        least = measured.least(name) - sum(map(measured.least, floor))
+        median = measured.median(name) - sum(map(measured.median, floor))
+        yield Goal(what, limit, least, "ns", f" (median {_number(median)})")
+    missing = "" if figures.instructions is not None else "valgrind is not installed"
+    yield Goal("instructions of a call, above the empty vectorcall", 1000, figures.instructions, "", missing)
+    yield Goal("load of a cached program, without gt4py and DaCe", 5, figures.load_ms, "ms")
+    yield Goal("generating and compiling one stub", 0.3, figures.stub_seconds, "s")
+    yield Goal("size of the stub library", 64, figures.stub_bytes / 1024, "KiB")
+
+
+def call_rows(figures: Figures) -> Iterator[tuple[str, ...]]:
+    """Name, then minimum and median under `python -O`, then under `python`."""
+    for name, label in ROWS.items():
+        if name in figures.optimised.calls:
+            cells = [
+                _number(value(name)) for run in (figures.optimised, figures.plain) for value in (run.least, run.median)
+            ]
+            yield label, *cells
+        elif name in figures.optimised.skipped:
+            yield label, f"left out: {figures.optimised.skipped[name]}", "", "", ""
+
+
+def load_rows(figures: Figures) -> Iterator[tuple[str, str]]:
+    yield "gtstub: load of the cache entry", f"{_number(figures.load_ms)} ms"
+    yield "gtstub: importing it, once in a process", f"{_number(figures.import_ms)} ms"
+    for name, label in (
+        ("gt4py dace", "gt4py's DaCe backend"),
+        ("gt4py gtfn", "gt4py's GTFN backend"),
+    ):
+        if name in figures.optimised.loads:
+            yield label, f"{_number(figures.optimised.loads[name])} ms"
+
+
+GOALS_HEAD = ("figure", "goal", "measured", "")
+CALLS_HEAD = ("call", "`python -O` min", "median", "`python` min", "median")
+LOADS_HEAD = ("load", "time")
+
+
+def show(figures: Figures, console: Console) -> None:
+    for head, rows in (
+        (CALLS_HEAD, list(call_rows(figures))),
+        (LOADS_HEAD, list(load_rows(figures))),
+        (GOALS_HEAD, [goal.cells() for goal in goals(figures)]),
+    ):
+        table = Table(*(_plain(cell) for cell in head))
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for row in rows:
+            table.add_row(*(_plain(cell) for cell in row))
+        console.print(table)
+
+
+def _plain(cell: str) -> str:
+    return cell.replace("**", "").replace("`", "")
+
+
+def write(figures: Figures, root: Path) -> None:
+    """Puts the tables between the marks of the two pages."""
+    goals_table = _markdown(GOALS_HEAD, [goal.cells() for goal in goals(figures)])
+    machine = "\n".join(f"- {line}" for line in describe_machine())
+    sections = [
+        f"A call of {figures.parameters} arguments, {figures.slots} slots. Goals are judged by the minimum.",
+        goals_table,
+        f"Nanoseconds for one call.\n\n{_markdown(CALLS_HEAD, list(call_rows(figures)))}",
+        _markdown(LOADS_HEAD, list(load_rows(figures))),
+        f"Measured on:\n\n{machine}",
+    ]
+    _replace(root / "docs" / "performance.md", "\n\n".join(sections))
+    _replace(root / "README.md", _summary(figures))
+
+
+SUMMARY = ("gtstub same", "gtstub new", "gtstub from C", "dace same", "gtfn same", "nanobind", "tvm-ffi numpy")
+
+
+def _summary(figures: Figures) -> str:
+    run = figures.optimised
+    names = [name for name in SUMMARY if name in run.calls]
+    rows = [(ROWS[name].replace("**", ""), f"{_number(run.least(name) / 1e3)} µs") for name in names]
+    return (
+        f"One call of icon4py's `apply_diffusion_to_vn` ({figures.parameters} arguments, {figures.slots} slots)"
+        f" on a library that does nothing, under `python -O`:\n\n{_markdown(('call', 'minimum'), rows)}"
+    )
+
+
+def _markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    ruler = ["---", *("---:" for _ in head[1:])]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ruler, *rows))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replaces what stands between the marks of a page."""
+    page = path.read_text(encoding="utf-8")
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"Page '{path.name}' has no '{BEGIN}' and '{END}'.")
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+# --- The machine ------------------------------------------------------------------------------------------------------
+
+
+def describe_machine() -> list[str]:
+    """What kind of machine this is, without its name or its paths."""
+    system = platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
+    load = os.getloadavg()[0]
+    return [
+        f"{_cpu()}, {os.cpu_count()} cores; load average at the end {load:.1f}",
+        f"{system}, {platform.machine()}",
+        f"{_compiler()}, CPython {platform.python_version()}",
+        ", ".join(f"{package} {_version(package)}" for package in PACKAGES),
+    ]
+
+
+def _cpu() -> str:
+    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1].strip() if found else platform.processor() or "unknown CPU"
+
+
+def _compiler() -> str:
+    lines = subprocess.run(["cc", "--version"], check=False, capture_output=True, text=True).stdout.splitlines()
+    return lines[0] if lines else "unknown compiler"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(none)"

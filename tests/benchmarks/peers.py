@@ -1,0 +1,291 @@
+"""
+Writes and compiles what gtstub is measured beside: the same slots, filled by nanobind and by tvm-ffi, and C loops that
+call the SDFG bare and through the stub. numpy's arrays have no origin, so these peers pass 0 for where a domain starts.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+from gtstub.plan import AxisValue, CallPlan, Data, FieldLeaf, Leaf, Metric, ScalarLeaf, Slot, Value
+from gtstub.toolchain import INCLUDE, RUNTIME
+from gtstub.wording import C_TYPES, c_type
+
+HERE = Path(__file__).parent
+
+
+def compile_c(source: Path, output: Path, *flags: str) -> Path:
+    return _compile("cc", "-std=gnu11", source, output, flags)
+
+
+def build_caller(folder: Path) -> Path:
+    """The extension module `caller`, for this Python."""
+    return compile_c(HERE / "caller.c", folder / "caller.so", "-I", sysconfig.get_path("include"))
+
+
+def build_nanobind(plan: CallPlan, library: Path, folder: Path) -> Path:
+    """The extension module `peer_nanobind`."""
+    import nanobind  # type: ignore[import-untyped]
+
+    package = Path(nanobind.include_dir()).parent
+    source = folder / "peer_nanobind.cpp"
+    source.write_text(nanobind_source(plan), encoding="utf-8")
+    combined = package / "src" / "nb_combined.cpp"
+    includes = [package / "include", package / "ext" / "robin_map" / "include", sysconfig.get_path("include")]
+    flags = ["-fvisibility=hidden", "-fno-strict-aliasing", *(f"-I{include}" for include in includes)]
+    return _compile("c++", "-std=c++17", source, folder / "peer_nanobind.so", [*flags, str(combined), *_link(library)])
+
+
+def build_tvm_ffi(plan: CallPlan, library: Path, folder: Path) -> Path:
+    """A library for `tvm_ffi.load_module`."""
+    source = folder / "peer_tvm_ffi.c"
+    source.write_text(tvm_ffi_source(plan), encoding="utf-8")
+    config = Path(sys.executable).with_name("tvm-ffi-config")
+    asked = subprocess.run([config, "--cflags", "--libs", "--ldflags"], check=True, capture_output=True, text=True)
+    return compile_c(source, folder / "peer_tvm_ffi.so", *shlex.split(asked.stdout), *_link(library))
+
+
+def build_c_host(plan: CallPlan, stub: Path, folder: Path) -> Path:
+    """A library with `time_bare` and `time_stub`; `stub` is the stub library, its header lies beside it."""
+    source = folder / "c_host.c"
+    source.write_text(c_host_source(plan), encoding="utf-8")
+    runtime = [f"-L{RUNTIME.parent}", f"-l:{RUNTIME.name}", f"-Wl,-rpath,{RUNTIME.parent}"]
+    return compile_c(source, folder / "c_host.so", f"-I{INCLUDE}", f"-I{stub.parent}", *_link(stub), *runtime)
+
+
+def _link(library: Path) -> list[str]:
+    return [f"-L{library.parent}", f"-l:{library.name}", f"-Wl,-rpath,{library.parent}"]
+
+
+def _compile(compiler: str, standard: str, source: Path, output: Path, flags: list[str] | tuple[str, ...]) -> Path:
+    command = [compiler, standard, "-O2", "-shared", "-fPIC", str(source), *flags, "-o", str(output)]
+    subprocess.run(command, check=True)
+    return output
+
+
+# --- Their texts ------------------------------------------------------------------------------------------------------
+
+
+def _prototype(plan: CallPlan) -> str:
+    """The exported functions of the SDFG library."""
+    init = ", ".join(c_type(plan.slots[i]) for i in plan.init) or "void"
+    program = ", ".join(["void *", *(c_type(slot) for slot in plan.slots)])
+    return f"void *__dace_init_{plan.sdfg_name}({init});\nvoid __program_{plan.sdfg_name}({program});"
+
+
+def _call(plan: CallPlan, data: Callable[[Slot, str], str], axis: Callable[[str, str, int], str]) -> str:
+    """The call of the SDFG; `data` writes a pointer, `axis` writes 'shape' or 'stride' of an axis."""
+
+    def argument(slot: Slot) -> str:
+        match slot.source:
+            case Data(leaf):
+                return data(slot, leaf)
+            case AxisValue(_, _, "start"):
+                return "0"
+            case AxisValue(leaf, index, property_):
+                return f"(int32_t){axis(leaf, 'stride' if property_ == 'stride' else 'shape', index)}"
+            case Value(leaf):
+                return leaf
+            case Metric():
+                return "&compute_time" if slot.is_array else "0"
+
+    return f"__program_{plan.sdfg_name}({', '.join(['handle', *map(argument, plan.slots)])});"
+
+
+def _handle(plan: CallPlan) -> str:
+    return f"__dace_init_{plan.sdfg_name}({', '.join('0' for _ in plan.init)})"
+
+
+def nanobind_source(plan: CallPlan) -> str:
+    def parameter(leaf: Leaf) -> str:
+        if isinstance(leaf, ScalarLeaf):
+            return f"{C_TYPES[leaf.dtype]} {leaf.name}"
+        return f"nb::ndarray<{C_TYPES[leaf.dtype]}, nb::ndim<{len(leaf.axes)}>, nb::device::cpu> {leaf.name}"
+
+    def argument(leaf: Leaf) -> str:
+        return f'nb::arg("{leaf.name}"){".noconvert()" if isinstance(leaf, FieldLeaf) else ""}'
+
+    call = _call(plan, lambda _, leaf: f"{leaf}.data()", lambda leaf, what, i: f"{leaf}.{what}({i})")
+    return f"""\
+#include <cstdint>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+namespace nb = nanobind;
+
+extern "C" {{
+{_prototype(plan)}
+}}
+
+static void *handle;
+static double compute_time;
+
+NB_MODULE(peer_nanobind, m)
+{{
+    handle = {_handle(plan)};
+    m.def("call", []({", ".join(map(parameter, plan.leaves))}) {{
+        nb::gil_scoped_release release;
+        {call}
+    }}, {", ".join(map(argument, plan.leaves))});
+}}
+"""
+
+
+_DLPACK_CODES = {"b": "kDLBool", "i": "kDLInt", "u": "kDLUInt", "f": "kDLFloat"}
+
+
+def tvm_ffi_source(plan: CallPlan) -> str:
+    def take(i: int, leaf: Leaf) -> str:
+        if isinstance(leaf, FieldLeaf):
+            bits = "".join(c for c in leaf.dtype if c.isdigit())
+            code = _DLPACK_CODES[leaf.dtype[0]]
+            return (
+                f"    const DLTensor *const {leaf.name} = take_tensor(&args[{i}], {len(leaf.axes)}, {code}, {bits});\n"
+                f"    if ({leaf.name} == NULL)\n        return -1;"
+            )
+        return f"    const {C_TYPES[leaf.dtype]} {leaf.name} = ({C_TYPES[leaf.dtype]})take_{_kind(leaf)}(&args[{i}]);"
+
+    call = _call(
+        plan,
+        lambda slot, leaf: f"({c_type(slot)})((char *){leaf}->data + {leaf}->byte_offset)",
+        lambda leaf, what, i: f"{leaf}->{'strides' if what == 'stride' else what}[{i}]",
+    )
+    takes = "\n".join(take(i, leaf) for i, leaf in enumerate(plan.leaves))
+    return f"""\
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <tvm/ffi/c_api.h>
+
+{_prototype(plan)}
+
+static int refuse(void)
+{{
+    TVMFFIErrorSetRaisedFromCStr("TypeError", "An argument does not fit.");
+    return -1;
+}}
+
+static const DLTensor *take_tensor(const TVMFFIAny *arg, int32_t rank, uint8_t code, uint8_t bits)
+{{
+    const DLTensor *tensor = NULL;
+    if (arg->type_index == kTVMFFIDLTensorPtr)
+        tensor = arg->v_ptr;
+    else if (arg->type_index == kTVMFFITensor)
+        tensor = (const DLTensor *)((const char *)arg->v_obj + sizeof(TVMFFIObject));
+    if (tensor == NULL || tensor->ndim != rank || tensor->dtype.code != code || tensor->dtype.bits != bits ||
+        tensor->device.device_type != kDLCPU || tensor->strides == NULL) {{
+        refuse();
+        return NULL;
+    }}
+    return tensor;
+}}
+
+static double take_float(const TVMFFIAny *arg)
+{{
+    return arg->type_index == kTVMFFIFloat ? arg->v_float64 : (double)arg->v_int64;
+}}
+
+static int64_t take_int(const TVMFFIAny *arg)
+{{
+    return arg->v_int64;
+}}
+
+TVM_FFI_DLL_EXPORT int __tvm_ffi_call(void *self, const TVMFFIAny *args, int32_t count, TVMFFIAny *result)
+{{
+    static void *handle;
+    static double compute_time;
+    (void)self;
+    (void)result;
+    if (count != {len(plan.leaves)})
+        return refuse();
+{takes}
+    if (handle == NULL)
+        handle = {_handle(plan)};
+    {call}
+    return 0;
+}}
+"""
+
+
+def _kind(leaf: ScalarLeaf) -> str:
+    return "float" if leaf.dtype.startswith("float") else "int"
+
+
+def c_host_source(plan: CallPlan) -> str:
+    def value(leaf: Leaf) -> str:
+        return f"    .{leaf.name} = {f'&{leaf.name}' if isinstance(leaf, FieldLeaf) else '1'},"
+
+    def array(leaf: FieldLeaf) -> str:
+        sizes = [axis.fixed.size or 8 for axis in leaf.axes]
+        strides = [axis.fixed.stride or 8 for axis in leaf.axes]
+        return (
+            f"static const gts_array {leaf.name} = {{.data = memory, .dtype = GTS_{leaf.dtype.upper()},"
+            f" .device = GTS_CPU, .rank = {len(leaf.axes)}, .shape = {_braces(sizes)}, .strides = {_braces(strides)}}};"
+        )
+
+    arrays = "\n".join(array(leaf) for leaf in plan.leaves if isinstance(leaf, FieldLeaf))
+    values = "\n".join(map(value, plan.leaves))
+    zeros = ", ".join("NULL" if slot.is_array else "0" for slot in plan.slots)
+    return f"""\
+#include <stdio.h>
+#include <time.h>
+
+#include "{plan.name}_stub.h"
+
+typedef void (*sdfg_program)({", ".join(["void *", *(c_type(slot) for slot in plan.slots)])});
+
+static double memory[64];
+
+{arrays}
+
+static const struct {plan.name}_args ARGS = {{
+{values}
+}};
+
+static double now(void)
+{{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}}
+
+/* Seconds for `count` calls of the SDFG itself. */
+double time_bare(sdfg_program program, void *handle, long count);
+
+double time_bare(sdfg_program program, void *handle, long count)
+{{
+    const double begin = now();
+    for (long i = 0; i < count; ++i)
+        program(handle, {zeros});
+    return now() - begin;
+}}
+
+/* Seconds for `count` calls through the stub; -1 after a refusal. */
+double time_stub(const char *stub, const char *library, long count);
+
+double time_stub(const char *stub, const char *library, long count)
+{{
+    static gts_program *program;
+    static gts_error error;
+    if (program == NULL && gts_load(stub, library, &program, &error) != 0) {{
+        fprintf(stderr, "%s\\n", error.message);
+        return -1;
+    }}
+    const double begin = now();
+    for (long i = 0; i < count; ++i) {{
+        if ({plan.name}_call(program, &ARGS) != 0) {{
+            fprintf(stderr, "%s\\n", gts_last_error(program)->message);
+            return -1;
+        }}
+    }}
+    return now() - begin;
+}}
+"""
+
+
+def _braces(values: list[int]) -> str:
+    return "{" + ", ".join(map(str, values)) + "}"

@@ -1,0 +1,166 @@
+"""
+Measures a call through gtstub beside its peers, prints the tables and writes them to docs/performance.md and README.md.
+
+    python tests/benchmarks/run.py [FOLDER]    FOLDER keeps what is built (build/benchmarks)
+
+It takes some three minutes on two cores when nothing is built yet: gt4py's GTFN backend compiles for most of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from gtstub import toolchain  # noqa: E402
+from gtstub.plan import make_plan  # noqa: E402
+from gtstub.signature.documents import program_from_json, sdfg_from_json  # noqa: E402
+from tests.benchmarks import instructions, page, peers  # noqa: E402
+from tests.benchmarks.entry import build_stub  # noqa: E402
+
+BUILD_SECONDS = 240
+"""After this long a peer that gt4py builds is left out."""
+
+LOADS = 9
+STUBS = 5
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "GT4PY_BUILD_CACHE_DIR": str(folder),
+        "GT4PY_BUILD_CACHE_LIFETIME": "persistent",
+        "GT4PY_UNSTRUCTURED_HORIZONTAL_HAS_UNIT_STRIDE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+class Run:
+    def __init__(self, folder: Path, console: Console) -> None:
+        self.folder = folder
+        self.console = console
+        self.entry = folder / "entry"
+        self.environment = environment(folder)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, *arguments, str(self.folder)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+            cwd=ROOT,
+            start_new_session=True,  # so that a compiler ends with the Python that started it
+        )
+
+    def finish(self, child: subprocess.Popen[str]) -> str:
+        output, errors = child.communicate()
+        if child.returncode != 0:
+            self.console.print(errors, markup=False)
+            raise SystemExit("This child failed; its errors are above.")
+        return output
+
+    def prepare(self) -> None:
+        """Builds everything; what does not depend on each other, at the same time."""
+        gtfn = self.start("-m", "tests.benchmarks.prepare", "gtfn")
+        begin = time.monotonic()
+        (self.folder / "gtfn.pickle").unlink(missing_ok=True)
+        self.finish(self.start("-m", "tests.benchmarks.prepare", "dace"))
+        self.console.print("  lowered by gt4py; next: nanobind, tvm-ffi, C")
+        sdfg = sdfg_from_json((self.entry / "sdfg.json").read_text(encoding="utf-8"), "sdfg.json")
+        program = program_from_json((self.entry / "program.json").read_text(encoding="utf-8"), "program.json")
+        self.plan = make_plan(sdfg, program)
+        library = self.entry / sdfg.library
+        peers.build_caller(self.folder)
+        peers.build_c_host(self.plan, self.entry / f"{program.name}_stub.so", self.folder)
+        peers.build_tvm_ffi(self.plan, library, self.folder)
+        peers.build_nanobind(self.plan, library, self.folder)
+        self.console.print("  built; next: gt4py's GTFN backend, which takes longest")
+        try:
+            gtfn.communicate(timeout=max(1.0, BUILD_SECONDS - (time.monotonic() - begin)))
+        except subprocess.TimeoutExpired:
+            os.killpg(gtfn.pid, signal.SIGKILL)
+            gtfn.communicate()
+
+    def measure(self, *flags: str) -> page.Measured:
+        document = json.loads(self.finish(self.start(*flags, "-m", "tests.benchmarks.measure")))
+        return page.Measured(**document)
+
+    def loads(self) -> tuple[list[float], list[float]]:
+        """Milliseconds of importing gtstub, and of loading the entry, each in a new interpreter."""
+        script = str(Path(__file__).with_name("load.py"))
+        times = []
+        for _ in range(LOADS):
+            command = [sys.executable, script, str(self.entry)]
+            times.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+        return [float(imported) for imported, _ in times], [float(loaded) for _, loaded in times]
+
+    def stubs(self) -> list[float]:
+        """Seconds from two signatures to a stub library."""
+        compiler = toolchain.find(self.folder)
+        folder = self.folder / "stub"
+        folder.mkdir(exist_ok=True)
+        sdfg = sdfg_from_json((self.entry / "sdfg.json").read_text(encoding="utf-8"), "sdfg.json")
+        program = program_from_json((self.entry / "program.json").read_text(encoding="utf-8"), "program.json")
+        times = []
+        for _ in range(STUBS):
+            begin = time.perf_counter()
+            build_stub(sdfg, program, folder, compiler)
+            times.append(time.perf_counter() - begin)
+        return times
+
+    def instructions(self) -> float | None:
+        if instructions.find_valgrind() is None:
+            return None
+        return instructions.count_per_call(self.plan, self.entry, self.folder / "caller.so")
+
+
+def main() -> None:
+    console = Console()
+    folder = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build" / "benchmarks"
+    folder.mkdir(parents=True, exist_ok=True)
+    run = Run(folder, console)
+    begin = time.monotonic()
+
+    def say(what: str) -> None:
+        console.print(f"[dim]{time.monotonic() - begin:4.0f} s[/dim] {what}")
+
+    say("Building: the program by gt4py's two backends, and the peers")
+    run.prepare()
+    say("Measuring calls under 'python -O'")
+    optimised = run.measure("-O")
+    say("Measuring calls under 'python'")
+    plain = run.measure()
+    say("Loading the program in new interpreters; generating and compiling its stub")
+    imports, loads = run.loads()
+    stubs = run.stubs()
+    say("Counting instructions with callgrind")
+    figures = page.Figures(
+        optimised=optimised,
+        plain=plain,
+        slots=len(run.plan.slots),
+        parameters=len(run.plan.parameters),
+        instructions=run.instructions(),
+        import_ms=statistics.median(imports),
+        load_ms=statistics.median(loads),
+        stub_seconds=statistics.median(stubs),
+        stub_bytes=(run.entry / f"{run.plan.name}_stub.so").stat().st_size,
+    )
+    say("Done")
+    page.show(figures, console)
+    page.write(figures, ROOT)
+    console.print("Written to docs/performance.md and README.md.")
+
+
+if __name__ == "__main__":
+    main()
