@@ -11,8 +11,7 @@
 #include <time.h>
 
 typedef struct empty_object {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
 } empty_object;
 
 static PyObject *empty_call(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
@@ -52,8 +51,8 @@ static PyObject *repeat(PyObject *self, PyObject *args)
     for (Py_ssize_t i = 0, next = 0; i < count; ++i) {
         PyObject *const call = PyList_GET_ITEM(calls, next);
         const size_t given = (size_t)(PyTuple_GET_SIZE(call) - keywords);
-        PyObject *const result =
-            PyObject_Vectorcall(callable, ((PyTupleObject *)call)->ob_item, given, keywords == 0 ? NULL : names);
+        PyObject *const result = PyObject_Vectorcall(callable, ((PyTupleObject *)call)->ob_item, given,
+                                                     keywords == 0 ? NULL : names);
         if (result == NULL)
             return NULL;
         Py_DECREF(result);
