@@ -382,7 +382,8 @@ class _Planner:
                 if argument.name in scalars:
                     found.append(Value(argument.name))
                 values = [value for value in self._axis_values(argument) if value.leaf in fields]
-                found.extend(sorted(values, key=lambda value: (order[value.leaf], value.axis)))
+                values.sort(key=lambda value: (order[value.leaf], value.axis))
+                found.extend(values)
             candidates[argument.name] = found
         return candidates
 

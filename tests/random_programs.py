@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gtstub.signature.model import (
+    Access,
     Argument,
     ArrayArgument,
     Axis,
@@ -53,7 +54,7 @@ class FieldValue:
     dims: tuple[str, ...]
 
     def get(self, axis: int, property_: Property) -> int:
-        size = self.array.shape[axis]
+        size, stride = int(self.array.shape[axis]), int(self.array.strides[axis])
         match property_:
             case "start":
                 return self.origin[axis]
@@ -62,7 +63,7 @@ class FieldValue:
             case "size":
                 return size
             case _:
-                return self.array.strides[axis] // self.array.itemsize
+                return stride // self.array.itemsize
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +170,7 @@ class _Drawing:
 
     def field(self, name: str, dtype: DType, value: FieldValue, *, written: bool, by_name: bool) -> None:
         axes = [self._axis(name, value, axis, by_name=by_name) for axis in range(value.array.ndim)]
-        access = self.draw(st.sampled_from(("write", "readwrite"))) if written else "read"
+        access: Access = self.draw(st.sampled_from(("write", "readwrite"))) if written else "read"
         self.arguments.append(ArrayArgument(name, dtype, "cpu", access, tuple(axes)))
 
     def _axis(self, name: str, value: FieldValue, axis: int, *, by_name: bool) -> Axis:

@@ -15,8 +15,8 @@ static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int
         const int n = snprintf(dims + used, sizeof dims - used, "%s'%s'", i == 0 ? "" : ", ", leaf->axes[i].dim);
         used += n > 0 ? (size_t)n : 0;
     }
-    return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must have %" PRId32 " dimensions (%s), not %" PRId32 ".",
-                         leaf->path, self->stub->name, leaf->rank, dims, rank);
+    return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must have %" PRId32 " dimension%s (%s), not %" PRId32 ".",
+                         leaf->path, self->stub->name, leaf->rank, leaf->rank == 1 ? "" : "s", dims, rank);
 }
 
 static GTS_COLD int refuse_value(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,

@@ -58,7 +58,7 @@ static void test_dimensions(void)
     REFUSED(w.vn.rank = 1, GTS_TYPE_ERROR,
             "Argument 'vn' of program 'whole' must have 2 dimensions ('Edge', 'K'), not 1.");
     REFUSED(w.x_0.rank = 700, GTS_TYPE_ERROR,
-            "Argument 'x[0]' of program 'whole' must have 1 dimensions ('K'), not 700.");
+            "Argument 'x[0]' of program 'whole' must have 1 dimension ('K'), not 700.");
     REFUSED((w.vn.dims[0] = "K", w.vn.dims[1] = "Edge"), GTS_TYPE_ERROR,
             "Argument 'vn' of program 'whole' must have dimension 'Edge' on axis 0, not 'K'.");
     REFUSED(w.vn.dims[1] = "Edge", GTS_TYPE_ERROR,

@@ -204,7 +204,7 @@ def fits(example: RandomProgram) -> bool:
             for i, axis in enumerate(argument.axes):
                 for property_ in ("size", "start", "stop", "stride"):
                     fixed = getattr(axis, property_)
-                    if fixed is not None and fixed != value.get(i, property_):  # type: ignore[arg-type]
+                    if fixed is not None and fixed != value.get(i, property_):
                         return False
     neighbors = {f"gt_conn_{c.name}": c.max_neighbors for c in example.program.connectivities}
     for name, value in example.values.items():

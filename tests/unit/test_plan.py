@@ -467,12 +467,12 @@ def test_refuses_scalar_that_is_a_size_but_no_int32() -> None:
     refuses(of_dtype("int32"), of_dtype("float64"), CONTRADICT + "symbol 'n' has dtype 'float64', not 'int32'.")
 
 
-@pytest.mark.parametrize("where", ["init", "memory_symbols"])
-def test_refuses_init_symbol_that_is_no_argument(where: str) -> None:
-    good = sdfg(symbol("x"), init=("x",))
+@pytest.mark.parametrize("names", [(("y",), ()), (("x",), ("y",))])
+def test_refuses_init_symbol_that_is_no_argument(names: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
+    init, memory_symbols = names
     refuses(
-        (good, program(x=scalar("int32"))),
-        (dataclasses.replace(good, **{where: ("y",)}), program(x=scalar("int32"))),
+        (sdfg(symbol("x"), init=("x",), memory_symbols=("x",)), program(x=scalar("int32"))),
+        (sdfg(symbol("x"), init=init, memory_symbols=memory_symbols), program(x=scalar("int32"))),
         CONTRADICT + "__dace_init takes 'y', which is no argument of the SDFG.",
     )
 
