@@ -1,4 +1,4 @@
-/* One call of a program: enter, bind, convert, run without the GIL, leave. */
+/* One call of a program: enter, bind, convert, run, leave. */
 #include "host.h"
 
 static const gts_host HOST = {
@@ -27,14 +27,15 @@ void gts_py_raise(const gts_error *error)
 /* Another call is running, maybe one that waits for the GIL: waits without it. */
 static GTS_COLD int wait_to_enter(gts_py_program *self)
 {
-    if (self->caller == PyThread_get_thread_ident()) { /* an argument's own code has called the program again */
+    if (self->caller == PyThreadState_Get()) { /* an argument's own code has called the program again */
         PyErr_Format(PyExc_RuntimeError, "Program '%s' was called while it reads the arguments of another call.",
                      self->program->stub->name);
         return -1;
     }
-    int status;
-    Py_BEGIN_ALLOW_THREADS status = gts_enter(self->program, true);
-    Py_END_ALLOW_THREADS return status;
+    PyThreadState *const thread = PyEval_SaveThread();
+    const int status = gts_enter(self->program, true);
+    PyEval_RestoreThread(thread);
+    return status;
 }
 
 int gts_py_enter(gts_py_program *self)
@@ -43,7 +44,7 @@ int gts_py_enter(gts_py_program *self)
     if (GTS_UNLIKELY(status > 0))
         status = wait_to_enter(self);
     if (GTS_LIKELY(status == 0))
-        self->caller = PyThread_get_thread_ident();
+        self->caller = PyThreadState_Get();
     else if (!PyErr_Occurred())
         gts_py_raise(&self->program->error);
     return status;
@@ -58,7 +59,7 @@ void gts_py_leave(gts_py_program *self)
 {
     while (self->held_count > 0)
         Py_DECREF(self->held[--self->held_count]);
-    self->caller = 0;
+    self->caller = NULL;
     gts_leave(self->program);
 }
 
@@ -70,6 +71,26 @@ static GTS_COLD void forget_all(gts_program *program)
         gts_forget(&program->leaf[i].way[0]);
         gts_forget(&program->leaf[i].way[1]);
     }
+}
+
+/*
+ * Whether nobody can want the GIL while the SDFG runs: no other Python thread exists, and no thread of the device can
+ * become one, as it does to call back into Python. Releasing and taking the GIL costs as much as all the rest of a call.
+ */
+static bool is_alone(const gts_py_program *self)
+{
+    return self->on_cpu && PyInterpreterState_ThreadHead(self->interpreter) == self->caller &&
+           PyThreadState_Next(self->caller) == NULL;
+}
+
+static int run(const gts_py_program *self)
+{
+    if (is_alone(self))
+        return gts_run(self->program);
+    PyThreadState *const thread = PyEval_SaveThread();
+    const int status = gts_run(self->program);
+    PyEval_RestoreThread(thread);
+    return status;
 }
 
 static int convert(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
@@ -90,10 +111,8 @@ PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_
     if (GTS_UNLIKELY(gts_py_enter(self) != 0))
         return NULL;
     int status = convert(self, args, PyVectorcall_NARGS(flagged_given), keywords);
-    if (GTS_LIKELY(status == 0)) {
-        Py_BEGIN_ALLOW_THREADS status = gts_run(program);
-        Py_END_ALLOW_THREADS
-    }
+    if (GTS_LIKELY(status == 0))
+        status = run(self);
     if (GTS_UNLIKELY(status != 0 && !PyErr_Occurred()))
         gts_py_raise(&program->error);
     if (GTS_UNLIKELY(program->debug))

@@ -92,10 +92,12 @@ typedef struct gts_py_program {
     gts_py_state *state;
     PyObject *parameters; /* tuple of interned names */
     bool needs_offset_provider;
-    unsigned long caller; /* thread that is in a call, 0 when none is */
-    void **argv;          /* [parameters + 1], borrowed for one call */
-    gts_py_leaf *leaf;    /* [leaf_count] */
-    PyObject **held;      /* [2 * leaf_count], objects that must live to the end of the call */
+    bool on_cpu;                     /* the SDFG works on host memory alone */
+    PyInterpreterState *interpreter; /* that the program belongs to */
+    PyThreadState *caller;           /* thread that is in a call, NULL when none is */
+    void **argv;                     /* [parameters + 1], borrowed for one call */
+    gts_py_leaf *leaf;               /* [leaf_count] */
+    PyObject **held;                 /* [2 * leaf_count], objects that must live to the end of the call */
     uint32_t held_count;
     PyObject **workspace; /* [workspace_count], owners of the lent memory */
     gts_py_metrics metrics;

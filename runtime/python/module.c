@@ -16,10 +16,10 @@ static PyObject *load(PyObject *module, PyObject *args, PyObject *keywords)
     }
     gts_program *program = NULL;
     gts_error error;
-    int status;
-    Py_BEGIN_ALLOW_THREADS status = gts_load(PyBytes_AS_STRING(stub_path), PyBytes_AS_STRING(library_path), &program,
-                                             &error);
-    Py_END_ALLOW_THREADS Py_DECREF(stub_path);
+    PyThreadState *const thread = PyEval_SaveThread();
+    const int status = gts_load(PyBytes_AS_STRING(stub_path), PyBytes_AS_STRING(library_path), &program, &error);
+    PyEval_RestoreThread(thread);
+    Py_DECREF(stub_path);
     Py_DECREF(library_path);
     if (status != 0) {
         gts_py_raise(&error);

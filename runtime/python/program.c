@@ -22,7 +22,9 @@ static PyObject *intern_names(const gts_stub *stub)
 static int prepare_leaves(gts_py_program *self)
 {
     const gts_stub *const stub = self->program->stub;
+    self->on_cpu = true;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        self->on_cpu = self->on_cpu && stub->leaves[i].device == GTS_CPU;
         if (stub->leaves[i].kind != GTS_CONNECTIVITY)
             continue;
         self->needs_offset_provider = true;
@@ -45,6 +47,7 @@ PyObject *gts_py_program_new(gts_py_state *state, gts_program *program)
     self->vectorcall = gts_py_call;
     self->program = program;
     self->state = state;
+    self->interpreter = PyInterpreterState_Get();
     self->parameters = intern_names(stub);
     self->argv = PyMem_Calloc(stub->parameter_count + 1, sizeof *self->argv);
     self->leaf = PyMem_Calloc(stub->leaf_count, sizeof *self->leaf);

@@ -78,8 +78,11 @@ PyObject *gts_py_set_workspace(PyObject *object, PyObject *args, PyObject *keywo
     const Py_ssize_t bytes = is_lendable(stub, index, &array) ? contiguous_bytes(stub, storage, &array) : -1;
     int status = -1;
     if (bytes >= 0) {
-        Py_BEGIN_ALLOW_THREADS status = gts_set_workspace(self->program, storage, array.data, (size_t)bytes);
-        Py_END_ALLOW_THREADS if (status != 0) gts_py_raise(&self->program->error);
+        PyThreadState *const thread = PyEval_SaveThread();
+        status = gts_set_workspace(self->program, storage, array.data, (size_t)bytes);
+        PyEval_RestoreThread(thread);
+        if (status != 0)
+            gts_py_raise(&self->program->error);
     }
     if (status != 0) {
         Py_DECREF(owner);
