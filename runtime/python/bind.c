@@ -80,7 +80,7 @@ static Py_ssize_t find_keyword(const gts_py_program *self, PyObject *keyword)
     return PyUnicode_Compare(self->state->name.offset_provider, keyword) == 0 ? count : -1;
 }
 
-static int bind_any(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
+int gts_py_bind_any(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
     const Py_ssize_t keyword_count = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
@@ -105,14 +105,4 @@ static int bind_any(gts_py_program *self, PyObject *const *args, Py_ssize_t give
         return -1;
     }
     return 0;
-}
-
-void *const *gts_py_bind(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
-{
-    const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
-    /* As gt4py calls: the arguments lie in memory just as a stub expects them. */
-    if (GTS_LIKELY(given == count && keywords != NULL && PyTuple_GET_SIZE(keywords) == 1 &&
-                   PyTuple_GET_ITEM(keywords, 0) == self->state->name.offset_provider))
-        return (void *const *)args;
-    return bind_any(self, args, given, keywords) == 0 ? self->argv : NULL;
 }

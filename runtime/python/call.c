@@ -93,12 +93,22 @@ static int run(const gts_py_program *self)
     return status;
 }
 
+/* Whether a call is as gt4py's are: then its arguments lie in memory just as a stub expects them. */
+static bool is_in_order(const gts_py_program *self, Py_ssize_t given, PyObject *keywords)
+{
+    return given == PyTuple_GET_SIZE(self->parameters) && keywords != NULL && PyTuple_GET_SIZE(keywords) == 1 &&
+           PyTuple_GET_ITEM(keywords, 0) == self->state->name.offset_provider;
+}
+
 static int convert(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
 {
     gts_program *const program = self->program;
-    void *const *const argv = gts_py_bind(self, args, given, keywords);
-    if (GTS_UNLIKELY(argv == NULL))
-        return -1;
+    void *const *argv = (void *const *)args;
+    if (GTS_UNLIKELY(!is_in_order(self, given, keywords))) {
+        if (gts_py_bind_any(self, args, given, keywords) != 0)
+            return -1;
+        argv = self->argv;
+    }
     if (self->metrics.namespace != NULL && gts_py_read_metrics_level(self) != 0)
         return -1;
     return program->stub->convert(program, &HOST, argv);

@@ -133,8 +133,8 @@ GTS_COLD void gts_py_raise(const gts_error *error);
 void gts_py_hold(gts_py_program *, PyObject *object);
 
 /* bind.c */
-/* The arguments in the order of the parameters, then the offset provider; NULL after an exception. */
-void *const *gts_py_bind(gts_py_program *, PyObject *const *args, Py_ssize_t given, PyObject *keywords);
+/* Fills argv with the arguments in the order of the parameters, then the offset provider, or raises. */
+int gts_py_bind_any(gts_py_program *, PyObject *const *args, Py_ssize_t given, PyObject *keywords);
 
 /* walk.c */
 void *const *gts_py_tuple(gts_program *, const char *path, void *object, uint32_t length);
