@@ -1,5 +1,4 @@
 """Small gt4py programs, one for each kind of argument that gt4py can pass."""
-# ruff: noqa: ARG001
 
 # No postponed annotations here: gt4py evaluates the annotations of its programs.
 

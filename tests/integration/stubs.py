@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import dace
-from integration.programs import Lowering
-from recording import Recorder, build_recording_library
 
 from gtstub import _host
 from gtstub.frameworks.dace import sdfg_signature
@@ -16,6 +14,8 @@ from gtstub.frameworks.gt4py import program_signature
 from gtstub.plan import make_plan
 from gtstub.render import render
 from gtstub.toolchain import Toolchain
+from integration.programs import Lowering
+from recording import Recorder, build_recording_library
 
 
 def bind_to_recorder(lowering: Lowering, folder: Path, toolchain: Toolchain) -> tuple[_host.Program, Recorder]:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from gt4py.next import common
 from gt4py.next.otf import stages
-from integration.programs import CASES, Case
 
 from gtstub.frameworks.gt4py import StubBackend, make_backend
+from integration.programs import CASES, Case
 
 BUILT = {
     name: CASES[name]
