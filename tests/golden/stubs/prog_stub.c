@@ -103,10 +103,9 @@ GTS_EXPORT int prog_call(gts_program *self, const struct prog_args *args)
 {
     if (gts_enter(self, true) != 0)
         return -1;
-    int status = 0;
-    status = status != 0 ? status : gts_see_array(self, 0, args->x);
-    status = status != 0 ? status : gts_see_array(self, 2, args->out);
-    if (status == 0) {
+    int status = -1;
+    if (gts_see_array(self, 0, args->x) == 0 &&
+        gts_see_array(self, 2, args->out) == 0) {
         *(struct prog_args *)self->args = *args;
         status = gts_run(self);
     }
@@ -136,4 +135,4 @@ const gts_stub gts_descriptor = {
     .run = run,
     .init = init,
 };
-/* gtstub: sha256 of the text above: 13ddaff5bdfed010a1bd4b00187f379aa2579c017f6d4129b7d4ac2c20633f4c */
+/* gtstub: sha256 of the text above: 3a626e890075787535c34545af175001d9a68677d5d07fab3af371aaba0ef332 */

@@ -227,13 +227,12 @@ GTS_EXPORT int whole_call(gts_program *self, const struct whole_args *args)
 {
     if (gts_enter(self, true) != 0)
         return -1;
-    int status = 0;
-    status = status != 0 ? status : gts_see_array(self, 0, args->vn);
-    status = status != 0 ? status : gts_see_array(self, 1, args->x_0);
-    status = status != 0 ? status : gts_see_array(self, 5, args->out_0);
-    status = status != 0 ? status : gts_see_array(self, 6, args->out_1);
-    status = status != 0 ? status : gts_see_array(self, 7, args->gt_conn_E2V);
-    if (status == 0) {
+    int status = -1;
+    if (gts_see_array(self, 0, args->vn) == 0 &&
+        gts_see_array(self, 1, args->x_0) == 0 &&
+        gts_see_array(self, 5, args->out_0) == 0 &&
+        gts_see_array(self, 6, args->out_1) == 0 &&
+        gts_see_array(self, 7, args->gt_conn_E2V) == 0) {
         *(struct whole_args *)self->args = *args;
         status = gts_run(self);
     }
@@ -265,4 +264,4 @@ const gts_stub gts_descriptor = {
     .run = run,
     .init = init,
 };
-/* gtstub: sha256 of the text above: 2e1c93e85e39c4bbb89aa925c8e2fec390c4c775f1e45ecb37a91156f54899ae */
+/* gtstub: sha256 of the text above: 0b0de7a89986f39c09cc280cc7ae04c7d954acb7dfbed597ee8a4c5829cb5114 */
