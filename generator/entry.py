@@ -40,11 +40,18 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise CacheError(f"The manifest of cache entry '{path}' cannot be read: {error}.") from None
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
         raise CacheError(f"The manifest of cache entry '{path}' is not of schema '{SCHEMA}'.")
-    for name, file in manifest["files"].items():
+    try:
+        sizes = {name: file["bytes"] for name, file in manifest["files"].items()}
+        whole = {manifest["stub"], manifest["library"]} <= sizes.keys()
+    except (KeyError, TypeError, AttributeError):
+        whole = False
+    if not whole:
+        raise CacheError(f"The manifest of cache entry '{path}' is incomplete.")
+    for name, expected in sizes.items():
         try:
             size = (path / name).stat().st_size
         except OSError:
             raise CacheError(f"The cache entry '{path}' lacks its file '{name}'.") from None
-        if size != file["bytes"]:
-            raise CacheError(f"File '{name}' of cache entry '{path}' has {size} bytes, not {file['bytes']}.")
+        if size != expected:
+            raise CacheError(f"File '{name}' of cache entry '{path}' has {size} bytes, not {expected}.")
     return manifest
