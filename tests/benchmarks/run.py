@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import time
@@ -151,9 +150,9 @@ def main() -> None:
         slots=len(run.plan.slots),
         parameters=len(run.plan.parameters),
         instructions=run.instructions(),
-        import_ms=statistics.median(imports),
-        load_ms=statistics.median(loads),
-        stub_seconds=statistics.median(stubs),
+        imports=imports,
+        loads=loads,
+        stubs=stubs,
         stub_bytes=(run.entry / f"{run.plan.name}_stub.so").stat().st_size,
     )
     say("Done")
