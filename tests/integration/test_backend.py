@@ -1,0 +1,253 @@
+"""The backend in use: what it builds, when it builds nothing, and what it hands to its programs."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import dace
+import gt4py.next as gtx
+import numpy as np
+import pytest
+from gt4py.next import common, config
+from gt4py.next.instrumentation import metrics
+from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
+from icon4py.model.common import model_backends, model_options
+
+import gtstub
+from goldens import FOLDER
+from gtstub import _host, cache, entry
+from gtstub.errors import SignatureError, ToolchainError
+from gtstub.frameworks import gt4py as plugin
+from gtstub.frameworks import icon4py
+from integration import small_programs as small
+from integration.programs import CASES, aligned_workspace, lower
+
+
+def make_backend(name: str = "in_place", **options: Any) -> plugin.StubBackend:
+    return plugin.make_backend(gpu=False, **{**CASES[name].options, **options})
+
+
+def build(name: str = "in_place") -> cache.StubArtifact:
+    artifact = make_backend(name).executor(lower(CASES[name]).compilable)
+    assert isinstance(artifact, cache.StubArtifact)
+    return artifact
+
+
+def call(program: _host.Program, name: str) -> None:
+    lowering = lower(CASES[name])
+    program(*lowering.args, offset_provider=lowering.offset_provider)
+
+
+@pytest.fixture(scope="session")
+def built_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with one entry, that of `in_place`."""
+    root = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GTSTUB_CACHE_DIR", str(root))
+        build()
+    return root
+
+
+@pytest.fixture
+def root(built_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, to be changed."""
+    shutil.copytree(built_root, tmp_path / "cache")
+    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def no_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("Something is compiled.")
+
+    monkeypatch.setattr(dace.SDFG, "compile", refuse)
+    monkeypatch.setattr("gtstub.toolchain.Toolchain.start", refuse)
+
+
+def entries(root: Path) -> list[Path]:
+    return [path for path in root.iterdir() if path.is_dir()]
+
+
+# --- Building ---------------------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_those_of_gt4py() -> None:
+    ours = inspect.signature(plugin.make_backend).parameters
+    theirs = inspect.signature(dace_backend.make_dace_backend).parameters
+    assert [(p.name, p.default) for p in ours.values()] == [(p.name, p.default) for p in theirs.values()]
+
+
+def test_entry_holds_what_a_program_needs(root: Path) -> None:
+    (path,) = entries(root)
+    assert {file.name for file in path.iterdir()} == {
+        *("in_place_stub.c", "in_place_stub.h", "in_place_stub.so", "libin_place.so"),
+        *("program.json", "sdfg.json", "manifest.json"),
+    }
+    for kind in ("program", "sdfg"):
+        assert (path / f"{kind}.json").read_bytes() == (FOLDER / "signatures" / f"in_place.{kind}.json").read_bytes()
+
+
+def test_entry_does_not_know_where_it_lies(built_root: Path) -> None:
+    (path,) = entries(built_root)
+    for file in path.iterdir():
+        assert str(built_root).encode() not in file.read_bytes(), file.name
+
+
+@pytest.mark.usefixtures("no_compilation")
+def test_second_build_compiles_nothing(root: Path) -> None:
+    artifact = build()
+    assert entries(root) == [artifact.path]
+    call(make_backend().load_artifact(artifact), "in_place")
+
+
+@pytest.mark.usefixtures("no_compilation")
+def test_other_flags_are_another_entry(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(entries(root)) == 1
+    monkeypatch.setenv("CXXFLAGS", "-O0 -DOTHER")
+    with pytest.raises(AssertionError) as caught:
+        build()
+    assert str(caught.value) == "Something is compiled."
+
+
+def test_broken_entry_is_built_again(root: Path) -> None:
+    (path,) = entries(root)
+    (path / "libin_place.so").unlink()
+    assert build() == cache.StubArtifact(path)
+    assert entries(root) == [path]
+    entry.read_manifest(path)
+
+
+def test_failure_of_dace_leaves_no_entry(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(*entries(root))
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(dace.SDFG, "compile", fail)
+    with pytest.raises(ZeroDivisionError):
+        build()
+    assert entries(root) == []
+
+
+def test_failure_of_the_stubs_compiler_leaves_no_entry(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(*entries(root))
+    real = plugin.render
+
+    def render(*args: Any, **kwargs: Any) -> Any:
+        texts = real(*args, **kwargs)
+        return type(texts)(header=texts.header, source=f"{texts.source}\nThis is not C.\n")
+
+    monkeypatch.setattr(plugin, "render", render)
+    with pytest.raises(ToolchainError):
+        build()
+    assert [path.name for path in entries(root)] == ["failed"]
+
+
+def test_argument_list_that_dace_changes_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(*entries(root))
+    real = dace.SDFG.compile
+
+    def compile_another(sdfg: dace.SDFG, *args: Any, **kwargs: Any) -> Any:
+        sdfg.add_array("surplus", [1], dace.float64)
+        return real(sdfg, *args, **kwargs)
+
+    monkeypatch.setattr(dace.SDFG, "compile", compile_another)
+    with pytest.raises(SignatureError) as caught:
+        build()
+    assert str(caught.value).startswith("DaCe changed the arguments of SDFG 'in_place' when it compiled it: ")
+    assert entries(root) == []
+
+
+def test_what_passes_between_steps_can_be_pickled() -> None:
+    executor = make_backend().executor
+    source = executor.translation(lower(CASES["in_place"]).compilable)
+    extension = executor.bindings(source)
+    assert pickle.loads(pickle.dumps(extension)) == extension
+    assert pickle.loads(pickle.dumps(executor)).bindings(source) == extension
+
+
+def test_gt4py_says_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("GTSTUB_CACHE_DIR", raising=False)
+    monkeypatch.setattr(config, "BUILD_CACHE_DIR", tmp_path)
+    assert plugin.cache_root(config.BuildCacheLifetime.PERSISTENT) == tmp_path / "gtstub"
+    assert plugin.cache_root(config.BuildCacheLifetime.SESSION).parent.is_dir()
+    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "own"))
+    assert plugin.cache_root(config.BuildCacheLifetime.SESSION) == tmp_path / "own"
+
+
+# --- Calling ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("root")
+def test_gt4py_calls_the_stub_itself() -> None:
+    case = CASES["in_place"]
+    program = case.program().with_backend(make_backend())
+    program(**case.make_arguments(), offset_provider={})
+    (executable,) = program._compiled_programs.compiled_programs.values()
+    assert type(executable) is _host.Program
+
+
+@pytest.mark.usefixtures("root")
+def test_metrics_are_switched_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = CASES["in_place"]
+    program = case.program().with_backend(make_backend())
+
+    def count() -> int:
+        return sum(len(source.metrics[metrics.COMPUTE_METRIC].samples) for source in metrics.sources.values())
+
+    def samples_of_a_call(level: int) -> int:
+        before = count()
+        monkeypatch.setattr(config, "COLLECT_METRICS_LEVEL", level)
+        program(**case.make_arguments(), offset_provider={})
+        return count() - before
+
+    levels = (metrics.DISABLED, metrics.PERFORMANCE, metrics.MINIMAL, metrics.ALL)
+    assert [samples_of_a_call(level) for level in levels] == [0, 1, 0, 1]
+
+
+def test_workspace_is_lent() -> None:
+    artifact = build("external_workspace")
+    program = make_backend("external_workspace").load_artifact(artifact)
+    call(program, "external_workspace")
+
+    small_one = {gtx.DeviceType.CPU: aligned_workspace(8)}
+    with pytest.raises((RuntimeError, ValueError)) as caught:
+        call(
+            make_backend("external_workspace", external_workspace=small_one).load_artifact(artifact),
+            "external_workspace",
+        )
+    assert "workspace" in str(caught.value)
+
+    with pytest.raises(RuntimeError) as caught:
+        call(make_backend("external_workspace", external_workspace={}).load_artifact(artifact), "external_workspace")
+    assert "workspace" in str(caught.value)
+
+
+def test_icon4py_takes_the_factory() -> None:
+    descriptor = {"backend_factory": icon4py.make_backend, "device": model_backends.CPU, "auto_optimize": False}
+    a, b = (np.asfortranarray(np.random.default_rng(i).random((6, 4))) for i in range(2))
+    domain = common.domain({small.I: (0, 6), small.K: (0, 4)})
+    fields = {name: common._field(array, domain=domain) for name, array in (("a", a), ("b", b))}
+    out = common._field(np.zeros((6, 4), order="F"), domain=domain)
+    program = model_options.setup_program(
+        program=small.explicit_domain,
+        backend=descriptor,
+        constant_args=fields,
+        horizontal_sizes={"i_start": gtx.int32(1), "i_end": gtx.int32(5)},
+        vertical_sizes={"k_start": gtx.int32(0), "k_end": gtx.int32(3)},
+        offset_provider={},
+    )
+    program(out=out)
+    expected = np.zeros((6, 4))
+    expected[1:5, :3] = 0.5 * (a + b)[1:5, :3]
+    np.testing.assert_array_equal(out.ndarray, expected)
+
+
+def test_entry_of_a_backend_loads_by_its_path(built_root: Path) -> None:
+    (path,) = entries(built_root)
+    call(gtstub.load(path), "in_place")
