@@ -43,7 +43,6 @@ class Case:
     values:         values of scalars by their flattened names; those not named are random
     static:         scalar parameters to compile in
     static_domains: whether the fields' domains are compiled in
-    is_built:       whether tests may build it; DaCe takes minutes for those that they may not
     """
 
     name: str
@@ -56,7 +55,6 @@ class Case:
     static: tuple[str, ...] = ()
     static_domains: bool = False
     offset_provider: Callable[[bool], common.OffsetProvider] = lambda _: {}
-    is_built: bool = True
 
     def program(self) -> Any:
         """The gt4py program, or field operator, without a backend."""
@@ -233,6 +231,23 @@ def _icon(module: str, values: Mapping[str, Any], **more: Any) -> Case:
 _EDGES = {"horizontal_end": simple.simple_grid().num_edges}
 _CELLS = {"horizontal_end": simple.simple_grid().num_cells}
 
+_SIZES = ("horizontal_start", "horizontal_end", "vertical_start", "vertical_end")
+_SOLVER = {
+    "rayleigh_type": 2,
+    "divdamp_type": 3,
+    "is_iau_active": False,
+    "at_first_substep": True,
+    "end_index_of_damping_layer": 3,
+    "kstart_moist": 2,
+    "flat_level_index_plus1": 5,
+    "start_cell_index_nudging": 0,
+    "end_cell_index_local": simple.simple_grid().num_cells,
+    "start_cell_index_lateral_lvl3": 0,
+    "end_cell_index_halo_lvl1": simple.simple_grid().num_cells,
+    "vertical_start_index_model_top": 0,
+    "vertical_end_index_model_surface": simple.simple_grid().num_levels + 1,
+}
+
 SMALL_CASES = (
     _small("nested_tuples", _CARTESIAN),
     _small("named_collections", _CARTESIAN),
@@ -290,7 +305,7 @@ ICON_CASES = (
         options=_PLAIN | {"unstructured_horizontal_has_unit_stride": True},
         static=(
             *("nudgezone_diff", "fac_bdydiff_v", "start_2nd_nudge_line_idx_e", "limited_area"),
-            *("horizontal_start", "horizontal_end", "vertical_start", "vertical_end"),
+            *_SIZES,
         ),
     ),
     _icon(f"{DIFFUSION}.calculate_nabla4", _EDGES),
@@ -300,35 +315,34 @@ ICON_CASES = (
     _icon(
         f"{DYCORE}.compute_diagnostics_from_normal_wind",
         _EDGES | {"skip_compute_predictor_vertical_advection": False},
-        static=("skip_compute_predictor_vertical_advection",),
-        is_built=False,
+        static=("skip_compute_predictor_vertical_advection", "nflatlev", *_SIZES),
     ),
     _icon(
         f"{DYCORE}.compute_advection_in_vertical_momentum_equation",
         _CELLS | {"skip_compute_predictor_vertical_advection": False},
         attribute="compute_advection_in_predictor_vertical_momentum",
-        static=("skip_compute_predictor_vertical_advection",),
-        is_built=False,
+        static=(
+            *("skip_compute_predictor_vertical_advection", "end_index_of_damping_layer", "nflatlev"),
+            *_SIZES,
+        ),
     ),
     _icon(
         f"{DYCORE}.compute_advection_in_vertical_momentum_equation",
         _CELLS,
         attribute="compute_advection_in_corrector_vertical_momentum",
-        is_built=False,
+        static=("end_index_of_damping_layer", *_SIZES),
     ),
     _icon(
         f"{DYCORE}.compute_advection_in_horizontal_momentum_equation",
         _EDGES | {"apply_extra_diffusion_on_vn": True},
         attribute="compute_advection_in_horizontal_momentum",
-        static=("apply_extra_diffusion_on_vn",),
-        is_built=False,
+        static=("apply_extra_diffusion_on_vn", "end_index_of_damping_layer", *_SIZES),
     ),
     _icon(
         f"{DYCORE}.vertically_implicit_dycore_solver",
-        {"rayleigh_type": 2, "divdamp_type": 3, "is_iau_active": False, "at_first_substep": True},
+        _SOLVER,
         attribute="vertically_implicit_solver_at_predictor_step",
-        static=("rayleigh_type", "divdamp_type", "is_iau_active", "at_first_substep"),
-        is_built=False,
+        static=tuple(_SOLVER),
     ),
 )
 
