@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import dace
 import pytest
 
@@ -16,9 +18,14 @@ from integration.programs import CASES, Case, lower
 ALL = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
+@functools.cache
+def sdfg_of(case: Case) -> dace.SDFG:
+    return dace.SDFG.from_json(lower(case).source.source_code)
+
+
+@functools.cache
 def signature_of(case: Case) -> SdfgSignature:
-    raw = lower(case).source.source_code
-    return sdfg_signature(dace.SDFG.from_json(raw), raw)
+    return sdfg_signature(sdfg_of(case), lower(case).source.source_code)
 
 
 @ALL
@@ -31,8 +38,7 @@ def test_signatures_are_the_committed_ones(case: Case, golden: Golden) -> None:
 
 @ALL
 def test_order_of_the_arguments_is_that_of_dace(case: Case) -> None:
-    sdfg = dace.SDFG.from_json(lower(case).source.source_code)
-    signature = signature_of(case)
+    sdfg, signature = sdfg_of(case), signature_of(case)
     assert [argument.name for argument in signature.arguments] == list(sdfg.arglist())
     declared = sdfg.init_signature()
     assert ", ".join(signature.init) == ", ".join(part.split()[-1] for part in declared.split(", ") if part)
