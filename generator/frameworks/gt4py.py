@@ -294,7 +294,7 @@ class StubBackend(gtx_backend.Backend[Any]):
 
 
 def make_backend(
-    gpu: bool,
+    gpu: bool | None = None,
     auto_optimize: bool = True,
     async_sdfg_call: bool = True,
     optimization_args: dict[str, Any] | None = None,
@@ -303,12 +303,19 @@ def make_backend(
     use_metrics: bool = True,
     use_zero_origin: bool = False,
     use_max_domain_range_on_unstructured_shift: bool | None = None,
+    *,
+    device: core_definitions.DeviceType | None = None,
 ) -> StubBackend:
     """
     The backend for `program.with_backend(...)`. Parameters and defaults are those of gt4py's `make_dace_backend`.
 
+    icon4py's backend descriptors name a `device` instead of saying `gpu`; one of the two is needed.
     A workspace in `external_workspace` must be contiguous and aligned to 256 bytes.
     """
+    if (gpu is None) == (device is None):
+        raise TypeError("make_backend() takes either 'gpu' or 'device'.")
+    if gpu is None:
+        gpu = device != core_definitions.DeviceType.CPU
     backend = dace_backend.make_dace_backend(
         gpu=gpu,
         auto_optimize=auto_optimize,

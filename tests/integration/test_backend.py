@@ -228,8 +228,9 @@ def test_workspace_is_lent() -> None:
     assert "workspace" in str(caught.value)
 
 
-def test_icon4py_takes_the_factory() -> None:
-    descriptor = {"backend_factory": icon4py.make_backend, "device": model_backends.CPU, "auto_optimize": False}
+@pytest.mark.parametrize("factory", [plugin.make_backend, icon4py.make_backend])
+def test_icon4py_takes_the_factory(factory: Any) -> None:
+    descriptor = {"backend_factory": factory, "device": model_backends.CPU, "auto_optimize": False}
     a, b = (np.asfortranarray(np.random.default_rng(i).random((6, 4))) for i in range(2))
     domain = common.domain({small.I: (0, 6), small.K: (0, 4)})
     fields = {name: common._field(array, domain=domain) for name, array in (("a", a), ("b", b))}
