@@ -173,10 +173,7 @@ static int set_metrics_level(PyObject *object, PyObject *value, void *Py_UNUSED(
     return 0;
 }
 
-#define TEXT(name, member, doc)                                                                                        \
-    {                                                                                                                  \
-        name, get_text, NULL, doc, (void *)offsetof(gts_stub, member)                                                  \
-    }
+#define TEXT(name, member, doc) {name, get_text, NULL, doc, (void *)offsetof(gts_stub, member)}
 
 static PyGetSetDef ATTRIBUTES[] = {
     TEXT("name", name, "Name of the program, which is also the SDFG's."),

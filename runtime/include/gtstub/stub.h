@@ -67,8 +67,8 @@ typedef void (*gts_function)(void);
 typedef struct gts_workspace {
     const char *storage;
     gts_device device;
-    size_t (*bytes)(const gts_program *);   /* what the SDFG needs for the arguments at hand */
-    void (*install)(const gts_program *);   /* gives the SDFG the memory of this workspace */
+    size_t (*bytes)(const gts_program *); /* what the SDFG needs for the arguments at hand */
+    void (*install)(const gts_program *); /* gives the SDFG the memory of this workspace */
 } gts_workspace;
 
 /* Converts objects for a stub. Each function reports its refusals in the program's error. */
@@ -122,7 +122,7 @@ struct gts_program {
     int64_t *memory_symbol; /* values that the handle was initialised with, [stub->memory_symbol_count] */
     double compute_time;    /* seconds, written by the SDFG when metrics_level asks for it */
     int32_t metrics_level;
-    void *host;             /* the host's own; Python: the Program object */
+    void *host; /* the host's own; Python: the Program object */
     gts_error error;
     /* Of the runtime alone. */
     size_t *workspace_size;
