@@ -187,25 +187,41 @@ static GTS_COLD int check_unchanged(gts_program *program, uint32_t index, const 
     return 0;
 }
 
-/* Remembers `object` in the place of the older of the two that were known. */
-static int remember(gts_leaf *leaf, PyObject *object, const gts_array *array, bool cacheable)
+/*
+ * Whether an object came before, as far as its address tells. A field that is made for one call is not worth a weak
+ * reference, which costs a third as much as reading it.
+ */
+static bool comes_again(gts_py_leaf *leaf, const PyObject *object)
 {
-    gts_seen *const way = &leaf->way[leaf->now == &leaf->way[0]];
-    PyObject *reference = NULL;
-    if (GTS_LIKELY(cacheable && PyType_SUPPORTS_WEAKREFS(Py_TYPE(object)))) {
-        reference = PyWeakref_NewRef(object, NULL);
-        if (reference == NULL)
-            return -1;
-    }
+    if (leaf->passed[0] == object || leaf->passed[1] == object)
+        return true;
+    leaf->passed[1] = leaf->passed[0];
+    leaf->passed[0] = object;
+    return false;
+}
+
+/* Makes `array` what the leaf has now; `reference` is what recognises its object, or NULL where nothing shall. */
+static void set_now(gts_leaf *leaf, PyObject *reference, const gts_array *array)
+{
+    gts_seen *const other = &leaf->way[leaf->now == &leaf->way[0]];
+    gts_seen *const way = leaf->now->host == NULL ? leaf->now : other; /* rather one that is not remembered */
     PyObject *const old = way->host;
     way->host = reference;
     way->array = *array;
-    if (GTS_LIKELY(reference != NULL))
+    if (reference != NULL)
         way->object = (const void *const *)&((PyWeakReference *)reference)->wr_object;
     else
         gts_forget(way);
     leaf->now = way;
     Py_XDECREF(old);
+}
+
+static int remember(gts_leaf *leaf, PyObject *object, const gts_array *array)
+{
+    PyObject *const reference = PyWeakref_NewRef(object, NULL);
+    if (reference == NULL)
+        return -1;
+    set_now(leaf, reference, array);
     return 0;
 }
 
@@ -227,13 +243,15 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
         status = gts_check_array(program, index, &array);
     if (GTS_UNLIKELY(program->debug) && status == 0)
         status = check_unchanged(program, index, object, &array);
-    if (GTS_LIKELY(status == 0))
-        status = remember(leaf, object, &array, owner == NULL);
-    if (GTS_UNLIKELY(owner != NULL)) {
-        if (status == 0)
-            gts_py_hold(self, owner);
-        else
-            Py_DECREF(owner);
+    if (GTS_UNLIKELY(status != 0)) {
+        Py_XDECREF(owner);
+        return -1;
     }
-    return status;
+    if (owner == NULL && (comes_again(&self->leaf[index], object) || program->debug) &&
+        PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object)))
+        return remember(leaf, object, &array);
+    set_now(leaf, NULL, &array);
+    if (GTS_UNLIKELY(owner != NULL))
+        gts_py_hold(self, owner);
+    return 0;
 }

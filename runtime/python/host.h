@@ -76,6 +76,7 @@ typedef struct gts_py_leaf {
     PyObject *name; /* of a connectivity, interned */
     gts_py_domain domain;
     PyObject *dimension[GTS_MAX_RANK]; /* those whose names were found to be the contract's */
+    const PyObject *passed[2];         /* addresses of the last two objects that came first; not references */
 } gts_py_leaf;
 
 typedef struct gts_py_metrics {

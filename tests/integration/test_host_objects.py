@@ -638,6 +638,21 @@ def test_unloading_ends_the_handle(bound: Bound) -> None:
     assert [(r.function, r.handle) for r in bound.recorder.records()][-1] == ("exit", handle)
 
 
+def test_unloading_lets_go_of_everything(bound: Bound) -> None:
+    memory = np.zeros(1024, np.uint8)
+    memory = memory[-memory.ctypes.data % 256 :][:256]
+    namespace: dict[str, Any] = {"LEVEL": 1}
+    watched = [memory, namespace, print, EK, sys.intern("E2V"), sys.intern("LEVEL"), sys.intern("vn")]
+    before = [sys.getrefcount(item) for item in watched]
+    for _ in range(20):
+        program = bound.load()
+        program.set_workspace("CPU_Heap", memory)
+        program.set_metrics(namespace, "LEVEL", 10, print)
+        call(bound, program)
+        del program
+    assert [sys.getrefcount(item) for item in watched] == before
+
+
 # --- Threads, forks, the end ------------------------------------------------------------------------------------------
 
 
