@@ -46,7 +46,7 @@ test: .venv/.gtstub ## run the tests; some part of them: make test ARGS=tests/un
 	rm -rf $(CACHE)
 	mkdir -p $(CACHE)
 	GT4PY_BUILD_CACHE_DIR=$(CACHE) GT4PY_BUILD_CACHE_LIFETIME=persistent GTSTUB_CACHE_DIR=$(CACHE)/gtstub \
-	    CXXFLAGS="$${CXXFLAGS:--O1}" $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+	    CXXFLAGS="$${CXXFLAGS:--O1}" $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 bench: .venv/.gtstub .venv/.bench ## measure calls beside their peers, and write docs/performance.md
 	$(BIN)/python -m tests.benchmarks.run $(ARGS)
@@ -83,7 +83,7 @@ asan: .venv/.gtstub ## run the tests of runtime, host and stubs under ASan and U
 	env -u CFLAGS $(BIN)/python -m pip install -q --no-deps --no-build-isolation --target build/asan \
 	    '--config-settings=cmake.define.GTSTUB_SANITIZE=address;undefined' --config-settings=install.strip=false .
 	PYTHONPATH=build/asan LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
-	    GTSTUB_CACHE_DIR=$(CURDIR)/build/asan/cache $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/unit tests/property -m sanitizer $(ARGS)
+	    GTSTUB_CACHE_DIR=$(CURDIR)/build/asan/cache $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/unit tests/property -m sanitizer $(ARGS)
 
 valgrind: .venv/.gtstub ## run the tests that need valgrind
 	@command -v valgrind >/dev/null || { echo "valgrind: install it (apt-get install valgrind)"; exit 1; }
@@ -98,7 +98,7 @@ wheel-test: wheel ## install the sdist with CPython 3.MINOR into an empty enviro
 	rm -rf build/wheel-test
 	interpreter=$$(.ci/find-python $(MINOR)) && PYTHON=$$interpreter VENV=build/wheel-test \
 	    .ci/install "gtstub[test] @ file://$$(echo $(CURDIR)/dist/gtstub-*.tar.gz)"
-	build/wheel-test/bin/python -m pytest -n $(JOBS) --dist worksteal tests/unit tests/property $(ARGS)
+	build/wheel-test/bin/python -m pytest -n $(JOBS) --dist loadgroup tests/unit tests/property $(ARGS)
 
 clean: ## remove everything that make has made
 	rm -rf .venv build dist

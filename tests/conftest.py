@@ -26,3 +26,11 @@ def golden(request: pytest.FixtureRequest) -> goldens.Golden:
 @pytest.fixture(scope="session")
 def toolchain(tmp_path_factory: pytest.TempPathFactory) -> toolchains.Toolchain:
     return toolchains.find(tmp_path_factory.mktemp("toolchain"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Lowering a program takes up to a minute: all tests of one program run in one worker, which lowers it once."""
+    for item in items:
+        case = getattr(item, "callspec", None) and item.callspec.params.get("case")
+        if hasattr(case, "name"):
+            item.add_marker(pytest.mark.xdist_group(case.name))

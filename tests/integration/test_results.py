@@ -20,7 +20,7 @@ BUILT = {
         "apply_diffusion_to_vn_as_in_icon4py",
         "calculate_nabla4",
         "calculate_nabla2_and_smag_coefficients_for_vn",
-        "calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools",
+        "calculate_diagnostic_quantities_for_turbulence",
         "nested_tuples",
         "named_collections",
         "dimensions",
