@@ -36,8 +36,11 @@ help: ## say what there is
 
 # --- What users run ---------------------------------------------------------------------------------------------------
 
+# A persistent cache: what the demo has built can be looked at afterwards, and a second run finds it.
 demo: .venv/.gtstub ## build a program of icon4py, show its slots, call it, compare results and call times
-	$(BIN)/python examples/quickstart/demo.py $(ARGS)
+	mkdir -p build/demo
+	GT4PY_BUILD_CACHE_DIR=$(CURDIR)/build/demo GT4PY_BUILD_CACHE_LIFETIME=persistent \
+	    $(BIN)/python examples/quickstart/demo.py $(ARGS)
 
 # The tests of one run share their SDFG builds, and start without those of the run before. -O1: DaCe's builds are most of
 # the time, and their speed is not what is tested.
