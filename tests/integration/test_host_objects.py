@@ -616,8 +616,10 @@ def test_memory_is_flat_over_a_million_calls(tmp_path: Path, toolchain: Toolchai
     def run(rounds: int) -> None:
         for _ in range(rounds):
             for make in makers:
-                program(**{**good, "vn": make()})
-            for _ in range(94):
+                vn = make()
+                program(**{**good, "vn": vn})
+                program(**{**good, "vn": vn})
+            for _ in range(88):
                 program(**good)
 
     run(300)
