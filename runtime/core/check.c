@@ -40,27 +40,29 @@ static bool fits_int32(int64_t value)
     return value >= INT32_MIN && value <= INT32_MAX;
 }
 
+/* One property of an axis, which `slot` takes where the SDFG has a slot for it. */
+static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
+                                 unsigned int slot, int64_t expected, int64_t found)
+{
+    if (GTS_UNLIKELY(expected != GTS_ANY && expected != found))
+        return refuse_value(self, leaf, axis, property, expected, found);
+    if (GTS_UNLIKELY((leaf->axes[axis].slots & slot) != 0 && !fits_int32(found)))
+        return refuse_index(self, leaf, axis, property, found);
+    return 0;
+}
+
 static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array)
 {
     const gts_axis *const expected = &leaf->axes[axis];
-    const struct {
-        const char *name;
-        int64_t expected;
-        int64_t found;
-        unsigned int slot;
-    } properties[] = {
-        {"size", expected->size, array->shape[axis], GTS_SIZE},
-        {"start", expected->start, array->origin[axis], GTS_START},
-        {"stop", expected->stop, array->origin[axis] + array->shape[axis], GTS_STOP},
-        {"stride", expected->stride, array->strides[axis], GTS_STRIDE},
-    };
-    for (size_t i = 0; i < sizeof properties / sizeof *properties; ++i) {
-        if (GTS_UNLIKELY(properties[i].expected != GTS_ANY && properties[i].expected != properties[i].found))
-            return refuse_value(self, leaf, axis, properties[i].name, properties[i].expected, properties[i].found);
-        if (GTS_UNLIKELY((expected->slots & properties[i].slot) != 0 && !fits_int32(properties[i].found)))
-            return refuse_index(self, leaf, axis, properties[i].name, properties[i].found);
-    }
-    return 0;
+    const int64_t start = array->origin[axis];
+    const int64_t size = array->shape[axis];
+    const int64_t stop = (int64_t)((uint64_t)start + (uint64_t)size); /* a C host may pass what overflows */
+    const bool is_right = check_property(self, leaf, axis, "size", GTS_SIZE, expected->size, size) == 0 &&
+                          check_property(self, leaf, axis, "start", GTS_START, expected->start, start) == 0 &&
+                          check_property(self, leaf, axis, "stop", GTS_STOP, expected->stop, stop) == 0 &&
+                          check_property(self, leaf, axis, "stride", GTS_STRIDE, expected->stride,
+                                         array->strides[axis]) == 0;
+    return is_right ? 0 : -1;
 }
 
 int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)

@@ -77,7 +77,8 @@ def _describe_arguments(plan: CallPlan) -> dict[str, list[Any]]:
 
 def _start(folder: Path, arguments: list[str]) -> subprocess.Popen[str]:
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out.%p", sys.executable, __file__]
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    # One thread of BLAS: the others of its pool would be counted while they wait.
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True, env=environment)
 
 

@@ -136,7 +136,7 @@ struct gts_program {
 /* Whether `object` is another one than in the last call. */
 static inline bool gts_is_new(const gts_host *host, const gts_leaf *leaf, const void *object)
 {
-    return *leaf->now->object != object || object == host->nothing;
+    return GTS_UNLIKELY(*leaf->now->object != object) || GTS_UNLIKELY(object == host->nothing);
 }
 
 /* Whether the SDFG's handle exists and its memory was sized with these values. */
