@@ -341,6 +341,8 @@ def publish_entry(root: Path) -> Path:
         sources = render_stub(WHOLE_SDFG, WHOLE_PROGRAM)
         (directory / "whole_stub.h").write_text(sources.header, encoding="utf-8")
         (directory / "whole_stub.c").write_text(sources.source, encoding="utf-8")
+        for library in ("whole_stub.so", "libwhole.so"):
+            (directory / library).touch()
         return cache.publish(directory, root, "whole", {"stub": "whole_stub.so", "library": "libwhole.so"}).path
 
 
