@@ -94,7 +94,7 @@ valgrind: .venv/.gtstub ## run the tests that need valgrind
 
 wheel: .venv/.dependencies ## build the sdist and the wheel into dist/
 	rm -rf dist
-	$(BIN)/python -m build
+	$(BIN)/python -m build --no-isolation
 
 wheel-test: MINOR := 13
 wheel-test: wheel ## install the sdist with CPython 3.MINOR into an empty environment, and run the tests that need no gt4py

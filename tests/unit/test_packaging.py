@@ -17,6 +17,8 @@ import gtstub
 
 CHECKOUT = Path(__file__).parents[2]
 
+pytestmark = pytest.mark.xdist_group("packaging")  # one worker builds, once
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
