@@ -79,7 +79,20 @@ def entries(root: Path) -> list[Path]:
 def test_parameters_are_those_of_gt4py() -> None:
     ours = inspect.signature(plugin.make_backend).parameters
     theirs = inspect.signature(dace_backend.make_dace_backend).parameters
-    assert [(p.name, p.default) for p in ours.values()] == [(p.name, p.default) for p in theirs.values()]
+    (gpu, *ours_else), (_, *theirs_else) = (
+        [(p.name, p.default) for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        for parameters in (ours, theirs)
+    )
+    assert gpu == ("gpu", None)  # because icon4py says 'device' instead
+    assert ours_else == theirs_else
+
+
+def test_either_gpu_or_device_is_said() -> None:
+    assert plugin.make_backend(device=gtx.DeviceType.CPU).name == plugin.make_backend(gpu=False).name
+    for said in ({}, {"gpu": False, "device": gtx.DeviceType.CPU}):
+        with pytest.raises(TypeError) as caught:
+            plugin.make_backend(**said)
+        assert str(caught.value) == "make_backend() takes either 'gpu' or 'device'."
 
 
 def test_entry_holds_what_a_program_needs(root: Path) -> None:
