@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import faulthandler
 import gc
+import os
 import resource
 import sys
 import threading
@@ -36,6 +37,11 @@ from recording import build_null_library
 from signatures import EDGE, K, field, program, scalar, sdfg, symbol
 from signatures import array as array_argument
 from stubs import build_stub
+
+pytestmark = pytest.mark.sanitizer
+allocator = pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""), reason="The sanitizer keeps freed memory."
+)
 
 
 @pytest.fixture(scope="module")
@@ -497,6 +503,7 @@ def test_an_object_that_has_no_weak_references_is_read_at_each_call(bound: Bound
     assert vn.reads == 3
 
 
+@allocator
 def test_a_new_object_at_the_address_of_a_dead_one_is_not_taken_for_it(bound: Bound) -> None:
     memory = np.zeros((EDGES, LEVELS))
     reused = 0
@@ -599,6 +606,7 @@ def test_reference_counts_do_not_change(bound: Bound) -> None:
     assert [sys.getrefcount(item) for item in watched] == before
 
 
+@allocator
 def test_memory_is_flat_over_a_million_calls(tmp_path: Path, toolchain: Toolchain) -> None:
     """The same fields, new fields, and objects that are read in every other way."""
     program = _host.load(build_stub(SDFG, PROGRAM, tmp_path, toolchain), build_null_library(SDFG, tmp_path))

@@ -21,6 +21,8 @@ from gtstub.toolchain import Toolchain
 from hosting import EK, LEVELS, Bound, check_refused, edge_field, good_arguments
 from signatures import program, scalar, sdfg, symbol
 
+pytestmark = pytest.mark.sanitizer
+
 DTYPES: tuple[DType, ...] = (
     "bool",
     "int8",
