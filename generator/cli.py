@@ -15,7 +15,7 @@ import click
 from gtstub import __version__
 from gtstub.entry import read_manifest
 from gtstub.errors import GtstubError, SignatureError
-from gtstub.plan import make_plan
+from gtstub.planner import make_plan
 from gtstub.report import (
     plan_to_json,
     print_checks,

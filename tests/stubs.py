@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gtstub.plan import make_plan
+from gtstub.planner import make_plan
 from gtstub.render import Sources, render
 from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
 from gtstub.signature.model import ProgramSignature, SdfgSignature

@@ -30,7 +30,7 @@ from rich.table import Table
 
 from gtstub import entry
 from gtstub.frameworks.gt4py import make_backend
-from gtstub.plan import make_plan
+from gtstub.planner import make_plan
 from gtstub.report import print_slots
 from gtstub.signature import documents
 

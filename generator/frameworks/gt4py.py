@@ -36,7 +36,7 @@ from gt4py.next.type_system import type_specifications as ts
 from gtstub import cache, entry, toolchain
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace import check_arguments, sdfg_signature
-from gtstub.plan import make_plan
+from gtstub.planner import make_plan
 from gtstub.render import render
 from gtstub.signature import documents
 from gtstub.signature.model import (

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from gtstub import cache, toolchain
-from gtstub.plan import make_plan
+from gtstub.planner import make_plan
 from gtstub.render import render
 from gtstub.signature import documents
 from gtstub.signature.model import ProgramSignature, SdfgSignature

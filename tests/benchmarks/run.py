@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from gtstub import toolchain  # noqa: E402
-from gtstub.plan import make_plan  # noqa: E402
+from gtstub.planner import make_plan  # noqa: E402
 from gtstub.signature.documents import program_from_json, sdfg_from_json  # noqa: E402
 from tests.benchmarks import instructions, page, peers  # noqa: E402
 from tests.benchmarks.entry import build_stub  # noqa: E402

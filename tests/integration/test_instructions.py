@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.plan import make_plan
+from gtstub.planner import make_plan
 from gtstub.signature.documents import program_from_json, sdfg_from_json
 from tests.benchmarks import instructions
 from tests.benchmarks.entry import build_entry

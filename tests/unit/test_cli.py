@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from gtstub import __version__, cache
 from gtstub.cli import main
-from gtstub.plan import make_plan
+from gtstub.planner import make_plan
 from gtstub.report import plan_to_json
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import ProgramSignature, SdfgSignature

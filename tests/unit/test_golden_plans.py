@@ -7,7 +7,7 @@ import json
 import pytest
 
 from goldens import FOLDER, Golden
-from gtstub.plan import make_plan
+from gtstub.planner import make_plan
 from gtstub.report import plan_to_json
 from gtstub.signature.documents import program_from_json, sdfg_from_json
 

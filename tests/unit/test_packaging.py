@@ -50,6 +50,7 @@ def test_sdist_has_the_sources_and_nothing_that_was_built(built: Path) -> None:
         "LICENSE",
         "README.md",
         "generator/plan.py",
+        "generator/planner.py",
         "runtime/core/load.c",
     ):
         assert file in files

@@ -20,8 +20,8 @@ from gtstub.plan import (
     Tuple,
     Unused,
     Value,
-    make_plan,
 )
+from gtstub.planner import make_plan
 from gtstub.signature.model import (
     Axis,
     Dimension,

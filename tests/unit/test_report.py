@@ -9,7 +9,8 @@ import re
 import pytest
 
 from gtstub.doctor import Check
-from gtstub.plan import CallPlan, make_plan
+from gtstub.plan import CallPlan
+from gtstub.planner import make_plan
 from gtstub.report import FilterError, plan_to_json, print_checks, print_code, print_document, print_plan, print_slots
 from gtstub.signature.model import Axis
 from signatures import EDGE, WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol, tuple_of
