@@ -67,7 +67,7 @@ def main() -> None:
     C call stubs for gt4py programs that DaCe compiles.
 
     A stub is generated from two JSON files, the SDFG signature and the program signature. They are in every cache entry
-    ('sdfg.json', 'program.json'); 'gtstub extract' makes the first from an SDFG file.
+    ('sdfg.json', 'program.json'); 'gtstub extract' makes them from a program, or the first from an SDFG file.
     """
 
 

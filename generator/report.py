@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 PLAN_SCHEMA = "gtstub/call-plan/1"
 
+MOST_NAMES = 6
+"""A sentence counts what it would otherwise list, beyond this many; the JSON has all."""
+
 
 class FilterError(GtstubError):
     """A jq filter is malformed, or does not fit the document."""
@@ -187,7 +190,9 @@ def _remarks(plan: CallPlan) -> Iterator[str]:
     if unused:
         yield f"Not used by the SDFG: {', '.join(unused)}."
     if plan.init:
-        handle = f"Handle: initialised at the first call with {', '.join(f"'{plan.slots[i].name}'" for i in plan.init)}"
+        symbols = [f"'{plan.slots[i].name}'" for i in plan.init]
+        what = ", ".join(symbols) if len(symbols) <= MOST_NAMES else f"{len(symbols)} symbols"
+        handle = f"Handle: initialised at the first call with {what}"
         memory = [f"'{plan.slots[i].name}'" for i in plan.memory_symbols]
         if memory:
             handle += f", again when {'one of ' if memory[1:] else ''}{', '.join(memory)} changes"

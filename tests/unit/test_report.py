@@ -204,6 +204,7 @@ def test_the_slots_in_a_pipe_are_plain_text(capsys: pytest.CaptureFixture[str]) 
     ("init", "memory_symbols", "expected"),
     [
         ((), (), "Handle: initialised when the program is loaded."),
+        (tuple("abcdefg"), (), "Handle: initialised at the first call with 7 symbols."),
         (("a",), ("a",), "Handle: initialised at the first call with 'a', again when 'a' changes."),
         (
             ("a", "b"),
@@ -215,8 +216,9 @@ def test_the_slots_in_a_pipe_are_plain_text(capsys: pytest.CaptureFixture[str]) 
 def test_the_table_says_when_the_handle_is_initialised(
     init: tuple[str, ...], memory_symbols: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    symbols = sdfg(symbol("a"), symbol("b"), init=init, memory_symbols=memory_symbols)
-    print_slots(make_plan(symbols, program(a=scalar("int32"), b=scalar("int32"))))
+    names = sorted({"a", *init})
+    symbols = sdfg(*map(symbol, names), init=init, memory_symbols=memory_symbols)
+    print_slots(make_plan(symbols, program(**{name: scalar("int32") for name in names})))
     assert capsys.readouterr().out.splitlines()[-1] == expected
 
 

@@ -1,0 +1,19 @@
+"""The example in the README is run as a reader would run it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_the_example_scales_a_field(tmp_path: Path) -> None:
+    found = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    script = tmp_path / "example.py"
+    script.write_text(f"{found[1]}    print(np.array_equal(out.asnumpy(), 2.0 * a.asnumpy()))\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
