@@ -88,7 +88,9 @@ static int read_cuda(gts_py_program *self, const gts_contract *contract, PyObjec
     void *const memory = PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0));
     if (readonly < 0 || PyErr_Occurred())
         return -1;
-    if (!set_array(array, memory, dtype, GTS_CUDA, PyTuple_GET_SIZE(shape), readonly != 0))
+    /* ROCm's arrays have the same interface, which does not name the device; a process has GPUs of one kind. */
+    const gts_device device = contract->device == GTS_ROCM ? GTS_ROCM : GTS_CUDA;
+    if (!set_array(array, memory, dtype, device, PyTuple_GET_SIZE(shape), readonly != 0))
         return 0;
     if (!read_integers(shape, array->rank, array->shape))
         return refuse_interface(program, contract);

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.signature.model import Axis, Workspace
+from gtstub.signature.model import Axis, Device, Workspace
 from gtstub.toolchain import Toolchain
 from hosting import (
     EDGES,
@@ -248,22 +248,35 @@ class Cuda:
         self.__cuda_array_interface__ = {**good, **interface}
 
 
-@pytest.fixture(scope="module")
-def on_gpu(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Bound:
+def bind_gpu_program(folder: Path, toolchain: Toolchain, device: Device) -> Bound:
     return Bound(
-        tmp_path_factory.mktemp("gpu"),
+        folder,
         toolchain,
         sdfg(
-            array_argument("out", Axis(), Axis(), device="cuda", access="write"),
-            array_argument("vn", Axis(), Axis(), device="cuda"),
+            array_argument("out", Axis(), Axis(), device=device, access="write"),
+            array_argument("vn", Axis(), Axis(), device=device),
             symbol("__vn_Edge_stride", ("vn", 0, "stride")),
             symbol("__vn_K_stride", ("vn", 1, "stride")),
             name="gpu",
-            device="cuda",
-            workspaces=(Workspace("GPU_Global", "cuda"),),
+            device=device,
+            workspaces=(Workspace("GPU_Global", device),),
         ),
         program("gpu", vn=field(EDGE, K), out=field(EDGE, K)),
     )
+
+
+@pytest.fixture(scope="module")
+def on_gpu(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Bound:
+    return bind_gpu_program(tmp_path_factory.mktemp("gpu"), toolchain, "cuda")
+
+
+def test_rocm_has_the_same_interface(tmp_path: Path, toolchain: Toolchain) -> None:
+    on_rocm = bind_gpu_program(tmp_path, toolchain, "rocm")
+    on_rocm.program(Cuda(), Cuda())
+    assert on_rocm.last() == {"out": 4096, "vn": 4096, "__vn_Edge_stride": LEVELS, "__vn_K_stride": 1}
+    with pytest.raises(ValueError) as caught:
+        on_rocm.program(np.zeros((EDGES, LEVELS)), Cuda())
+    assert str(caught.value) == "Argument 'vn' of program 'gpu' must be on device 'rocm', not on 'cpu'."
 
 
 def test_device_memory_is_read_by_its_interface(on_gpu: Bound) -> None:
