@@ -78,14 +78,14 @@ warnings: .venv/.dependencies ## compile the C with warnings as errors, by each 
 	done; [ $$found = 1 ] || { echo "warnings: install a C compiler (apt-get install gcc)"; exit 1; }
 
 # Runtime, host and stubs are compiled for the sanitizers; the interpreter is not, so its own leaks are left out.
-asan: export CC := gcc
-asan: export CFLAGS := -g -fsanitize=address,undefined -fno-sanitize-recover=all
+# The flags stand in the recipe, because make would hand a target's variables on to its prerequisite, .venv/.gtstub.
+ASAN_FLAGS := -g -fsanitize=address,undefined -fno-sanitize-recover=all
 asan: .venv/.gtstub ## run the tests of runtime, host and stubs under ASan and UBSan
 	@command -v gcc >/dev/null || { echo "asan: install gcc (apt-get install gcc)"; exit 1; }
 	rm -rf build/asan
-	env -u CFLAGS $(BIN)/python -m pip install -q --no-deps --no-build-isolation --target build/asan \
+	CC=gcc $(BIN)/python -m pip install -q --no-deps --no-build-isolation --target build/asan \
 	    '--config-settings=cmake.define.GTSTUB_SANITIZE=address;undefined' --config-settings=install.strip=false .
-	PYTHONPATH=build/asan LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	CC=gcc CFLAGS='$(ASAN_FLAGS)' PYTHONPATH=build/asan LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	    GTSTUB_CACHE_DIR=$(CURDIR)/build/asan/cache $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup \
 	    tests/unit/test_host.py tests/integration/test_host_objects.py tests/property -m sanitizer $(ARGS)
 
