@@ -100,27 +100,18 @@ static bool is_in_order(const gts_py_program *self, Py_ssize_t given, PyObject *
            PyTuple_GET_ITEM(keywords, 0) == self->state->name.offset_provider;
 }
 
-static int convert(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
+static int convert(gts_py_program *self, PyObject *const *argv)
 {
-    gts_program *const program = self->program;
-    void *const *argv = (void *const *)args;
-    if (GTS_UNLIKELY(!is_in_order(self, given, keywords))) {
-        if (gts_py_bind_any(self, args, given, keywords) != 0)
-            return -1;
-        argv = self->argv;
-    }
     if (self->metrics.namespace != NULL && gts_py_read_metrics_level(self) != 0)
         return -1;
-    return program->stub->convert(program, &HOST, argv);
+    return self->program->stub->convert(self->program, &HOST, (void *const *)argv);
 }
 
-PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_given, PyObject *keywords)
+/* Converts and runs, between enter and leave; then leaves. */
+static PyObject *finish(gts_py_program *self, int bound, PyObject *const *argv)
 {
-    gts_py_program *const self = (gts_py_program *)callable;
     gts_program *const program = self->program;
-    if (GTS_UNLIKELY(gts_py_enter(self) != 0))
-        return NULL;
-    int status = convert(self, args, PyVectorcall_NARGS(flagged_given), keywords);
+    int status = bound == 0 ? convert(self, argv) : bound;
     if (GTS_LIKELY(status == 0))
         status = run(self);
     if (GTS_UNLIKELY(status != 0 && !PyErr_Occurred()))
@@ -135,4 +126,21 @@ PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_
     if (GTS_UNLIKELY(wants_sample))
         return gts_py_sample(self, compute_time);
     Py_RETURN_NONE;
+}
+
+PyObject *gts_py_call_in_order(gts_py_program *self, PyObject *const *argv)
+{
+    return GTS_UNLIKELY(gts_py_enter(self) != 0) ? NULL : finish(self, 0, argv);
+}
+
+PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_given, PyObject *keywords)
+{
+    gts_py_program *const self = (gts_py_program *)callable;
+    const Py_ssize_t given = PyVectorcall_NARGS(flagged_given);
+    if (GTS_LIKELY(is_in_order(self, given, keywords)))
+        return gts_py_call_in_order(self, args);
+    if (GTS_UNLIKELY(gts_py_enter(self) != 0))
+        return NULL;
+    const int bound = gts_py_bind_any(self, args, given, keywords);
+    return finish(self, bound, (PyObject *const *)self->argv);
 }

@@ -125,6 +125,8 @@ PyObject *gts_py_set_workspace(PyObject *self, PyObject *args, PyObject *keyword
 
 /* call.c */
 PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_given, PyObject *keywords);
+/* argv: an object for each parameter, then the offset provider, which may be NULL where the program needs none. */
+PyObject *gts_py_call_in_order(gts_py_program *, PyObject *const *argv);
 /* One call at a time, waited for without the GIL. After an exception: not entered. */
 int gts_py_enter(gts_py_program *);
 void gts_py_leave(gts_py_program *);
