@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from gtstub import __version__
+from gtstub.cli_options import example, jq_option, json_options
 from gtstub.entry import read_manifest
 from gtstub.errors import GtstubError, SignatureError
 from gtstub.planner import make_plan
@@ -80,16 +81,6 @@ def _signature_files[F: Callable[..., Any]](command: F) -> F:
     return click.argument("sdfg_file", metavar="SDFG.json", type=file)(program(command))
 
 
-_jq_option = click.option(
-    "--jq", "filter_", metavar="FILTER", help="Print what a jq filter makes of the JSON; text without its quotes."
-)
-
-
-def _json_options[F: Callable[..., Any]](command: F) -> F:
-    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/formats.md).")
-    return as_json(_jq_option(command))
-
-
 def _output_directory[F: Callable[..., Any]](command: F) -> F:
     return click.option(
         "-o",
@@ -100,11 +91,6 @@ def _output_directory[F: Callable[..., Any]](command: F) -> F:
         show_default="the current directory",
         help="Where the files are written.",
     )(command)
-
-
-def _example(*lines: str) -> str:
-    """The end of a command's help; after a backspace click leaves lines as they are."""
-    return "\n".join(("\b", "Example:", *(f"  {line}" for line in lines)))
 
 
 _force = click.option("--force", is_flag=True, help="Replace files that were edited by hand, too.")
@@ -183,7 +169,7 @@ def _write(file: Path, text: str) -> None:
 
 
 @main.command(
-    epilog=_example(
+    epilog=example(
         "gtstub extract program.sdfgz -o signatures",
         "gtstub extract program.sdfg --jq '.arguments[].name'",
         "gtstub extract my.model:program --grid my.model:make_offset_provider -o signatures",
@@ -204,7 +190,7 @@ def _write(file: Path, text: str) -> None:
 )
 @click.option("--static", metavar="NAME=VALUE", multiple=True, callback=_settings, help="A scalar to compile in.")
 @click.option("--option", metavar="NAME=VALUE", multiple=True, callback=_settings, help="An option of make_backend().")
-@_jq_option
+@jq_option
 def extract(
     source: str,
     output: Path | None,
@@ -248,13 +234,13 @@ def extract(
 
 
 @main.command(
-    epilog=_example(
+    epilog=example(
         "gtstub plan sdfg.json program.json",
         "gtstub plan sdfg.json program.json --jq '.slots[] | select(.source.kind == \"axis\") | .name'",
     )
 )
 @_signature_files
-@_json_options
+@json_options
 def plan(sdfg_file: Path, program_file: Path, as_json: bool, filter_: str | None) -> None:
     """
     Print the call plan of a program.
@@ -269,7 +255,7 @@ def plan(sdfg_file: Path, program_file: Path, as_json: bool, filter_: str | None
 
 
 @main.command(
-    epilog=_example(
+    epilog=example(
         "gtstub generate sdfg.json program.json -o stubs",
         "gtstub generate sdfg.json program.json -o stubs --check",
     )
@@ -293,7 +279,7 @@ def generate(sdfg_file: Path, program_file: Path, output: Path, force: bool, che
         _write_stub(files, force)
 
 
-@main.command(epilog=_example("gtstub build sdfg.json program.json --library build/libprogram.so -o stubs"))
+@main.command(epilog=example("gtstub build sdfg.json program.json --library build/libprogram.so -o stubs"))
 @_signature_files
 @click.option(
     "--library",
@@ -334,7 +320,7 @@ def build(sdfg_file: Path, program_file: Path, library: Path, output: Path, forc
 
 
 @main.command(
-    epilog=_example(
+    epilog=example(
         "gtstub show ENTRY",
         "gtstub show sdfg.json program.json --code",
         "gtstub show ENTRY --jq .manifest",
@@ -345,7 +331,7 @@ def build(sdfg_file: Path, program_file: Path, library: Path, output: Path, forc
 )
 @click.option("--code", is_flag=True, help="Print the generated C source instead.")
 @click.option("--header", is_flag=True, help="Print the generated C header instead.")
-@_json_options
+@json_options
 def show(files: tuple[Path, ...], code: bool, header: bool, as_json: bool, filter_: str | None) -> None:
     """
     Show what fills each slot of a program.
@@ -373,8 +359,8 @@ def show(files: tuple[Path, ...], code: bool, header: bool, as_json: bool, filte
         print_slots(call_plan)
 
 
-@main.command(epilog=_example("gtstub doctor", "gtstub doctor --jq '.checks[] | select(.ok | not) | .advice'"))
-@_json_options
+@main.command(epilog=example("gtstub doctor", "gtstub doctor --jq '.checks[] | select(.ok | not) | .advice'"))
+@json_options
 def doctor(as_json: bool, filter_: str | None) -> None:
     """
     Say what this machine has, what is missing, and how to get it.
