@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from gtstub import __version__
+from gtstub.cli_config import config
 from gtstub.cli_options import example, jq_option, json_options
 from gtstub.entry import read_manifest
 from gtstub.errors import GtstubError, SignatureError
@@ -41,6 +42,7 @@ Exit codes:
   5  there is no C compiler, or it refused a stub
   6  a cache entry is missing or damaged
   7  a file cannot be read or written
+  8  a table of backends is malformed, or names what there is not
 """
 
 
@@ -70,6 +72,9 @@ def main() -> None:
     A stub is generated from two JSON files, the SDFG signature and the program signature. They are in every cache entry
     ('sdfg.json', 'program.json'); 'gtstub extract' makes them from a program, or the first from an SDFG file.
     """
+
+
+main.add_command(config)
 
 
 # --- What commands have in common -------------------------------------------------------------------------------------

@@ -31,3 +31,9 @@ class CacheError(GtstubError):
     """A cache entry is missing, incomplete, or of another program."""
 
     exit_code = 6
+
+
+class ConfigError(GtstubError):
+    """A table of backends is malformed, or names what a backend does not know."""
+
+    exit_code = 8

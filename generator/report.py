@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
+    from gtstub.backends import Choice, Setting
+    from gtstub.backends import Table as BackendTable
     from gtstub.doctor import Check
 
 PLAN_SCHEMA = "gtstub/call-plan/1"
@@ -220,6 +223,37 @@ def print_checks(checks: Sequence[Check]) -> None:
     for check in checks:
         table.add_row("ok" if check.ok else "MISSING", check.name, check.found)
     _print(table, "\n".join(f"{check.name}: {check.advice}" for check in checks if check.advice))
+
+
+# --- Tables of backends -----------------------------------------------------------------------------------------------
+
+
+def print_choice(choice: Choice) -> None:
+    """What compiles a program, and a row for each option: its value, the line that decided it, what that overrode."""
+    table = _table("option", "value", "section", "decided in", "overrode")
+    for reason in choice.reasons:
+        setting, before = reason.setting, reason.overrode.setting if reason.overrode else None
+        overrode = "" if before is None else f"{json.dumps(before.value)} in [{before.section}], {_place(before)}"
+        table.add_row(setting.option, json.dumps(setting.value), f"[{setting.section}]", _place(setting), overrode)
+    machine = f"{choice.device} '{choice.arch}'" if choice.arch else f"unknown {choice.device}"
+    _print(f"Program '{choice.program}', tag '{choice.tag}', {machine}: backend '{choice.backend}'.", table)
+
+
+def print_tables(sources: Sequence[tuple[str, Path, bool]], tables: Sequence[BackendTable]) -> None:
+    """Where tables of backends are looked for, and all that they say, in the order of the files."""
+    files = _table("from", "file", "")
+    for who, file, exists in sources:
+        files.add_row(who, str(file), "" if exists else "not there")
+    settings = _table("section", "option", "value", "file and line")
+    for table in tables:
+        for setting in table.settings:
+            place = _place(setting)
+            settings.add_row(f"[{setting.section}]", setting.option, json.dumps(setting.value), place)
+    _print(files, settings)
+
+
+def _place(setting: Setting) -> str:
+    return f"{setting.file}:{setting.line}"
 
 
 # --- Code and documents -----------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ from gt4py.next.type_system import type_specifications as ts
 
 from gtstub import cache, entry, toolchain
 from gtstub.errors import SignatureError
+from gtstub.frameworks import options
 from gtstub.frameworks.dace import check_arguments, sdfg_signature
 from gtstub.planner import make_plan
 from gtstub.render import render
@@ -310,10 +311,12 @@ def make_backend(
     The backend for `program.with_backend(...)`. Parameters and defaults are those of gt4py's `make_dace_backend`.
 
     icon4py's backend descriptors name a `device` instead of saying `gpu`; one of the two is needed.
+    Raises ConfigError for a name in `optimization_args` that gt4py would ignore.
     A workspace in `external_workspace` must be contiguous and aligned to 256 bytes.
     """
     if (gpu is None) == (device is None):
         raise TypeError("make_backend() takes either 'gpu' or 'device'.")
+    options.check_names(optimization_args or {})
     if gpu is None:
         gpu = device != core_definitions.DeviceType.CPU
     backend = dace_backend.make_dace_backend(

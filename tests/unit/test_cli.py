@@ -24,7 +24,7 @@ from recording import build_null_library
 from signatures import WHOLE_PROGRAM, WHOLE_SDFG, program, scalar, sdfg, symbol
 from stubs import render_stub
 
-COMMANDS = ("build", "doctor", "extract", "generate", "plan", "show")
+COMMANDS = ("build", "config", "doctor", "extract", "generate", "plan", "show")
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ def test_help_lists_commands_and_exit_codes() -> None:
     text = run("--help").stdout
     for command in COMMANDS:
         assert f"\n  {command} " in text
-    for exit_code in range(8):
+    for exit_code in range(9):
         assert f"\n    {exit_code}  " in text
     assert "..." not in text.partition("Commands:")[2], "The summary of a command was cut off."
 

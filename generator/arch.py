@@ -1,0 +1,75 @@
+"""
+The architecture of the device that programs run on, under the name that tables of backends use (docs/backends.md).
+
+A GPU is called as its compiler calls it, 'sm_90' or 'gfx90a'; a CPU as archspec calls it, and so Spack: 'zen4',
+'neoverse_v2'.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from typing import Literal
+
+type Device = Literal["cpu", "gpu"]
+
+GPU_PREFIXES = ("sm_", "gfx")
+
+
+def arch(device: Device) -> str:
+    """
+    The architecture of this machine's CPU or of its first visible GPU; empty where nothing tells it.
+
+    GTSTUB_ARCH overrides it: one name, or those of CPU and GPU with a comma between them ('neoverse_v2,sm_90').
+    """
+    for name in filter(None, (part.strip() for part in os.environ.get("GTSTUB_ARCH", "").split(","))):
+        if name.startswith(GPU_PREFIXES) == (device == "gpu"):
+            return name
+    return _cpu() if device == "cpu" else _gpu()
+
+
+def _cpu() -> str:
+    from archspec.cpu import host
+
+    return str(host().name)
+
+
+def _gpu() -> str:
+    """As cupy says, which knows which device is visible; without it, as the driver's own tool says."""
+    return (
+        _from_cupy()
+        or _from_tool(_cuda_name, "nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
+        or (_from_tool(_rocm_name, "rocm_agent_enumerator"))
+    )
+
+
+def _from_cupy() -> str:
+    try:
+        import cupy
+
+        if cupy.cuda.runtime.is_hip:
+            return _rocm_name(cupy.cuda.runtime.getDeviceProperties(0)["gcnArchName"].decode())
+        return f"sm_{cupy.cuda.Device(0).compute_capability}"
+    except Exception:  # It is not installed, or it finds no driver or no device, and has an error class for each.
+        return ""
+
+
+def _from_tool(name: Callable[[str], str], *command: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return next(filter(None, map(name, done.stdout.splitlines())), "")
+
+
+def _cuda_name(line: str) -> str:
+    """'9.0' is sm_90."""
+    major, _, minor = line.strip().partition(".")
+    return f"sm_{major}{minor}" if major.isdigit() and minor.isdigit() else ""
+
+
+def _rocm_name(line: str) -> str:
+    """'gfx90a:sramecc+:xnack-' is gfx90a; gfx000 is what ROCm calls the CPU."""
+    name = line.strip().partition(":")[0]
+    return name if name.startswith("gfx") and name != "gfx000" else ""

@@ -1,0 +1,329 @@
+"""
+Which backend compiles a program, and with which options: a tag, and what tables in TOML say of it (docs/backends.md).
+
+The most specific section wins, in whatever file it stands; between sections that are as specific as each other, the
+later file. The backend of gtstub takes the options of DaCe's as well; where one section says both, its own win.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, time
+from difflib import get_close_matches
+from enum import StrEnum
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+import platformdirs
+
+from gtstub.arch import Device
+from gtstub.errors import ConfigError
+
+type Backend = Literal["gtfn", "dace", "gtstub"]
+
+BACKENDS: tuple[Backend, ...] = get_args(Backend.__value__)
+
+DEVICES = ("cpu", "gpu", "cuda", "rocm")
+"""What a section can be for. 'cuda' and 'rocm' are GPUs, and more specific than 'gpu'."""
+
+DEFAULT = "default"
+"""As value of an option: as if no table named it."""
+
+
+class Tag(StrEnum):
+    """What users ask for. For CPU and GPU a table decides which backend that is."""
+
+    CPU = "CPU"
+    GPU = "GPU"
+    GTFN_CPU = "GTFN_CPU"
+    GTFN_GPU = "GTFN_GPU"
+    DACE_CPU = "DACE_CPU"
+    DACE_GPU = "DACE_GPU"
+    GTSTUB_CPU = "GTSTUB_CPU"
+    GTSTUB_GPU = "GTSTUB_GPU"
+
+    @property
+    def backend(self) -> Backend | None:
+        """The backend that the tag names; None where a table decides."""
+        name, _, device = self.lower().partition("_")
+        return cast(Backend, name) if device else None
+
+    @property
+    def device(self) -> Device:
+        return "cpu" if self.endswith("CPU") else "gpu"
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """What a part of a table is for; None stands for all. At most one of `device` and `arch` is given."""
+
+    program: str | None = None
+    device: str | None = None
+    arch: str | None = None
+
+    def __str__(self) -> str:
+        """As the file has it in brackets."""
+        parts = [f"{name}.{value}" for name, value in vars(self).items() if value is not None]
+        return ".".join(parts) or "default"
+
+    def applies(self, program: str, devices: Sequence[str], arch: str) -> bool:
+        return self.program in (None, program) and self.device in (None, *devices) and self.arch in (None, arch or None)
+
+    @property
+    def specificity(self) -> tuple[bool, int]:
+        """The greater wins. One program on any machine is more specific than any program on one machine."""
+        of_device = {None: 0, "cpu": 1, "gpu": 1, "cuda": 2, "rocm": 2}[self.device]
+        return self.program is not None, 3 if self.arch is not None else of_device
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One line of a table: ('backend',), or an option as (backend, name, ...)."""
+
+    section: Section
+    path: tuple[str, ...]
+    value: Any
+    file: Path
+    line: int
+
+    @property
+    def option(self) -> str:
+        """As the file has it."""
+        return ".".join(self.path)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reason:
+    """Why an option has its value: the setting that decided, and the reason that held before it."""
+
+    setting: Setting
+    overrode: Reason | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """What compiles `program`. `options` are those of the backend, nested as in the table; each has a reason."""
+
+    program: str
+    tag: Tag
+    arch: str
+    backend: Backend
+    device: Device
+    options: Mapping[str, Any]
+    reasons: tuple[Reason, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A file of settings, in the order of the file."""
+
+    file: Path
+    settings: tuple[Setting, ...]
+
+
+# --- Choosing ---------------------------------------------------------------------------------------------------------
+
+
+def choose(program: str, tag: Tag | str, arch: str, tables: Sequence[Table]) -> Choice:
+    """
+    The backend of `program` and its options. `arch` names the device that `tag` means, and may be empty if unknown.
+
+    Raises ConfigError for an unknown tag, if no table says what CPU or GPU means, and if tables contradict each other.
+    """
+    if tag not in list(Tag):
+        raise ConfigError(f"There is no backend tag '{tag}'.{did_you_mean(tag, list(Tag))}")
+    tag = Tag(tag)
+    devices = _devices(tag.device, arch)
+    ranked = sorted(
+        (
+            ((setting.section.specificity, number, setting.path[0] == "gtstub"), setting)
+            for number, table in enumerate(tables)
+            for setting in table.settings
+            if setting.section.applies(program, devices, arch)
+        ),
+        key=itemgetter(0),
+    )
+    decided: dict[tuple[str, ...], Reason] = {}
+    for _, setting in ranked:
+        if setting.path == ("backend",) and tag.backend is None:
+            _decide(decided, setting.path, setting)
+    if tag.backend is None and not decided:
+        raise ConfigError(f"No table says which backend tag '{tag}' means for program '{program}'.")
+    backend = tag.backend or cast(Backend, decided["backend",].setting.value)
+    options: dict[tuple[str, ...], Reason] = {}
+    for _, setting in ranked:
+        if setting.path[0] == backend or (setting.path[0] == "dace" and backend == "gtstub"):
+            _decide(options, setting.path[1:], setting)
+    reasons = (*decided.values(), *(options[path] for path in sorted(options)))
+    return Choice(program, tag, arch, backend, tag.device, _nested(options), reasons)
+
+
+def _devices(device: Device, arch: str) -> tuple[str, ...]:
+    """A GPU that nothing is known of counts as one of CUDA, as in gt4py."""
+    return (device,) if device == "cpu" else (device, "rocm" if arch.startswith("gfx") else "cuda")
+
+
+def _decide(decided: dict[tuple[str, ...], Reason], path: tuple[str, ...], setting: Setting) -> None:
+    for other, reason in decided.items():
+        if len(other) != len(path) and all(mine == theirs for mine, theirs in zip(path, other, strict=False)):
+            table, value = (reason.setting, setting) if len(other) > len(path) else (setting, reason.setting)
+            raise ConfigError(f"{at(value)}: '{value.option}' is a table in {at(table)}.")
+    decided[path] = Reason(setting, decided.get(path))
+
+
+def _nested(decided: Mapping[tuple[str, ...], Reason]) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for path, reason in decided.items():
+        if reason.setting.value == DEFAULT:
+            continue
+        table = options
+        for name in path[:-1]:
+            table = table.setdefault(name, {})
+        table[path[-1]] = reason.setting.value
+    return options
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
+
+
+def sources() -> tuple[tuple[str, Path], ...]:
+    """Where tables are looked for, the later ones winning: who speaks there, and the file."""
+    user = platformdirs.user_config_path("gtstub") / "backends.toml"
+    named = filter(None, os.environ.get("GTSTUB_BACKENDS", "").split(os.pathsep))
+    return (
+        ("gtstub", Path(__file__).with_name("backends.toml")),
+        ("user", user),
+        *(("GTSTUB_BACKENDS", Path(file)) for file in named),
+    )
+
+
+def load_tables() -> tuple[Table, ...]:
+    """The tables of `sources()`. Only the user's file may be missing: else OSError. ConfigError if one is malformed."""
+    return tuple(read_table(file) for who, file in sources() if who != "user" or file.exists())
+
+
+def read_table(file: Path) -> Table:
+    try:
+        text = file.read_bytes().decode().replace("\r\n", "\n")
+        data = tomllib.loads(text)
+    except UnicodeDecodeError:
+        raise ConfigError(f"'{file}' is not TOML: it is not UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as error:
+        reason, _, where = str(error).removesuffix(")").rpartition(" (at ")
+        raise ConfigError(f"'{file}', {where}: {reason}.") from None
+    return Table(file, tuple(_settings(data, _Places(file, _lines(text)))))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Places:
+    file: Path
+    lines: Mapping[tuple[str, ...], int]
+
+    def refusal(self, path: tuple[str, ...], what: str) -> ConfigError:
+        return ConfigError(f"'{self.file}', line {self.lines[path]}: {what}")
+
+    def table(self, path: tuple[str, ...], value: Any) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self.refusal(path, f"'{'.'.join(path)}' must be a table, but is {value!r}.")
+        return value
+
+    def refuse_unknown(self, path: tuple[str, ...], what: str, known: Sequence[str]) -> None:
+        if path[-1] not in known:
+            raise self.refusal(path, f"There is no {what} '{path[-1]}'.{did_you_mean(path[-1], known)}")
+
+
+def _settings(data: Mapping[str, Any], places: _Places) -> Iterator[Setting]:
+    for kind, value in data.items():
+        places.refuse_unknown((kind,), "section", ("default", "device", "arch", "program"))
+        content = places.table((kind,), value)
+        if kind == "default":
+            yield from _section(Section(), (kind,), content, places)
+        elif kind == "program":
+            for program, parts in content.items():
+                path = (kind, program)
+                own = dict(places.table(path, parts))
+                machines = {name: own.pop(name) for name in ("device", "arch") if name in own}
+                yield from _section(Section(program), path, own, places)
+                for name, machine in machines.items():
+                    yield from _machines(program, (*path, name), machine, places)
+        else:
+            yield from _machines(None, (kind,), content, places)
+
+
+def _machines(program: str | None, path: tuple[str, ...], value: Any, places: _Places) -> Iterator[Setting]:
+    """What is said of each device, or of each architecture."""
+    for name, content in places.table(path, value).items():
+        if path[-1] == "device":
+            places.refuse_unknown((*path, name), "device", DEVICES)
+            section = Section(program, device=name)
+        else:
+            section = Section(program, arch=name)
+        yield from _section(section, (*path, name), places.table((*path, name), content), places)
+
+
+def _section(section: Section, path: tuple[str, ...], content: Mapping[str, Any], places: _Places) -> Iterator[Setting]:
+    for key, value in content.items():
+        here = (*path, key)
+        places.refuse_unknown(here, "setting", ("backend", *BACKENDS))
+        if key != "backend":
+            places.table(here, value)
+        elif value not in BACKENDS:
+            raise places.refusal(here, f"There is no backend {value!r}.{did_you_mean(str(value), BACKENDS)}")
+        for leaf, leaf_value in _leaves((key,), value):
+            if isinstance(leaf_value, date | time):
+                raise places.refusal((*path, *leaf), f"'{'.'.join(leaf)}' must not be a date or a time.")
+            yield Setting(section, leaf, leaf_value, places.file, places.lines[(*path, *leaf)])
+
+
+def _leaves(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, dict):
+        for name, element in value.items():
+            yield from _leaves((*path, name), element)
+    else:
+        yield path, value
+
+
+def _lines(text: str) -> dict[tuple[str, ...], int]:
+    """
+    The line of each key of a TOML document, by its path.
+
+    tomllib tells no lines. So the document is read again and again, each time up to one line more: a key stands in the
+    line that brought it. Where a value goes over several lines, the lines before its last cannot be read.
+    """
+    lines: dict[tuple[str, ...], int] = {}
+    start, read = 1, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        read += line + "\n"
+        try:
+            data = tomllib.loads(read)
+        except tomllib.TOMLDecodeError:
+            continue
+        for path in _paths((), data):
+            lines.setdefault(path, start)
+        start = number + 1
+    return lines
+
+
+def _paths(path: tuple[str, ...], table: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, value in table.items():
+        yield (*path, name)
+        if isinstance(value, dict):
+            yield from _paths((*path, name), value)
+
+
+# --- Wording ----------------------------------------------------------------------------------------------------------
+
+
+def at(setting: Setting) -> str:
+    return f"'{setting.file}', line {setting.line}"
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """The end of a message about a name that is not known, as Python has it; all names where none is close."""
+    if close := get_close_matches(name, known, 1) or get_close_matches(name.upper(), known, 1):
+        return f" Did you mean: '{close[0]}'?"
+    return f" Known: {', '.join(f"'{each}'" for each in known)}."

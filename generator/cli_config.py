@@ -1,0 +1,95 @@
+"""'gtstub config': which backend and options tables of backends give a program, and which line decided what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gtstub.arch import arch as arch_of
+from gtstub.backends import Choice, Reason, Setting, Tag, choose, load_tables, sources
+from gtstub.cli_options import example, json_options
+from gtstub.report import print_choice, print_document, print_tables
+
+TAGS = f"One of {', '.join(Tag)}."
+
+
+@click.group(epilog=example("gtstub config explain graupel_run --tag GPU"))
+def config() -> None:
+    """
+    Say which backend compiles a program, and why.
+
+    Tables in TOML decide it, gtstub's own and yours (docs/backends.md).
+    """
+
+
+@config.command(
+    epilog=example(
+        "gtstub config explain graupel_run --tag GPU --arch sm_90",
+        "gtstub config explain graupel_run --jq .options",
+    )
+)
+@click.argument("program")
+@click.option(
+    "--tag",
+    type=click.Choice(list(Tag), case_sensitive=False),
+    default=Tag.CPU,
+    show_default=True,
+    metavar="TAG",
+    help=TAGS,
+)
+@click.option("--arch", help="As 'zen4' or 'sm_90'.  [default: this machine's]")
+@json_options
+def explain(program: str, tag: Tag, arch: str | None, as_json: bool, filter_: str | None) -> None:
+    """
+    Say which line of which table decided what for a program.
+
+    Printed are the options of the backend with their values, where each was decided, and what that line overrode.
+    Options that no table names are the backend's own defaults.
+    """
+    tag = Tag(tag)
+    choice = choose(program, tag, arch_of(tag.device) if arch is None else arch, load_tables())
+    if as_json or filter_ is not None:
+        print_document(_to_json(choice), filter_)
+    else:
+        print_choice(choice)
+
+
+@config.command(epilog=example("gtstub config show"))
+@json_options
+def show(as_json: bool, filter_: str | None) -> None:
+    """Say where tables are looked for, and what all of them say."""
+    found = [(who, file, file.exists()) for who, file in sources()]
+    if as_json or filter_ is not None:
+        files = [{"from": who, "file": str(file), "exists": exists} for who, file, exists in found]
+        settings = [_setting_to_json(setting) for table in load_tables() for setting in table.settings]
+        print_document({"files": files, "settings": settings}, filter_)
+    else:
+        print_tables(found, load_tables())
+
+
+def _to_json(choice: Choice) -> dict[str, Any]:
+    return {
+        "program": choice.program,
+        "tag": choice.tag,
+        "arch": choice.arch,
+        "backend": choice.backend,
+        "device": choice.device,
+        "options": choice.options,
+        "reasons": [_reason_to_json(reason) for reason in choice.reasons],
+    }
+
+
+def _reason_to_json(reason: Reason) -> dict[str, Any]:
+    overrode = None if reason.overrode is None else _reason_to_json(reason.overrode)
+    return {**_setting_to_json(reason.setting), "overrode": overrode}
+
+
+def _setting_to_json(setting: Setting) -> dict[str, Any]:
+    return {
+        "section": str(setting.section),
+        "option": setting.option,
+        "value": setting.value,
+        "file": str(setting.file),
+        "line": setting.line,
+    }
