@@ -52,12 +52,22 @@ class ScalarLeaf:
     is_field: bool
 
 
-Leaf = FieldLeaf | ScalarLeaf
+@dataclasses.dataclass(frozen=True)
+class StaticLeaf:
+    """A scalar that was compiled in: the SDFG does not take it, and a call must pass this very value."""
+
+    name: str
+    path: str
+    dtype: DType
+    value: bool | int | float
+
+
+Leaf = FieldLeaf | ScalarLeaf | StaticLeaf
 
 
 @dataclasses.dataclass(frozen=True)
 class Unused:
-    """A part of a parameter that the SDFG does not take."""
+    """A part of a parameter that the SDFG does not take, and that was not compiled in either."""
 
     path: str
 
@@ -146,8 +156,13 @@ class CallPlan:
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """All leaves that the SDFG takes, in program order, connectivities last."""
+        """All leaves that a call must pass rightly, in program order, connectivities last."""
         return (*(leaf for node in self.nodes for leaf in _leaves_of(node)), *self.connectivities)
+
+    @property
+    def taken(self) -> tuple[FieldLeaf | ScalarLeaf, ...]:
+        """Those leaves that the SDFG takes: all but the static ones."""
+        return tuple(leaf for leaf in self.leaves if not isinstance(leaf, StaticLeaf))
 
 
 def _leaves_of(node: Node) -> Iterator[Leaf]:

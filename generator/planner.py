@@ -10,7 +10,9 @@ The first leaf that shows a symbol defines it, every later one asserts it (the b
 from __future__ import annotations
 
 import dataclasses
+import struct
 from collections.abc import Iterator, Mapping
+from typing import cast
 
 from gtstub.errors import PlanError
 from gtstub.naming import check_names
@@ -29,6 +31,7 @@ from gtstub.plan import (
     ScalarLeaf,
     Slot,
     Source,
+    StaticLeaf,
     Tuple,
     Unused,
     Value,
@@ -57,6 +60,21 @@ CONNECTIVITY_PREFIX = "gt_conn_"
 INDEX_DTYPE: DType = "int32"
 """What gt4py gives the symbols of sizes, strides and domains."""
 
+STRUCT_CODES: dict[DType, str] = {
+    "bool": "?",
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float32": "f",
+    "float64": "d",
+}
+"""What `struct` calls them."""
+
 
 def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
     """Joins the signatures of one program; raises PlanError where they contradict each other."""
@@ -71,6 +89,7 @@ class _Planner:
         self.program = program
         self.arguments = {argument.name: argument for argument in sdfg.arguments}
         self.domains: Mapping[str, StaticDomain] = {domain.leaf: domain for domain in program.static_domains}
+        self.statics = {argument.leaf: argument.value for argument in program.static_arguments}
         self.taken = self._taken_properties()
 
     def plan(self) -> CallPlan:
@@ -95,6 +114,8 @@ class _Planner:
             leaves=[leaf.name for leaf in plan.leaves],
             dims=[axis.dim for leaf in plan.leaves if isinstance(leaf, FieldLeaf) for axis in leaf.axes],
         )
+        for name in self.statics.keys() - {leaf.name for leaf in plan.leaves if isinstance(leaf, StaticLeaf)}:
+            raise self._error(f"static argument '{name}' is no scalar of the program")
         candidates = self._candidates(plan.leaves)
         slots = tuple(self._slot(i, a, candidates) for i, a in enumerate(self.sdfg.arguments))
         index = {slot.name: slot.index for slot in slots}
@@ -116,6 +137,8 @@ class _Planner:
 
     def _node(self, name: str, path: str, type_: Type) -> Node:
         match type_:
+            case ScalarType(dtype) if name in self.statics:
+                return self._static_leaf(name, path, dtype)
             case ScalarType(dtype):
                 return self._scalar_leaf(name, path, dtype, is_field=False)
             case FieldType(dtype, ()):
@@ -129,6 +152,14 @@ class _Planner:
                 if all(isinstance(element, Unused) for element in elements):
                     return Unused(path)
                 return Tuple(name, path, elements)
+
+    def _static_leaf(self, name: str, path: str, dtype: DType) -> StaticLeaf:
+        if name in self.arguments:
+            raise self._error(f"'{path}' is static in the program, but an argument of the SDFG")
+        value = _fitted(dtype, self.statics[name])
+        if value is None:
+            raise self._error(f"static argument '{path}' is {self.statics[name]!r}, which does not fit '{dtype}'")
+        return StaticLeaf(name, path, dtype, value)
 
     def _scalar_leaf(self, name: str, path: str, dtype: DType, *, is_field: bool) -> Node:
         argument = self.arguments.get(name)
@@ -280,6 +311,18 @@ class _Planner:
             first, *later = candidates[slot.name]
             for source in later:
                 yield Assertion(slot.name, first, source)
+
+
+def _fitted(dtype: DType, value: bool | int | float) -> bool | int | float | None:
+    """The value as an element of `dtype` holds it; None if none can."""
+    if isinstance(value, bool) != (dtype == "bool"):
+        return None
+    code = f"={STRUCT_CODES[dtype]}"
+    try:
+        (fitted,) = struct.unpack(code, struct.pack(code, value))
+    except (struct.error, OverflowError):
+        return None
+    return cast("bool | int | float", fitted)
 
 
 def _fields_of(parameter: Parameter) -> Iterator[tuple[str, FieldType]]:

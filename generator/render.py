@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import math
 from collections.abc import Iterator
 from importlib import resources
 from typing import Any
@@ -28,13 +29,15 @@ from gtstub.plan import (
     ScalarLeaf,
     Slot,
     Source,
+    StaticLeaf,
     Tuple,
     Unused,
     Value,
 )
-from gtstub.wording import C_TYPES, c_type, describe_leaf, describe_source
+from gtstub.signature.model import DType
+from gtstub.wording import C_TYPES, c_type, describe_leaf, describe_source, describe_statics
 
-ABI = 1
+ABI = 2
 """GTS_ABI of the runtime that the templates are written for; tests compare it with the header."""
 
 DIGEST_LINE = "/* gtstub: sha256 of the text above: "
@@ -68,11 +71,17 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str) -> Sources:
         "version": __version__,
         "program_digest": program_digest,
         "sdfg_digest": sdfg_digest,
-        "members": [_member(leaf) for leaf in plan.leaves],
+        "members": [_member(leaf) for leaf in plan.taken],
+        "statics": describe_statics(plan),
         "axes": [
             {"symbol": _axes_symbol(leaf), "rows": [_axis_row(axis) for axis in leaf.axes]}
             for leaf in plan.leaves
             if isinstance(leaf, FieldLeaf)
+        ],
+        "values": [
+            {"type": C_TYPES[leaf.dtype], "symbol": _value_symbol(leaf), "literal": _literal(leaf.dtype, leaf.value)}
+            for leaf in plan.leaves
+            if isinstance(leaf, StaticLeaf)
         ],
         "leaves": [_contract(leaf) for leaf in plan.leaves],
         "parameters": plan.parameters,
@@ -141,7 +150,7 @@ def _c_bool(value: bool) -> str:
 # --- Contracts --------------------------------------------------------------------------------------------------------
 
 
-def _member(leaf: Leaf) -> dict[str, str]:
+def _member(leaf: FieldLeaf | ScalarLeaf) -> dict[str, str]:
     type_ = "const gts_array *" if isinstance(leaf, FieldLeaf) else f"{C_TYPES[leaf.dtype]} "
     return {"declaration": f"{type_}{leaf.name}", "comment": _leaf_comment(leaf)}
 
@@ -152,6 +161,28 @@ def _leaf_comment(leaf: Leaf) -> str:
 
 def _axes_symbol(leaf: FieldLeaf) -> str:
     return f"AXES_{leaf.name}"
+
+
+def _value_symbol(leaf: StaticLeaf) -> str:
+    return f"VALUE_{leaf.name}"
+
+
+def _literal(dtype: DType, value: bool | int | float) -> str:
+    """The very value, without a warning of any compiler."""
+    match value:
+        case bool():
+            return _c_bool(value)
+        case float():
+            suffix = "f" if dtype == "float32" else ""
+            if math.isnan(value):
+                return f'__builtin_nan{suffix}("")'
+            if math.isinf(value):
+                return f"{'-' if value < 0 else ''}__builtin_inf{suffix}()"
+            return f"{value!r}{suffix}"
+        case _:
+            if value == -(2**63):
+                return "INT64_MIN"
+            return f"{value}u" if dtype.startswith("u") else f"{value}"
 
 
 def _axis_row(axis: AxisContract) -> str:
@@ -168,6 +199,9 @@ def _contract(leaf: Leaf) -> str:
     if isinstance(leaf, ScalarLeaf):
         kind = "GTS_ZERO_DIM_FIELD" if leaf.is_field else "GTS_SCALAR"
         fields += [f".kind = {kind}", f".dtype = GTS_{leaf.dtype.upper()}", ".device = GTS_CPU"]
+    elif isinstance(leaf, StaticLeaf):
+        fields += [".kind = GTS_STATIC", f".dtype = GTS_{leaf.dtype.upper()}", ".device = GTS_CPU"]
+        fields += [f".value = &{_value_symbol(leaf)}"]
     else:
         kind = "GTS_CONNECTIVITY" if leaf.is_connectivity else "GTS_FIELD"
         fields += [f".kind = {kind}", f".dtype = GTS_{leaf.dtype.upper()}", f".device = GTS_{leaf.device.upper()}"]
@@ -251,6 +285,8 @@ def _convert_node(node: Node, object_: str, index: dict[str, int]) -> Iterator[d
                 yield from _convert_node(element, f"{name}_items[{i}]", index)
         case FieldLeaf():
             yield {"comment": _leaf_comment(node), "lines": _convert_field(node, object_, index[node.name])}
+        case StaticLeaf():
+            yield {"comment": _leaf_comment(node), "lines": _convert_new("static_scalar", object_, index[node.name])}
         case ScalarLeaf(name, _, _, is_field):
             function = "zero_dim_field" if is_field else "scalar"
             lines = [
@@ -261,8 +297,13 @@ def _convert_node(node: Node, object_: str, index: dict[str, int]) -> Iterator[d
 
 
 def _convert_field(leaf: FieldLeaf, object_: str, i: int) -> list[str]:
+    return [*_convert_new("field", object_, i), f"a->{leaf.name} = &self->leaf[{i}].now->array;"]
+
+
+def _convert_new(function: str, object_: str, i: int) -> list[str]:
+    """Only an object that is not the one of the last call goes to the host."""
+    is_new = f"gts_is_new(host, &self->leaf[{i}], {object_})"
     return [
-        f"if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[{i}], {object_})) && host->field(self, {i}, {object_}) != 0)",
+        f"if (GTS_UNLIKELY({is_new}) && host->{function}(self, {i}, {object_}) != 0)",
         "    return -1;",
-        f"a->{leaf.name} = &self->leaf[{i}].now->array;",
     ]

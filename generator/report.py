@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gtstub.errors import GtstubError
-from gtstub.plan import AxisValue, CallPlan, Data, Leaf, Metric, Node, ScalarLeaf, Slot, Source, Tuple, Unused
+from gtstub.plan import (
+    AxisValue,
+    CallPlan,
+    Data,
+    FieldLeaf,
+    Leaf,
+    Metric,
+    Node,
+    ScalarLeaf,
+    Slot,
+    Source,
+    StaticLeaf,
+    Tuple,
+    Unused,
+)
 from gtstub.signature.model import Axis, Property
-from gtstub.wording import c_type, describe_leaf, describe_source
+from gtstub.wording import c_type, describe_leaf, describe_source, describe_statics
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -89,6 +104,9 @@ def _leaf_to_json(leaf: Leaf) -> dict[str, Any]:
     name: dict[str, Any] = {"name": leaf.name, "path": leaf.path}
     if isinstance(leaf, ScalarLeaf):
         return {**name, "kind": "zero_dim_field" if leaf.is_field else "scalar", "dtype": leaf.dtype}
+    if isinstance(leaf, StaticLeaf):
+        value = leaf.value if math.isfinite(leaf.value) else str(leaf.value)  # as in the program signature
+        return {**name, "kind": "static", "dtype": leaf.dtype, "value": value}
     return {
         **name,
         "kind": "connectivity" if leaf.is_connectivity else "field",
@@ -150,12 +168,12 @@ def print_slots(plan: CallPlan) -> None:
 
 
 def _title(plan: CallPlan) -> str:
-    filled = f"{len(plan.slots)} slots, filled from {len(plan.leaves)} leaves"
+    filled = f"{len(plan.slots)} slots, filled from {len(plan.taken)} leaves"
     return f"Program '{plan.name}', SDFG '{plan.sdfg_name}': {filled}."
 
 
 def _describe_contract(leaf: Leaf) -> str:
-    if isinstance(leaf, ScalarLeaf):
+    if not isinstance(leaf, FieldLeaf):
         return describe_leaf(leaf)
     fixed = (
         f"{axis.dim}: {', '.join(f'{name} {value}' for name, value in _fixed(axis.fixed))}"
@@ -189,6 +207,8 @@ def _agreements(plan: CallPlan) -> Iterator[str]:
 
 
 def _remarks(plan: CallPlan) -> Iterator[str]:
+    if statics := describe_statics(plan):
+        yield f"Compiled in: {statics}."
     unused = [f"'{path}'" for node in plan.nodes for path in _unused(node)]
     if unused:
         yield f"Not used by the SDFG: {', '.join(unused)}."

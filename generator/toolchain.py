@@ -24,7 +24,7 @@ from gtstub.errors import ToolchainError
 
 PACKAGE = Path(__file__).parent
 INCLUDE = PACKAGE / "include"
-RUNTIME = PACKAGE / "lib" / "libgtstub.so.1"
+RUNTIME = PACKAGE / "lib" / "libgtstub.so.2"
 
 VARIABLES = ("CC", "CFLAGS", "LDFLAGS", "CMAKE_GENERATOR", "CMAKE_TOOLCHAIN_FILE")
 """What CMake reads from the environment when it looks for a C compiler."""

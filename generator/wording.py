@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from gtstub.plan import METRICS_LEVEL, AxisValue, CallPlan, Data, Leaf, Metric, ScalarLeaf, Slot, Source, Value
+from gtstub.plan import (
+    METRICS_LEVEL,
+    AxisValue,
+    CallPlan,
+    Data,
+    Leaf,
+    Metric,
+    ScalarLeaf,
+    Slot,
+    Source,
+    StaticLeaf,
+    Value,
+)
 from gtstub.signature.model import DType
 
 C_TYPES: dict[DType, str] = {
@@ -39,10 +51,17 @@ def describe_source(source: Source, plan: CallPlan) -> str:
             return "metrics level" if name == METRICS_LEVEL else "compute time"
 
 
+def describe_statics(plan: CallPlan) -> str:
+    """The values that were compiled in, in program order: `n = 7, weights[0] = 0.5`."""
+    return ", ".join(f"{leaf.path} = {leaf.value!r}" for leaf in plan.leaves if isinstance(leaf, StaticLeaf))
+
+
 def describe_leaf(leaf: Leaf) -> str:
     """What a leaf is: `float64 field on [Edge, K], written`."""
     if isinstance(leaf, ScalarLeaf):
         return f"zero-dimensional field of {leaf.dtype}" if leaf.is_field else leaf.dtype
+    if isinstance(leaf, StaticLeaf):
+        return f"{leaf.dtype}, compiled in as {leaf.value!r}"
     kind = f"{leaf.dtype} field on [{', '.join(axis.dim for axis in leaf.axes)}]"
     if leaf.is_connectivity:
         kind = f"connectivity, {kind}"

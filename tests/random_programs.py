@@ -7,7 +7,7 @@ What a slot must be is written down here while the signatures are drawn; nothing
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import get_args
 
 import numpy as np
@@ -30,6 +30,7 @@ from gtstub.signature.model import (
     ScalarArgument,
     ScalarType,
     SdfgSignature,
+    StaticArgument,
     TupleType,
     Type,
     Workspace,
@@ -78,14 +79,22 @@ class Shown:
 
 @dataclasses.dataclass(frozen=True)
 class RandomProgram:
-    """`values`: of the leaves that the SDFG takes, in program order; connectivities last, as `gt_conn_<name>`."""
+    """
+    `values`: of the leaves that the SDFG takes, in program order; connectivities last, as `gt_conn_<name>`.
+    `statics`: of the leaves that are compiled in.
+    """
 
     program: ProgramSignature
     sdfg: SdfgSignature
     values: dict[str, FieldValue | Number]
-    arguments: dict[str, object]
-    """By parameter; unused leaves are None."""
+    statics: dict[str, Number]
     shown: tuple[Shown, ...]
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """By parameter; unused leaves are None."""
+        values = {**self.values, **self.statics}
+        return {p.name: _argument(p.name, p.type, values) for p in self.program.parameters}
 
     def expected(self) -> dict[str, Number]:
         """What every slot must be, save the metrics."""
@@ -209,10 +218,14 @@ def random_programs(draw: st.DrawFn) -> RandomProgram:
     parameters = tuple(Parameter(name, draw(types)) for name in names)
     drawing = _Drawing(draw)
     values: dict[str, FieldValue | Number] = {}
+    statics: dict[str, Number] = {}
     for parameter in parameters:
         for name, type_ in leaves_of(parameter):
             if draw(st.integers(0, 4)) == 0:
                 continue  # the SDFG does not take it
+            if isinstance(type_, ScalarType) and draw(st.integers(0, 2)) == 0:
+                statics[name] = draw(numbers(type_.dtype))
+                continue
             if isinstance(type_, ScalarType) or not type_.dims:
                 values[name] = draw(numbers(type_.dtype))
                 drawing.arguments.append(ScalarArgument(name, type_.dtype))
@@ -250,7 +263,12 @@ def random_programs(draw: st.DrawFn) -> RandomProgram:
     for name in connectivity_values:
         values[name] = values.pop(name)
     return RandomProgram(
-        program=ProgramSignature("prog", parameters, tuple(connectivities)),
+        program=ProgramSignature(
+            "prog",
+            parameters,
+            tuple(connectivities),
+            static_arguments=tuple(StaticArgument(name, value) for name, value in statics.items()),
+        ),
         sdfg=SdfgSignature(
             "prog",
             "cpu",
@@ -261,12 +279,12 @@ def random_programs(draw: st.DrawFn) -> RandomProgram:
             workspaces=(Workspace("CPU_Heap", "cpu"),) if draw(st.integers(0, 3)) == 0 else (),
         ),
         values=values,
-        arguments={p.name: _argument(p.name, p.type, values) for p in parameters},
+        statics=statics,
         shown=tuple(drawing.shown),
     )
 
 
-def _argument(name: str, type_: Type, values: dict[str, FieldValue | Number]) -> object:
+def _argument(name: str, type_: Type, values: Mapping[str, FieldValue | Number]) -> object:
     if isinstance(type_, TupleType):
         return tuple(_argument(f"{name}_{i}", element, values) for i, element in enumerate(type_.elements))
     return values.get(name)

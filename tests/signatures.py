@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from gtstub.signature.model import (
     Access,
     ArrayArgument,
@@ -18,6 +20,7 @@ from gtstub.signature.model import (
     ScalarArgument,
     ScalarType,
     SdfgSignature,
+    StaticArgument,
     TupleType,
     Type,
     Workspace,
@@ -44,6 +47,12 @@ def tuple_of(*elements: Type) -> TupleType:
 
 def program(name: str = "prog", *connectivities: Connectivity, **parameters: Type) -> ProgramSignature:
     return ProgramSignature(name, tuple(Parameter(n, t) for n, t in parameters.items()), connectivities)
+
+
+def with_static(signature: ProgramSignature, **values: float) -> ProgramSignature:
+    """The same program with leaves compiled in."""
+    statics = tuple(StaticArgument(leaf, value) for leaf, value in values.items())
+    return dataclasses.replace(signature, static_arguments=statics)
 
 
 def array(

@@ -6,6 +6,7 @@ static const gts_host HOST = {
     .field = gts_py_field,
     .zero_dim_field = gts_py_zero_dim_field,
     .scalar = gts_py_scalar,
+    .static_scalar = gts_py_static_scalar,
     .tuple = gts_py_tuple,
     .connectivity = gts_py_connectivity,
 };

@@ -165,4 +165,7 @@ int gts_py_set_strides(gts_program *, const gts_contract *, gts_array *array, co
 int gts_py_scalar(gts_program *, uint32_t leaf, void *object, void *value);
 int gts_py_zero_dim_field(gts_program *, uint32_t leaf, void *object, void *value);
 
+/* static.c */
+int gts_py_static_scalar(gts_program *, uint32_t leaf, void *object);
+
 #endif

@@ -51,8 +51,8 @@ def count_per_call(plan: CallPlan, entry: Path, caller: Path) -> float:
 
 
 def _describe_arguments(plan: CallPlan) -> dict[str, list[Any]]:
-    """[shape, dtype] of every field, an example of every scalar."""
-    from gtstub.plan import FieldLeaf, ScalarLeaf
+    """[shape, dtype] of every field, an example of every scalar, the values that were compiled in."""
+    from gtstub.plan import FieldLeaf, ScalarLeaf, StaticLeaf
 
     described: dict[str, list[Any]] = {"parameters": [], "offset_provider": []}
     for leaf in (*plan.nodes, *plan.connectivities):
@@ -66,6 +66,8 @@ def _describe_arguments(plan: CallPlan) -> dict[str, list[Any]]:
                 item = 0.5
             case ScalarLeaf():
                 item = 5
+            case StaticLeaf(value=value):
+                item = value
             case _:
                 raise CallgrindError(f"Program '{plan.name}' has an argument of a kind that is not counted.")
         if leaf in plan.connectivities:

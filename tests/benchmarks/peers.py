@@ -12,7 +12,7 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
-from gtstub.plan import AxisValue, CallPlan, Data, FieldLeaf, Leaf, Metric, ScalarLeaf, Slot, Value
+from gtstub.plan import AxisValue, CallPlan, Data, FieldLeaf, Metric, ScalarLeaf, Slot, Value
 from gtstub.toolchain import INCLUDE, RUNTIME
 from gtstub.wording import C_TYPES, c_type
 
@@ -102,12 +102,12 @@ def _handle(plan: CallPlan) -> str:
 
 
 def nanobind_source(plan: CallPlan) -> str:
-    def parameter(leaf: Leaf) -> str:
+    def parameter(leaf: FieldLeaf | ScalarLeaf) -> str:
         if isinstance(leaf, ScalarLeaf):
             return f"{C_TYPES[leaf.dtype]} {leaf.name}"
         return f"nb::ndarray<{C_TYPES[leaf.dtype]}, nb::ndim<{len(leaf.axes)}>, nb::device::cpu> {leaf.name}"
 
-    def argument(leaf: Leaf) -> str:
+    def argument(leaf: FieldLeaf | ScalarLeaf) -> str:
         return f'nb::arg("{leaf.name}"){".noconvert()" if isinstance(leaf, FieldLeaf) else ""}'
 
     call = _call(plan, lambda _, leaf: f"{leaf}.data()", lambda leaf, what, i: f"{leaf}.{what}({i})")
@@ -127,10 +127,10 @@ static double compute_time;
 NB_MODULE(peer_nanobind, m)
 {{
     handle = {_handle(plan)};
-    m.def("call", []({", ".join(map(parameter, plan.leaves))}) {{
+    m.def("call", []({", ".join(map(parameter, plan.taken))}) {{
         nb::gil_scoped_release release;
         {call}
-    }}, {", ".join(map(argument, plan.leaves))});
+    }}, {", ".join(map(argument, plan.taken))});
 }}
 """
 
@@ -139,7 +139,7 @@ _DLPACK_CODES = {"b": "kDLBool", "i": "kDLInt", "u": "kDLUInt", "f": "kDLFloat"}
 
 
 def tvm_ffi_source(plan: CallPlan) -> str:
-    def take(i: int, leaf: Leaf) -> str:
+    def take(i: int, leaf: FieldLeaf | ScalarLeaf) -> str:
         if isinstance(leaf, FieldLeaf):
             bits = "".join(c for c in leaf.dtype if c.isdigit())
             code = _DLPACK_CODES[leaf.dtype[0]]
@@ -154,7 +154,7 @@ def tvm_ffi_source(plan: CallPlan) -> str:
         lambda slot, leaf: f"({c_type(slot)})((char *){leaf}->data + {leaf}->byte_offset)",
         lambda leaf, what, i: f"{leaf}->{'strides' if what == 'stride' else what}[{i}]",
     )
-    takes = "\n".join(take(i, leaf) for i, leaf in enumerate(plan.leaves))
+    takes = "\n".join(take(i, leaf) for i, leaf in enumerate(plan.taken))
     return f"""\
 #include <stdbool.h>
 #include <stddef.h>
@@ -200,7 +200,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_call(void *self, const TVMFFIAny *args, int32_t
     static double compute_time;
     (void)self;
     (void)result;
-    if (count != {len(plan.leaves)})
+    if (count != {len(plan.taken)})
         return refuse();
 {takes}
     if (handle == NULL)
@@ -216,7 +216,7 @@ def _kind(leaf: ScalarLeaf) -> str:
 
 
 def c_host_source(plan: CallPlan) -> str:
-    def value(leaf: Leaf) -> str:
+    def value(leaf: FieldLeaf | ScalarLeaf) -> str:
         return f"    .{leaf.name} = {f'&{leaf.name}' if isinstance(leaf, FieldLeaf) else '1'},"
 
     def array(leaf: FieldLeaf) -> str:
@@ -227,8 +227,8 @@ def c_host_source(plan: CallPlan) -> str:
             f" .device = GTS_CPU, .rank = {len(leaf.axes)}, .shape = {_braces(sizes)}, .strides = {_braces(strides)}}};"
         )
 
-    arrays = "\n".join(array(leaf) for leaf in plan.leaves if isinstance(leaf, FieldLeaf))
-    values = "\n".join(map(value, plan.leaves))
+    arrays = "\n".join(array(leaf) for leaf in plan.taken if isinstance(leaf, FieldLeaf))
+    values = "\n".join(map(value, plan.taken))
     zeros = ", ".join("NULL" if slot.is_array else "0" for slot in plan.slots)
     return f"""\
 #include <stdio.h>

@@ -41,7 +41,7 @@ int main(void)
     refused("./whole_stub.so", "./without_workspace.so",
             "Library './without_workspace.so' is not the SDFG of program 'whole': it has no workspace in 'CPU_Heap'.");
     refused("./other_abi.so", "./libwhole.so",
-            "Stub './other_abi.so' was generated for ABI 99 of gtstub, but this is ABI 1; generate it again.");
+            "Stub './other_abi.so' was generated for ABI 99 of gtstub, but this is ABI 2; generate it again.");
     refused("./huge.so", "./libwhole.so", "Out of memory while loading program 'whole'.");
     CHECK(recorder.count() == 0);
     gts_unload(load("./whole_stub.so", "./libwhole.so"));

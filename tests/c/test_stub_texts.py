@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from goldens import FOLDER
 from gtstub.signature.documents import program_from_json, sdfg_from_json
-from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
+from gtstub.signature.model import Axis, DType, ProgramSignature, SdfgSignature
 from gtstub.toolchain import INCLUDE
 from signatures import (
     SMALL_PROGRAM,
@@ -25,6 +27,7 @@ from signatures import (
     sdfg,
     symbol,
     tuple_of,
+    with_static,
 )
 from stubs import write_stub
 
@@ -33,10 +36,25 @@ WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I"
 # Names that generated C uses for its own things, or that mean something elsewhere.
 TRICKY = "a self host args init run convert status memory_symbols LEAVES none i x_items".split()  # noqa: SIM905
 
+# The values at which a compiler might warn.
+STATIC = with_static(
+    program(
+        **{f"a_{dtype}": scalar(dtype) for dtype in get_args(DType)},
+        limits=tuple_of(scalar("int8"), scalar("int64"), scalar("uint64"), *[scalar("float32")] * 5),
+        doubles=tuple_of(*[scalar("float64")] * 6),
+    ),
+    **{f"a_{dtype}": dtype == "bool" or 1 for dtype in get_args(DType)},
+    **dict(zip((f"limits_{i}" for i in range(3)), (-128, -(2**63), 2**64 - 1), strict=True)),
+    **{f"limits_{3 + i}": x for i, x in enumerate((0.1, math.inf, -math.inf, math.nan, 1e-45))},
+    **{f"doubles_{i}": x for i, x in enumerate((0.1, math.inf, -math.inf, math.nan, 5e-324, -0.0))},
+)
+
 SIGNATURES: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     "whole": (WHOLE_SDFG, WHOLE_PROGRAM),
     "small": (SMALL_SDFG, SMALL_PROGRAM),
     "empty": (sdfg(), program()),
+    "unused": (sdfg(), program(x=field(K))),
+    "static": (sdfg(), STATIC),
     "tricky": (
         sdfg(
             *(array(name, Axis()) for name in TRICKY),

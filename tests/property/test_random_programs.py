@@ -148,6 +148,11 @@ def python_argument(type_: Type, value: Any) -> object:
             return gt4py_field(value)
 
 
+def python_arguments(example: RandomProgram) -> list[object]:
+    arguments = example.arguments
+    return [python_argument(p.type, arguments[p.name]) for p in example.program.parameters]
+
+
 # --- What must hold ---------------------------------------------------------------------------------------------------
 
 
@@ -194,6 +199,13 @@ def spoil(example: RandomProgram, name: str, axis: int, change: str) -> RandomPr
         array = np.lib.stride_tricks.as_strided(array, array.shape, strides)
     values = example.values | {name: FieldValue(array, tuple(origin), value.dims)}
     return dataclasses.replace(example, values=values)
+
+
+def with_other_value(example: RandomProgram, name: str) -> RandomProgram:
+    """The same program with another value for one static argument."""
+    value = example.statics[name]
+    other: Number = (-value or 1.0) if isinstance(value, float) else not value if isinstance(value, bool) else value ^ 1
+    return dataclasses.replace(example, statics={**example.statics, name: other})
 
 
 def fits(example: RandomProgram) -> bool:
@@ -267,7 +279,7 @@ def test_every_slot_of_random_programs(
     from_python = _host.load(stub, library)
     if example.sdfg.workspaces:
         from_python.set_workspace("CPU_Heap", aligned)
-    arguments = [python_argument(p.type, example.arguments[p.name]) for p in example.program.parameters]
+    arguments = python_arguments(example)
     provider = {
         c.name: example.values[f"gt_conn_{c.name}"].array  # type: ignore[union-attr]
         for c in example.program.connectivities
@@ -277,6 +289,17 @@ def test_every_slot_of_random_programs(
     by_name = dict(zip((p.name for p in example.program.parameters), arguments, strict=True))
     from_python(**by_name, offset_provider=provider)
     check_slots(recorder.calls()[-1], example)
+
+    # Another value for one static argument: refused.
+    if example.statics:
+        name = data.draw(st.sampled_from(sorted(example.statics)))
+        event("a static argument is refused")
+        before = len(recorder.calls())
+        with pytest.raises(ValueError, match="compile the program for this value, too"):
+            from_python(*python_arguments(with_other_value(example, name)), offset_provider=provider)
+        assert len(recorder.calls()) == before
+        from_python(*arguments, offset_provider=provider)
+        check_slots(recorder.calls()[-1], example)
     recorder.clear()
 
 
@@ -291,7 +314,7 @@ def test_a_wrong_slot_is_noticed(tmp_path: Path, toolchain: Toolchain) -> None:
         SMALL_PROGRAM,
         SMALL_SDFG,
         values={"x": FieldValue(one, (0,), ("K",)), "factor": 0.5, "out": FieldValue(other, (0,), ("K",))},
-        arguments={},
+        statics={},
         shown=(),
     )
     stub = build_stub(SMALL_SDFG, SMALL_PROGRAM, tmp_path, toolchain)

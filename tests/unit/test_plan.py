@@ -17,6 +17,7 @@ from gtstub.plan import (
     Metric,
     ScalarLeaf,
     Source,
+    StaticLeaf,
     Tuple,
     Unused,
     Value,
@@ -47,6 +48,7 @@ from signatures import (
     sdfg,
     symbol,
     tuple_of,
+    with_static,
 )
 
 ANY = Axis()
@@ -143,6 +145,43 @@ def test_static_domain_fixes_start_and_stop() -> None:
     (leaf,) = plan.leaves
     assert isinstance(leaf, FieldLeaf)
     assert [axis.fixed for axis in leaf.axes] == [Axis(start=0, stop=18, stride=1), Axis(start=1, stop=11)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        ("bool", True),
+        ("int8", -128),
+        ("uint8", 255),
+        ("int64", -(2**63)),
+        ("uint64", 2**64 - 1),
+        ("float32", 0.5),
+        ("float64", 0.1),
+        ("float64", 3),
+        ("float64", float("-inf")),
+    ],
+)
+def test_static_scalar_is_a_leaf_with_its_value(dtype: DType, value: float) -> None:
+    plan = make_plan(sdfg(), with_static(program(x=scalar(dtype)), x=value))
+    (leaf,) = plan.leaves
+    assert leaf == StaticLeaf("x", "x", dtype, value)
+    assert isinstance(leaf, StaticLeaf)
+    assert type(leaf.value) is (bool if dtype == "bool" else float if "float" in dtype else int)
+    assert plan.taken == ()
+
+
+def test_static_float32_is_rounded_as_the_program_rounds_it() -> None:
+    (leaf,) = make_plan(sdfg(), with_static(program(x=scalar("float32")), x=0.1)).leaves
+    assert leaf == StaticLeaf("x", "x", "float32", 0.10000000149011612)
+
+
+def test_tuple_may_be_static_in_part() -> None:
+    signature = with_static(program(x=tuple_of(scalar("int32"), scalar("bool"), tuple_of(scalar("int8")))), x_2_0=3)
+    plan = make_plan(sdfg(symbol("x_0")), signature)
+    taken, static = ScalarLeaf("x_0", "x[0]", "int32", is_field=False), StaticLeaf("x_2_0", "x[2][0]", "int8", 3)
+    assert plan.nodes == (Tuple("x", "x", (taken, Unused("x[1]"), Tuple("x_2", "x[2]", (static,)))),)
+    assert plan.leaves == (taken, static)
+    assert plan.taken == (taken,)
 
 
 def test_nested_tuples() -> None:
@@ -310,6 +349,47 @@ def test_refuses_dtype_of_a_scalar() -> None:
         (sdfg(symbol("x_0", dtype="int64")), program(x=tuple_of(scalar("int64")))),
         (sdfg(symbol("x_0", dtype="int64")), program(x=tuple_of(scalar("int32")))),
         CONTRADICT + "'x[0]' has dtype 'int32' in the program, but 'int64' in the SDFG.",
+    )
+
+
+@pytest.mark.parametrize("name", ["y", "x_0", "f"])
+def test_refuses_static_argument_that_is_no_scalar_of_the_program(name: str) -> None:
+    signature = program(x=scalar("int32"), f=field(K))
+    refuses(
+        (sdfg(), with_static(signature, x=1)),
+        (sdfg(), with_static(signature, **{"x": 1, name: 1})),
+        CONTRADICT + f"static argument '{name}' is no scalar of the program.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "good", "bad", "text"),
+    [
+        ("int8", 127, 128, "128"),
+        ("uint8", 0, -1, "-1"),
+        ("int32", 1, 1.0, "1.0"),
+        ("int32", 1, True, "True"),
+        ("bool", True, 1, "1"),
+        ("float64", 1.0, True, "True"),
+        ("float32", 1e38, 1e39, "1e+39"),
+        ("float64", 10**300, 10**400, str(10**400)),
+    ],
+)
+def test_refuses_static_value_that_does_not_fit(dtype: DType, good: float, bad: float, text: str) -> None:
+    signature = program(x=tuple_of(scalar(dtype)))
+    refuses(
+        (sdfg(), with_static(signature, x_0=good)),
+        (sdfg(), with_static(signature, x_0=bad)),
+        CONTRADICT + f"static argument 'x[0]' is {text}, which does not fit '{dtype}'.",
+    )
+
+
+def test_refuses_static_argument_that_the_sdfg_takes() -> None:
+    signature = program(x=scalar("int32"))
+    refuses(
+        (sdfg(symbol("x")), signature),
+        (sdfg(symbol("x")), with_static(signature, x=1)),
+        CONTRADICT + "'x' is static in the program, but an argument of the SDFG.",
     )
 
 

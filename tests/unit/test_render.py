@@ -31,6 +31,7 @@ from signatures import (
     sdfg,
     symbol,
     tuple_of,
+    with_static,
 )
 from stubs import render_stub
 
@@ -91,6 +92,15 @@ PATTERNS: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     "scalars": (
         sdfg(symbol("a", dtype="uint8"), symbol("b", dtype="float32"), symbol("c_0"), symbol("c_1", dtype="float64")),
         program(a=scalar("uint8"), b=field(dtype="float32"), c=tuple_of(scalar("int32"), field())),
+    ),
+    "static": (
+        sdfg(symbol("n")),
+        with_static(
+            program(n=scalar("int32"), x=tuple_of(scalar("float32"), scalar("float64")), flag=scalar("bool")),
+            x_0=0.1,
+            x_1=float("-inf"),
+            flag=True,
+        ),
     ),
     "unused": (sdfg(symbol("c", dtype="bool")), program(a=field(K), b=tuple_of(field(K)), c=scalar("bool"))),
     "domain_only": (sdfg(symbol("__x_K_range_0"), symbol("__x_K_range_1")), program(x=field(EDGE, K))),

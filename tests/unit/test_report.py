@@ -13,7 +13,20 @@ from gtstub.plan import CallPlan
 from gtstub.planner import make_plan
 from gtstub.report import FilterError, plan_to_json, print_checks, print_code, print_document, print_plan, print_slots
 from gtstub.signature.model import Axis
-from signatures import EDGE, WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol, tuple_of
+from signatures import (
+    EDGE,
+    WHOLE_PROGRAM,
+    WHOLE_SDFG,
+    K,
+    array,
+    field,
+    program,
+    scalar,
+    sdfg,
+    symbol,
+    tuple_of,
+    with_static,
+)
 
 WHOLE = make_plan(WHOLE_SDFG, WHOLE_PROGRAM)
 
@@ -45,6 +58,26 @@ def small_plan() -> CallPlan:
         ),
         program(x=tuple_of(field(EDGE, K), scalar("bool"), scalar("int8")), gone=field(K), y=field(K)),
     )
+
+
+def test_static_arguments_are_shown_with_their_values(capsys: pytest.CaptureFixture[str]) -> None:
+    signature = program(n=scalar("int32"), x=tuple_of(scalar("float64"), scalar("bool")), f=scalar("float64"))
+    plan = make_plan(sdfg(symbol("n")), with_static(signature, x_0=float("-inf"), x_1=True, f=0.25))
+    assert plan_to_json(plan)["leaves"] == [
+        {"name": "n", "path": "n", "kind": "scalar", "dtype": "int32"},
+        {"name": "x_0", "path": "x[0]", "kind": "static", "dtype": "float64", "value": "-inf"},
+        {"name": "x_1", "path": "x[1]", "kind": "static", "dtype": "bool", "value": True},
+        {"name": "f", "path": "f", "kind": "static", "dtype": "float64", "value": 0.25},
+    ]
+    print_plan(plan)
+    text = capsys.readouterr().out
+    assert re.search(r"^x\[0\] +x_0 +float64, compiled in as -inf$", text, re.MULTILINE)
+    for show in (print_plan, print_slots):
+        show(plan)
+        text = capsys.readouterr().out
+        assert "1 slots, filled from 1 leaves." in text
+        assert "\nCompiled in: x[0] = -inf, x[1] = True, f = 0.25.\n" in text
+        assert "Not used" not in text
 
 
 def test_a_plan_as_json_says_all_that_is_in_it() -> None:

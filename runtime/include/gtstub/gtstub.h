@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Number of the binary interface between runtime, stubs and hosts. A stub compiled for another one is refused. */
-#define GTS_ABI 1
+#define GTS_ABI 2
 
 /* Most dimensions that a field can have. */
 #define GTS_MAX_RANK 6

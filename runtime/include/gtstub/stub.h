@@ -35,7 +35,13 @@ typedef struct gts_axis {
     unsigned int slots; /* GTS_START | ...: what slots take from this axis, and so must fit their int32 */
 } gts_axis;
 
-typedef enum gts_leaf_kind { GTS_FIELD = 1, GTS_ZERO_DIM_FIELD, GTS_SCALAR, GTS_CONNECTIVITY } gts_leaf_kind;
+typedef enum gts_leaf_kind {
+    GTS_FIELD = 1,
+    GTS_ZERO_DIM_FIELD,
+    GTS_SCALAR,
+    GTS_CONNECTIVITY,
+    GTS_STATIC
+} gts_leaf_kind;
 
 /* What an argument must satisfy before its program may run. */
 typedef struct gts_contract {
@@ -46,14 +52,17 @@ typedef struct gts_contract {
     gts_device device;
     int32_t rank;
     bool written; /* the SDFG writes it */
-    const gts_axis *axes;
+    union {
+        const gts_axis *axes; /* [rank], of a field */
+        const void *value;    /* of GTS_STATIC: the element of `dtype` that was compiled in */
+    };
 } gts_contract;
 
 /* An object that was converted, and how to recognise it. */
 typedef struct gts_seen {
     const void *const *object; /* where the object's address stands while the object lives; then gts_host.nothing */
     gts_array array;
-    void *host; /* the host's own; Python: the weak reference that `object` points into */
+    void *host; /* the host's own; Python: the weak reference that `object` points into; of GTS_STATIC the object */
 } gts_seen;
 
 /* The two objects that an argument had last: a model that swaps time levels alternates between two. */
@@ -78,6 +87,8 @@ typedef struct gts_host {
     /* Reads the one element of a zero-dimensional field into *value, which has the leaf's dtype. */
     int (*zero_dim_field)(gts_program *, uint32_t leaf, void *object, void *value);
     int (*scalar)(gts_program *, uint32_t leaf, void *object, void *value);
+    /* Checks that a scalar is contract->value, and makes leaf->now what recognises the object. */
+    int (*static_scalar)(gts_program *, uint32_t leaf, void *object);
     /* The elements of a tuple that must have `length` of them; NULL after an error. They belong to the tuple. */
     void *const *(*tuple)(gts_program *, const char *path, void *object, uint32_t length);
     /* The object that the offset provider has under the name contract->path; NULL after an error. */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 1
-#error "This stub was generated for ABI 1 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 2
+#error "This stub was generated for ABI 2 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
@@ -135,4 +135,4 @@ const gts_stub gts_descriptor = {
     .run = run,
     .init = init,
 };
-/* gtstub: sha256 of the text above: 3a626e890075787535c34545af175001d9a68677d5d07fab3af371aaba0ef332 */
+/* gtstub: sha256 of the text above: 6ec288ce07740ee75cc93991df2de4c50a0beaba6341c6396c26b2ac5afd375a */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 1
-#error "This stub was generated for ABI 1 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 2
+#error "This stub was generated for ABI 2 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
@@ -264,4 +264,4 @@ const gts_stub gts_descriptor = {
     .run = run,
     .init = init,
 };
-/* gtstub: sha256 of the text above: 0b0de7a89986f39c09cc280cc7ae04c7d954acb7dfbed597ee8a4c5829cb5114 */
+/* gtstub: sha256 of the text above: 4cd2bc00f43292de4d4db691c7892acd375f0e3c56ab5edfc6abbbce868d9a7e */
