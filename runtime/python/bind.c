@@ -15,93 +15,95 @@ static PyObject *join_names(PyObject *names)
     return text;
 }
 
-static GTS_COLD int refuse_missing(const gts_py_program *self)
+void gts_py_refuse_missing(const char *function, const char *kind, PyObject *missing)
 {
-    const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
-    PyObject *const missing = PyList_New(0);
-    if (missing == NULL)
-        return -1;
-    for (Py_ssize_t i = 0; i < count; ++i) {
-        if (self->argv[i] == NULL && PyList_Append(missing, PyTuple_GET_ITEM(self->parameters, i)) < 0) {
-            Py_DECREF(missing);
-            return -1;
-        }
-    }
+    const Py_ssize_t count = PyList_GET_SIZE(missing);
     PyObject *const names = join_names(missing);
     if (names != NULL)
-        PyErr_Format(PyExc_TypeError, "%s() missing %zd required positional argument%s: %U", self->program->stub->name,
-                     PyList_GET_SIZE(missing), PyList_GET_SIZE(missing) == 1 ? "" : "s", names);
-    Py_DECREF(missing);
+        PyErr_Format(PyExc_TypeError, "%s() missing %zd required %s argument%s: %U", function, count, kind,
+                     count == 1 ? "" : "s", names);
     Py_XDECREF(names);
-    return -1;
 }
 
-static GTS_COLD int refuse_surplus(const gts_py_program *self, Py_ssize_t given)
+void gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords)
 {
-    const char *const name = self->program->stub->name;
-    const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
-    const char *const plural = count == 1 ? "" : "s";
-    if (self->argv[count] != NULL)
+    const char *const plural = taken == 1 ? "" : "s";
+    if (keywords > 0)
         PyErr_Format(PyExc_TypeError,
-                     "%s() takes %zd positional argument%s but %zd positional argument%s (and 1 keyword-only argument) "
-                     "were given",
-                     name, count, plural, given, given == 1 ? "" : "s");
+                     "%s() takes %zd positional argument%s but %zd positional argument%s (and %zd keyword-only "
+                     "argument%s) were given",
+                     function, taken, plural, given, given == 1 ? "" : "s", keywords, keywords == 1 ? "" : "s");
     else
-        PyErr_Format(PyExc_TypeError, "%s() takes %zd positional argument%s but %zd %s given", name, count, plural,
+        PyErr_Format(PyExc_TypeError, "%s() takes %zd positional argument%s but %zd %s given", function, taken, plural,
                      given, given == 1 ? "was" : "were");
-    return -1;
 }
 
-static GTS_COLD int refuse_keyword(const gts_py_program *self, PyObject *keyword, bool known)
+void gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known)
 {
     if (known)
-        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", self->program->stub->name, keyword);
+        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", function, keyword);
     else
-        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", self->program->stub->name,
-                     keyword);
-    return -1;
+        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", function, keyword);
 }
 
 /* ---- Binding --------------------------------------------------------------------------------------------------- */
 
-/* The place of a keyword in argv; -1 if there is none. Names of keywords in source text are interned, like ours. */
-static Py_ssize_t find_keyword(const gts_py_program *self, PyObject *keyword)
+Py_ssize_t gts_py_find_name(PyObject *names, PyObject *name)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(names);
+    PyObject *const *const items = ((PyTupleObject *)names)->ob_item;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        if (items[i] == name)
+            return i;
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        if (PyUnicode_Compare(items[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static GTS_COLD int refuse_missing(const gts_py_program *self)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
-    PyObject *const *const names = ((PyTupleObject *)self->parameters)->ob_item;
-    for (Py_ssize_t i = 0; i < count; ++i) {
-        if (names[i] == keyword)
-            return i;
-    }
-    for (Py_ssize_t i = 0; i < count; ++i) {
-        if (PyUnicode_Compare(names[i], keyword) == 0)
-            return i;
-    }
-    return PyUnicode_Compare(self->state->name.offset_provider, keyword) == 0 ? count : -1;
+    PyObject *const missing = PyList_New(0);
+    bool failed = missing == NULL;
+    for (Py_ssize_t i = 0; i < count && !failed; ++i)
+        failed = self->argv[i] == NULL && PyList_Append(missing, PyTuple_GET_ITEM(self->parameters, i)) < 0;
+    if (!failed)
+        gts_py_refuse_missing(self->program->stub->name, "positional", missing);
+    Py_XDECREF(missing);
+    return -1;
 }
 
 int gts_py_bind_any(gts_py_program *self, PyObject *const *args, Py_ssize_t given, PyObject *keywords)
 {
+    const char *const function = self->program->stub->name;
     const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
     const Py_ssize_t keyword_count = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
     for (Py_ssize_t i = 0; i <= count; ++i)
         self->argv[i] = i < given && i < count ? args[i] : NULL;
     for (Py_ssize_t i = 0; i < keyword_count; ++i) {
         PyObject *const keyword = PyTuple_GET_ITEM(keywords, i);
-        const Py_ssize_t place = find_keyword(self, keyword);
-        if (place < 0 || self->argv[place] != NULL)
-            return refuse_keyword(self, keyword, place >= 0);
+        Py_ssize_t place = gts_py_find_name(self->parameters, keyword);
+        if (place < 0 && PyUnicode_Compare(self->state->name.offset_provider, keyword) == 0)
+            place = count;
+        if (place < 0 || self->argv[place] != NULL) {
+            gts_py_refuse_keyword(function, keyword, place >= 0);
+            return -1;
+        }
         self->argv[place] = args[given + i];
     }
-    if (given > count)
-        return refuse_surplus(self, given);
+    if (given > count) {
+        gts_py_refuse_surplus(function, count, given, self->argv[count] != NULL);
+        return -1;
+    }
     for (Py_ssize_t i = 0; i < count; ++i) {
         if (self->argv[i] == NULL)
             return refuse_missing(self);
     }
     if (self->argv[count] == NULL && self->needs_offset_provider) {
-        PyErr_Format(PyExc_TypeError, "%s() missing 1 required keyword-only argument: 'offset_provider'",
-                     self->program->stub->name);
+        PyErr_Format(PyExc_TypeError, "%s() missing 1 required keyword-only argument: 'offset_provider'", function);
         return -1;
     }
     return 0;

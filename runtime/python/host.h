@@ -58,6 +58,7 @@ typedef struct gts_py_numpy {
 /* The state of the module. */
 typedef struct gts_py_state {
     PyTypeObject *program_type;
+    PyTypeObject *dispatcher_type;
     gts_py_numpy numpy;
     gts_py_names name;
 } gts_py_state;
@@ -109,6 +110,10 @@ static inline gts_py_program *gts_py_of(const gts_program *program)
     return program->host;
 }
 
+/* module.c */
+/* The state of the module that a type or its base was made by; NULL after an exception. */
+gts_py_state *gts_py_find_state(PyTypeObject *type);
+
 /* program.c */
 extern PyType_Spec gts_py_program_spec;
 /* A new Program that owns `program`; NULL after an exception, and then the program has been unloaded. */
@@ -138,6 +143,12 @@ void gts_py_hold(gts_py_program *, PyObject *object);
 /* bind.c */
 /* Fills argv with the arguments in the order of the parameters, then the offset provider, or raises. */
 int gts_py_bind_any(gts_py_program *, PyObject *const *args, Py_ssize_t given, PyObject *keywords);
+/* The index of a name in a tuple of interned names, -1 if it is not there. Keywords in source text are interned too. */
+Py_ssize_t gts_py_find_name(PyObject *names, PyObject *name);
+/* Raise the errors that a Python function would raise; `missing` is a list of names. */
+GTS_COLD void gts_py_refuse_missing(const char *function, const char *kind, PyObject *missing);
+GTS_COLD void gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords);
+GTS_COLD void gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known);
 
 /* walk.c */
 void *const *gts_py_tuple(gts_program *, const char *path, void *object, uint32_t length);

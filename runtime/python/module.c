@@ -1,5 +1,5 @@
 /* The extension module gtstub._host. */
-#include "host.h"
+#include "dispatcher.h"
 
 PyDoc_STRVAR(load_doc, "load(stub_path, library_path)\n--\n\n"
                        "Loads a call stub and the SDFG library that it calls; returns a Program.");
@@ -43,13 +43,17 @@ static int execute(PyObject *module)
     GTS_PY_NAMES(X)
 #undef X
     state->program_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_program_spec, NULL);
-    return state->program_type == NULL ? -1 : PyModule_AddType(module, state->program_type);
+    state->dispatcher_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_dispatcher_spec, NULL);
+    if (state->program_type == NULL || state->dispatcher_type == NULL)
+        return -1;
+    return PyModule_AddType(module, state->program_type) < 0 ? -1 : PyModule_AddType(module, state->dispatcher_type);
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     const gts_py_state *const state = PyModule_GetState(module);
     Py_VISIT(state->program_type);
+    Py_VISIT(state->dispatcher_type);
     Py_VISIT(state->numpy.ndarray);
     Py_VISIT(state->numpy.generic);
     Py_VISIT(state->numpy.integer);
@@ -64,6 +68,7 @@ static int clear(PyObject *module)
 {
     gts_py_state *const state = PyModule_GetState(module);
     Py_CLEAR(state->program_type);
+    Py_CLEAR(state->dispatcher_type);
     Py_CLEAR(state->numpy.ndarray);
     Py_CLEAR(state->numpy.generic);
     Py_CLEAR(state->numpy.integer);
@@ -99,6 +104,12 @@ static PyModuleDef MODULE = {
     .m_clear = clear,
     .m_free = free_state,
 };
+
+gts_py_state *gts_py_find_state(PyTypeObject *type)
+{
+    PyObject *const module = PyType_GetModuleByDef(type, &MODULE);
+    return module == NULL ? NULL : PyModule_GetState(module);
+}
 
 PyMODINIT_FUNC PyInit__host(void);
 

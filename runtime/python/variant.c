@@ -1,0 +1,346 @@
+/* The variants of a program: which one was compiled for the static arguments and the offset provider of a call. */
+#include "dispatcher.h"
+
+/* ---- Static arguments ------------------------------------------------------------------------------------------ */
+
+static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
+{
+    gts_py_static *const way = &self->statics[index];
+    gts_contract *const contract = &self->contracts[index];
+    unsigned int parameter;
+    PyObject *steps;
+    const char *path;
+    int dtype;
+    if (!PyArg_ParseTuple(item, "IO!si:static", &parameter, &PyTuple_Type, &steps, &path, &dtype))
+        return -1;
+    if (parameter >= PyTuple_GET_SIZE(self->parameters) || dtype < GTS_BOOL || dtype > GTS_FLOAT64 ||
+        PyTuple_GET_SIZE(steps) > GTS_PY_MAX_DEPTH) {
+        PyErr_Format(PyExc_ValueError, "Static argument '%s' of program '%s' cannot be reached.", path, self->utf8);
+        return -1;
+    }
+    way->parameter = parameter;
+    way->depth = (uint32_t)PyTuple_GET_SIZE(steps);
+    for (uint32_t i = 0; i < way->depth; ++i) {
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "II:step", &way->step[i].index, &way->step[i].length))
+            return -1;
+    }
+    char *const copy = PyMem_Malloc(strlen(path) + 1);
+    if (copy == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    contract->path = contract->name = strcpy(copy, path);
+    contract->kind = GTS_SCALAR;
+    contract->dtype = (gts_dtype)dtype;
+    return 0;
+}
+
+int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(statics);
+    if (count > GTS_PY_MAX_PARAMETERS) {
+        PyErr_Format(PyExc_ValueError, "Program '%s' has %zd static arguments, which is more than %d.", self->utf8,
+                     count, GTS_PY_MAX_PARAMETERS);
+        return -1;
+    }
+    self->statics = PyMem_Calloc((size_t)count, sizeof *self->statics);
+    self->contracts = PyMem_Calloc((size_t)count, sizeof *self->contracts);
+    self->bound_key = PyMem_Calloc((size_t)count + 1, sizeof *self->bound_key);
+    if (self->statics == NULL || self->contracts == NULL || self->bound_key == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->static_count = (uint32_t)count;
+    self->selection_stub = (gts_stub){.name = self->utf8, .leaf_count = self->static_count, .leaves = self->contracts};
+    self->selection_host.state = self->state;
+    self->selection_host.program = &self->selection;
+    self->selection.stub = &self->selection_stub;
+    self->selection.host = &self->selection_host;
+    for (uint32_t i = 0; i < self->static_count; ++i) {
+        if (set_static(self, i, PyTuple_GET_ITEM(statics, i)) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static GTS_COLD int raise_refusal(gts_py_dispatcher *self)
+{
+    if (!PyErr_Occurred())
+        gts_py_raise(&self->selection.error);
+    return -1;
+}
+
+static int read_scalar(gts_py_dispatcher *self, uint32_t index, PyObject *object, uint64_t *bits)
+{
+    *bits = 0;
+    return GTS_LIKELY(gts_py_scalar(&self->selection, index, object, bits) == 0) ? 0 : raise_refusal(self);
+}
+
+/* Reads static scalar `index` out of the argument for its parameter. */
+static int read_static(gts_py_dispatcher *self, uint32_t index, PyObject *argument, uint64_t *bits)
+{
+    const gts_py_static *const way = &self->statics[index];
+    PyObject *object = argument;
+    for (uint32_t i = 0; i < way->depth; ++i) {
+        void *const *const items = gts_py_tuple(&self->selection, self->contracts[index].path, object,
+                                                way->step[i].length);
+        if (GTS_UNLIKELY(items == NULL))
+            return raise_refusal(self);
+        object = items[way->step[i].index];
+    }
+    return read_scalar(self, index, object, bits);
+}
+
+int gts_py_set_bound_key(gts_py_dispatcher *self)
+{
+    for (uint32_t i = 0; i < self->static_count; ++i) {
+        PyObject *const bound = self->bound[self->statics[i].parameter];
+        if (bound != NULL && read_static(self, i, bound, &self->bound_key[1 + i]) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- Offset providers ------------------------------------------------------------------------------------------ */
+
+/* Whether a mapping has the very objects under the names that a compiled offset provider has; -1 after an exception. */
+static int has_objects(PyObject *mapping, PyObject *compiled)
+{
+    Py_ssize_t position = 0;
+    PyObject *name, *expected;
+    while (PyDict_Next(compiled, &position, &name, &expected)) {
+        if (GTS_LIKELY(PyDict_CheckExact(mapping))) {
+            PyObject *const found = PyDict_GetItemWithError(mapping, name);
+            if (found != expected)
+                return PyErr_Occurred() ? -1 : 0;
+            continue;
+        }
+        PyObject *const found = PyObject_GetItem(mapping, name);
+        Py_XDECREF(found);
+        if (found == NULL && !PyErr_ExceptionMatches(PyExc_KeyError))
+            return -1;
+        PyErr_Clear();
+        if (found != expected)
+            return 0;
+    }
+    return 1;
+}
+
+/* The number of the offset provider in *provider, which becomes our own copy of it. */
+static int find_provider(const gts_py_dispatcher *self, PyObject **provider, uint64_t *number)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(self->providers);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject *const compiled = PyTuple_GET_ITEM(self->providers, i);
+        const int same = has_objects(*provider, compiled);
+        if (same < 0)
+            return -1;
+        if (same > 0) {
+            *provider = compiled;
+            *number = (uint64_t)i;
+            return 0;
+        }
+    }
+    PyErr_Format(PyExc_ValueError,
+                 "Program '%U' was not compiled for the offset provider that was passed: compile it for this one too.",
+                 self->name);
+    return -1;
+}
+
+/* ---- Table ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t hash_key(const uint64_t *key, uint32_t length)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < length; ++i) {
+        hash = (hash ^ key[i]) *
+               UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / golden ratio: spreads what differs in few bits */
+        hash ^= hash >> 32;
+    }
+    return (uint32_t)hash;
+}
+
+static gts_py_variant *find(const gts_py_dispatcher *self, const uint64_t *key)
+{
+    const uint32_t length = 1 + self->static_count;
+    if (self->table_size == 0)
+        return NULL;
+    for (uint32_t i = hash_key(key, length);; ++i) {
+        const uint32_t entry = self->table[i & (self->table_size - 1)];
+        if (entry == 0)
+            return NULL;
+        gts_py_variant *const variant = &self->variants[entry - 1];
+        if (GTS_LIKELY(memcmp(variant->key, key, length * sizeof *key) == 0))
+            return variant;
+    }
+}
+
+/* A table twice as large as the number of variants at least, so that it always has a free place. */
+static int fill_table(gts_py_dispatcher *self)
+{
+    uint32_t size = 4;
+    while (size < 2 * self->variant_count)
+        size *= 2;
+    uint32_t *const table = PyMem_Calloc(size, sizeof *table);
+    if (table == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (uint32_t v = 0; v < self->variant_count; ++v) {
+        uint32_t i = hash_key(self->variants[v].key, 1 + self->static_count);
+        while (table[i & (size - 1)] != 0)
+            ++i;
+        table[i & (size - 1)] = v + 1;
+    }
+    PyMem_Free(self->table);
+    self->table = table;
+    self->table_size = size;
+    return 0;
+}
+
+/* ---- Adding ---------------------------------------------------------------------------------------------------- */
+
+PyObject *gts_py_add_variant(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"provider", "values", "label", NULL};
+    gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
+    unsigned int provider;
+    PyObject *values, *label;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "IO!U:add_variant", names, &provider, &PyTuple_Type, &values,
+                                     &label))
+        return NULL;
+    if (PyTuple_GET_SIZE(values) != self->static_count || provider >= PyTuple_GET_SIZE(self->providers))
+        return PyErr_Format(PyExc_ValueError, "A variant of program '%U' needs %u static scalars, not %zd.", self->name,
+                            self->static_count, PyTuple_GET_SIZE(values));
+    gts_py_variant variant = {.key = PyMem_Calloc(1 + self->static_count, sizeof *variant.key)};
+    gts_py_variant *const grown = PyMem_Realloc(self->variants, (self->variant_count + 1) * sizeof *self->variants);
+    if (grown != NULL)
+        self->variants = grown;
+    if (variant.key == NULL || grown == NULL) {
+        PyMem_Free(variant.key);
+        return PyErr_NoMemory();
+    }
+    variant.key[0] = provider;
+    for (uint32_t i = 0; i < self->static_count; ++i) {
+        if (read_scalar(self, i, PyTuple_GET_ITEM(values, i), &variant.key[1 + i]) != 0) {
+            PyMem_Free(variant.key);
+            return NULL;
+        }
+    }
+    if (find(self, variant.key) != NULL) {
+        PyMem_Free(variant.key);
+        return PyErr_Format(PyExc_ValueError, "Program '%U' was compiled for (%U) before.", self->name, label);
+    }
+    variant.label = Py_NewRef(label);
+    self->variants[self->variant_count++] = variant;
+    if (fill_table(self) != 0) {
+        --self->variant_count;
+        PyMem_Free(variant.key);
+        Py_DECREF(label);
+        return NULL;
+    }
+    return PyLong_FromUnsignedLong(self->variant_count - 1);
+}
+
+/* Makes sure that a variant is built. Other threads may build it as well: the first one wins. */
+static PyObject *prepare(gts_py_dispatcher *self, uint32_t index)
+{
+    PyObject *const number = PyLong_FromUnsignedLong(index);
+    PyObject *const callable = number == NULL ? NULL : PyObject_CallOneArg(self->build, number);
+    Py_XDECREF(number);
+    if (callable == NULL)
+        return NULL;
+    gts_py_variant *const variant = &self->variants[index]; /* only now: building may have added variants */
+    if (variant->callable == NULL)
+        variant->callable = callable;
+    else
+        Py_DECREF(callable);
+    return variant->callable;
+}
+
+PyObject *gts_py_prepare_variant(PyObject *object, PyObject *number)
+{
+    gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
+    const size_t index = PyLong_AsSize_t(number);
+    if (index == (size_t)-1 && PyErr_Occurred())
+        return NULL;
+    if (index >= self->variant_count)
+        return PyErr_Format(PyExc_IndexError, "Program '%U' has %u variants.", self->name, self->variant_count);
+    PyObject *callable = self->variants[index].callable;
+    if (callable == NULL)
+        callable = prepare(self, (uint32_t)index);
+    return Py_XNewRef(callable);
+}
+
+/* ---- Selecting ------------------------------------------------------------------------------------------------- */
+
+#define LISTED 8 /* variants that a refusal lists */
+
+/* limited_area=True, n=3: the arguments of a call that are static, as they were passed. */
+static PyObject *describe_statics(const gts_py_dispatcher *self, PyObject *const *argv)
+{
+    PyObject *text = PyUnicode_FromString("");
+    for (uint32_t i = 0; i < self->static_count && text != NULL; ++i) {
+        const uint32_t parameter = self->statics[i].parameter;
+        if (i > 0 && parameter == self->statics[i - 1].parameter)
+            continue;
+        Py_SETREF(text, PyUnicode_FromFormat("%U%s%U=%R", text, i == 0 ? "" : ", ",
+                                             PyTuple_GET_ITEM(self->parameters, parameter), argv[parameter]));
+    }
+    return text;
+}
+
+static GTS_COLD void refuse_statics(const gts_py_dispatcher *self, PyObject *const *argv)
+{
+    PyObject *const passed = describe_statics(self, argv);
+    PyObject *compiled = PyUnicode_FromString("");
+    for (uint32_t i = 0; i < self->variant_count && i < LISTED && compiled != NULL; ++i)
+        Py_SETREF(compiled, PyUnicode_FromFormat("%U%s(%U)", compiled, i == 0 ? "" : ", ", self->variants[i].label));
+    if (compiled != NULL && self->variant_count > LISTED)
+        Py_SETREF(compiled, PyUnicode_FromFormat("%U and %u more", compiled, self->variant_count - LISTED));
+    if (passed != NULL && compiled != NULL)
+        PyErr_Format(PyExc_ValueError, "Program '%U' was not compiled for (%U), but for %U.", self->name, passed,
+                     compiled);
+    Py_XDECREF(passed);
+    Py_XDECREF(compiled);
+}
+
+PyObject *gts_py_select(gts_py_dispatcher *self, PyObject **argv)
+{
+    uint64_t key[1 + GTS_PY_MAX_PARAMETERS];
+    PyObject **const provider = &argv[PyTuple_GET_SIZE(self->parameters)];
+    key[0] = 0;
+    if (*provider != self->bound[PyTuple_GET_SIZE(self->parameters)] && find_provider(self, provider, &key[0]) != 0)
+        return NULL;
+    for (uint32_t i = 0; i < self->static_count; ++i) {
+        const uint32_t parameter = self->statics[i].parameter;
+        if (argv[parameter] == self->bound[parameter])
+            key[1 + i] = self->bound_key[1 + i];
+        else if (GTS_UNLIKELY(read_static(self, i, argv[parameter], &key[1 + i]) != 0))
+            return NULL;
+    }
+    const gts_py_variant *const variant = find(self, key);
+    if (GTS_UNLIKELY(variant == NULL)) {
+        refuse_statics(self, argv);
+        return NULL;
+    }
+    if (GTS_LIKELY(variant->callable != NULL))
+        return variant->callable;
+    return prepare(self, (uint32_t)(variant - self->variants));
+}
+
+void gts_py_free_variants(gts_py_dispatcher *self)
+{
+    for (uint32_t i = 0; i < self->variant_count; ++i) {
+        Py_XDECREF(self->variants[i].callable);
+        Py_DECREF(self->variants[i].label);
+        PyMem_Free(self->variants[i].key);
+    }
+    for (uint32_t i = 0; i < self->static_count; ++i)
+        PyMem_Free((char *)self->contracts[i].path);
+    PyMem_Free(self->variants);
+    PyMem_Free(self->table);
+    PyMem_Free(self->contracts);
+    PyMem_Free(self->statics);
+    PyMem_Free(self->bound_key);
+}
