@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gtstub._host import Program
+    from gtstub.compiled import CompiledProgram, wait_for_compilation
+    from gtstub.frameworks.compile import compile
 
 __version__ = "0.1.0"
+__all__ = ["CompiledProgram", "compile", "load", "wait_for_compilation"]
+
+_HOMES = {
+    "CompiledProgram": "gtstub.compiled",
+    "compile": "gtstub.frameworks.compile",
+    "wait_for_compilation": "gtstub.compiled",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for: who loads a compiled program needs neither gt4py nor the rest of gtstub."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gtstub' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def load(path: str | PathLike[str]) -> Program:

@@ -1,6 +1,6 @@
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import Any, final
+from typing import Any, Self, final
 
 @final
 class Program:
@@ -29,3 +29,30 @@ class Program:
     ) -> None: ...
 
 def load(stub_path: str | PathLike[str], library_path: str | PathLike[str]) -> Program: ...
+
+class Dispatcher:
+    """A program with bound arguments, and one compiled program for each variant."""
+
+    def __new__(
+        cls,
+        name: str,
+        parameters: tuple[str, ...],
+        build: Callable[[int], Callable[..., None]],
+        bound: dict[str, Any],
+        overridable: bool,
+        statics: tuple[tuple[int, tuple[tuple[int, int], ...], str, int], ...],
+        offset_providers: tuple[Mapping[str, Any], ...],
+    ) -> Self: ...
+    @property
+    def __name__(self) -> str: ...
+    @property
+    def parameters(self) -> tuple[str, ...]: ...
+    @property
+    def bound_args(self) -> dict[str, Any]: ...
+    @property
+    def offset_providers(self) -> tuple[dict[str, Any], ...]: ...
+    @property
+    def variant_count(self) -> int: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> None: ...
+    def add_variant(self, provider: int, values: tuple[Any, ...], label: str) -> int: ...
+    def prepare_variant(self, number: int, /) -> Callable[..., None]: ...

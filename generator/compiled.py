@@ -1,0 +1,294 @@
+"""A program as `gtstub.compile()` returns it. Its calls are C; here is what happens before the first and around them."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import inspect
+import itertools
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from gtstub import _host, cache
+from gtstub.signature.model import DType
+
+Scalar = bool | int | float
+PATIENCE = 0.3
+"""Seconds of waiting before anybody is told."""
+
+
+# --- Variants ---------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticScalar:
+    """
+    A scalar that is compiled in: a parameter's own, or an element of the tuple that is passed for it. `steps` leads to
+    it: (index, length) of each tuple on the way.
+    """
+
+    parameter: str
+    path: str
+    dtype: DType
+    steps: tuple[tuple[int, int], ...] = ()
+
+    def read(self, argument: Any) -> Any:
+        for index, _ in self.steps:
+            argument = argument[index]
+        return argument
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """One combination of static arguments, for one of the offset providers. `artifact` is done when it is built."""
+
+    provider: int
+    static: Mapping[str, Any]
+    artifact: concurrent.futures.Future[Any]
+
+    @property
+    def label(self) -> str:
+        return ", ".join(f"{name}={_plain(value)}" for name, value in self.static.items())
+
+
+def _plain(value: Any) -> Any:
+    """Without numpy's types, which would show in a text."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return value.item() if hasattr(value, "item") else value
+
+
+@dataclasses.dataclass(frozen=True)
+class Interface:
+    """What callers see of a program, and what is bound."""
+
+    name: str
+    signature: inspect.Signature
+    doc: str | None
+    bound: Mapping[str, Any]
+    overridable: bool
+    statics: tuple[StaticScalar, ...]
+    offset_providers: tuple[Mapping[str, Any], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Builder:
+    """How variants come about: `start` begins to build one, `load` makes a callable of what was built."""
+
+    start: Callable[[Mapping[str, Any], Mapping[str, Any]], concurrent.futures.Future[Any]]
+    load: Callable[[Any], Callable[..., None]]
+
+
+class CompiledProgram(_host.Dispatcher):
+    """
+    A program with bound arguments and variants: called with the unbound parameters, it writes its results into them and
+    returns None. A variant that is still being built is waited for by the first call that needs it.
+    """
+
+    interface: Interface
+    variants: list[Variant]
+    __signature__: inspect.Signature
+    _builder: Builder
+
+    @classmethod
+    def make(cls, interface: Interface, builder: Builder) -> CompiledProgram:
+        parameters = tuple(interface.signature.parameters)
+        variants: list[Variant] = []
+        dtypes = get_args(DType)
+
+        def build(number: int) -> Callable[..., None]:
+            variant = variants[number]
+            wait_for({variant.artifact: interface.name})
+            try:
+                return builder.load(variant.artifact.result())
+            except Exception as error:
+                error.add_note(f"This happened while program '{interface.name}' was compiled ({variant.label}).")
+                raise
+
+        self = cls(
+            interface.name,
+            parameters,
+            build,
+            dict(interface.bound),
+            interface.overridable,
+            tuple(
+                (parameters.index(static.parameter), static.steps, static.path, 1 + dtypes.index(static.dtype))
+                for static in interface.statics
+            ),
+            interface.offset_providers,
+        )
+        self.interface = interface
+        self.variants = variants
+        self._builder = builder
+        self.__signature__ = _unbound(interface)
+        self.__doc__ = interface.doc
+        _alive.add(self)
+        return self
+
+    def compile(self, **static_args: Sequence[Any]) -> None:
+        """
+        Compiles more variants: the product of the lists, which must name all static arguments that are not bound.
+
+        Raises ValueError where one of them was compiled before.
+        """
+        choices = {static.parameter for static in self.interface.statics} - self.interface.bound.keys()
+        if static_args.keys() != choices:
+            raise TypeError(
+                f"Program '{self.__name__}' must be compiled for values of {_listed(choices)},"
+                f" not of {_listed(static_args)}."
+            )
+        bound = {
+            static.parameter: self.interface.bound[static.parameter]
+            for static in self.interface.statics
+            if static.parameter in self.interface.bound
+        }
+        for values in itertools.product(*static_args.values()):
+            self.add({**bound, **dict(zip(static_args, values, strict=True))})
+
+    def add(self, static: Mapping[str, Any]) -> None:
+        """Starts to build the variants for one combination of static arguments."""
+        order = dict.fromkeys(scalar.parameter for scalar in self.interface.statics)
+        static = {name: static[name] for name in order}
+        for provider, connectivities in enumerate(self.interface.offset_providers):
+            artifact: concurrent.futures.Future[Any] = self._builder.start(static, connectivities)
+            variant = Variant(provider, static, artifact)
+            values = tuple(scalar.read(static[scalar.parameter]) for scalar in self.interface.statics)
+            self.variants.append(variant)
+            try:
+                number = self.add_variant(provider, values, variant.label)
+            except BaseException:
+                self.variants.pop()
+                raise
+            if artifact.done():
+                self.prepare_variant(number)
+
+    def wait(self) -> None:
+        """Waits until all variants are built, and loads them. Raises what went wrong, an ExceptionGroup if several did."""
+        wait_for({variant.artifact: self.__name__ for variant in self.variants})
+        errors: list[Exception] = []
+        for number in range(self.variant_count):
+            try:
+                self.prepare_variant(number)
+            except Exception as error:
+                errors.append(error)
+        if len(errors) == 1:
+            raise errors[0]
+        if errors:
+            raise ExceptionGroup(f"Variants of program '{self.__name__}' could not be compiled", errors)
+
+    def __repr__(self) -> str:
+        count = len(self.variants)
+        bound = len(self.interface.bound)
+        return (
+            f"<gtstub program '{self.__name__}' ({', '.join(self.__signature__.parameters)};"
+            f" {bound} bound; {count} variant{'' if count == 1 else 's'})>"
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., CompiledProgram], tuple[Any, ...]]:
+        """Bound arguments travel with the program; compiled ones stay in the cache, and are loaded from there again."""
+        self.wait()
+        artifacts = [variant.artifact.result() for variant in self.variants]
+        if not all(isinstance(artifact, cache.StubArtifact) for artifact in artifacts):
+            raise TypeError(f"Program '{self.__name__}' cannot be pickled: it was compiled by a backend of gt4py's own.")
+        bare = self.interface.signature.replace(
+            parameters=[
+                parameter.replace(annotation=inspect.Parameter.empty)
+                for parameter in self.interface.signature.parameters.values()
+            ],
+            return_annotation=inspect.Signature.empty,
+        )
+        variants = [
+            (variant.static, artifact.path)
+            for variant, artifact in zip(self.variants, artifacts, strict=True)
+        ]
+        return restore, (dataclasses.replace(self.interface, signature=bare), variants)
+
+
+def restore(interface: Interface, variants: Sequence[tuple[Mapping[str, Any], Path]]) -> CompiledProgram:
+    """What `pickle` makes a program of again. Needs neither gt4py nor DaCe, beyond what the bound arguments need."""
+    entries = iter(variants)
+
+    def start(*_: object) -> concurrent.futures.Future[Any]:
+        built: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        found = next(entries, None)
+        if found is None:
+            raise TypeError(f"Program '{interface.name}' was unpickled: compile more variants where it was compiled.")
+        built.set_result(cache.StubArtifact(found[1]))
+        return built
+
+    program = CompiledProgram.make(interface, Builder(start, cache.StubArtifact.load))
+    for static in {id(static): static for static, _ in variants}.values():
+        program.add(static)
+    return program
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(f"'{name}'" for name in names) or "nothing"
+
+
+def _unbound(interface: Interface) -> inspect.Signature:
+    """The signature of calls."""
+    parameters = []
+    behind_bound = False
+    for name, parameter in interface.signature.parameters.items():
+        if name not in interface.bound:
+            kind = inspect.Parameter.KEYWORD_ONLY if behind_bound else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            parameters.append(parameter.replace(kind=kind))
+        elif interface.overridable:
+            behind_bound = True
+            parameters.append(
+                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=interface.bound[name])
+            )
+    return interface.signature.replace(parameters=parameters)
+
+
+# --- Waiting ----------------------------------------------------------------------------------------------------------
+
+_alive: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()
+
+
+def wait_for_compilation() -> None:
+    """
+    Waits until all programs of `gtstub.compile()` are built, and loads them.
+
+    Raises what went wrong, an ExceptionGroup if it was more than one thing.
+    """
+    programs = list(_alive)
+    wait_for({variant.artifact: program.__name__ for program in programs for variant in program.variants})
+    errors: list[Exception] = []
+    for program in programs:
+        try:
+            program.wait()
+        except ExceptionGroup as group:
+            errors.extend(group.exceptions)
+        except Exception as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup("Programs could not be compiled", errors)
+
+
+def wait_for(builds: Mapping[concurrent.futures.Future[Any], str]) -> None:
+    """Waits for builds, each under the name of its program; says on stderr what it waits for where this takes long."""
+    _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
+    if not pending:
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    begin = time.monotonic()
+    with console.status("") as status:
+        while pending:
+            names = list(dict.fromkeys(builds[build] for build in builds if build in pending))
+            text = f"gtstub: compiling {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
+            text += f" ({len(builds) - len(pending)} of {len(builds)} variants built)"
+            if not console.is_terminal:
+                console.print(text)
+                concurrent.futures.wait(pending)
+                return
+            status.update(f"{text}, {time.monotonic() - begin:.0f} s")
+            _, pending = concurrent.futures.wait(pending, timeout=1, return_when=concurrent.futures.FIRST_COMPLETED)
