@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gtstub._host import Program
     from gtstub.compiled import CompiledProgram, wait_for_compilation
-    from gtstub.frameworks.compile import compile
+    from gtstub.frameworks.compile import compile  # noqa: A004  gt4py's own word for it
 
 __version__ = "0.1.0"
 __all__ = ["CompiledProgram", "compile", "load", "wait_for_compilation"]

@@ -1,4 +1,4 @@
-"""A program as `gtstub.compile()` returns it. Its calls are C; here is what happens before the first and around them."""
+"""A program as `gtstub.compile()` returns it. Its calls are C; here is what happens before and around them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from gtstub import _host, cache
+from gtstub.errors import CompilationError
 from gtstub.signature.model import DType
 
 Scalar = bool | int | float
@@ -102,11 +103,10 @@ class CompiledProgram(_host.Dispatcher):
         def build(number: int) -> Callable[..., None]:
             variant = variants[number]
             wait_for({variant.artifact: interface.name})
-            try:
-                return builder.load(variant.artifact.result())
-            except Exception as error:
-                error.add_note(f"This happened while program '{interface.name}' was compiled ({variant.label}).")
-                raise
+            if (error := variant.artifact.exception()) is not None:
+                where = f" for ({variant.label})" if variant.label else ""
+                raise CompilationError(f"Program '{interface.name}' could not be compiled{where}: {error}") from error
+            return builder.load(variant.artifact.result())
 
         self = cls(
             interface.name,
@@ -134,17 +134,14 @@ class CompiledProgram(_host.Dispatcher):
 
         Raises ValueError where one of them was compiled before.
         """
-        choices = {static.parameter for static in self.interface.statics} - self.interface.bound.keys()
-        if static_args.keys() != choices:
+        statics = dict.fromkeys(static.parameter for static in self.interface.statics)
+        choices = [name for name in statics if name not in self.interface.bound]
+        if static_args.keys() != set(choices):
             raise TypeError(
                 f"Program '{self.__name__}' must be compiled for values of {_listed(choices)},"
                 f" not of {_listed(static_args)}."
             )
-        bound = {
-            static.parameter: self.interface.bound[static.parameter]
-            for static in self.interface.statics
-            if static.parameter in self.interface.bound
-        }
+        bound = {name: self.interface.bound[name] for name in statics if name in self.interface.bound}
         for values in itertools.product(*static_args.values()):
             self.add({**bound, **dict(zip(static_args, values, strict=True))})
 
@@ -166,7 +163,7 @@ class CompiledProgram(_host.Dispatcher):
                 self.prepare_variant(number)
 
     def wait(self) -> None:
-        """Waits until all variants are built, and loads them. Raises what went wrong, an ExceptionGroup if several did."""
+        """Waits until all variants are built, and loads them. Raises what went wrong, several as ExceptionGroup."""
         wait_for({variant.artifact: self.__name__ for variant in self.variants})
         errors: list[Exception] = []
         for number in range(self.variant_count):
@@ -192,7 +189,9 @@ class CompiledProgram(_host.Dispatcher):
         self.wait()
         artifacts = [variant.artifact.result() for variant in self.variants]
         if not all(isinstance(artifact, cache.StubArtifact) for artifact in artifacts):
-            raise TypeError(f"Program '{self.__name__}' cannot be pickled: it was compiled by a backend of gt4py's own.")
+            raise TypeError(
+                f"Program '{self.__name__}' cannot be pickled: it was compiled by a backend of gt4py's own."
+            )
         bare = self.interface.signature.replace(
             parameters=[
                 parameter.replace(annotation=inspect.Parameter.empty)
@@ -200,10 +199,7 @@ class CompiledProgram(_host.Dispatcher):
             ],
             return_annotation=inspect.Signature.empty,
         )
-        variants = [
-            (variant.static, artifact.path)
-            for variant, artifact in zip(self.variants, artifacts, strict=True)
-        ]
+        variants = [(variant.static, artifact.path) for variant, artifact in zip(self.variants, artifacts, strict=True)]
         return restore, (dataclasses.replace(self.interface, signature=bare), variants)
 
 
@@ -239,9 +235,7 @@ def _unbound(interface: Interface) -> inspect.Signature:
             parameters.append(parameter.replace(kind=kind))
         elif interface.overridable:
             behind_bound = True
-            parameters.append(
-                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=interface.bound[name])
-            )
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=interface.bound[name]))
     return interface.signature.replace(parameters=parameters)
 
 
@@ -285,7 +279,8 @@ def wait_for(builds: Mapping[concurrent.futures.Future[Any], str]) -> None:
         while pending:
             names = list(dict.fromkeys(builds[build] for build in builds if build in pending))
             text = f"gtstub: compiling {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
-            text += f" ({len(builds) - len(pending)} of {len(builds)} variants built)"
+            if len(builds) > 1:
+                text += f" ({len(builds) - len(pending)} of {len(builds)} variants built)"
             if not console.is_terminal:
                 console.print(text)
                 concurrent.futures.wait(pending)

@@ -37,3 +37,7 @@ class ConfigError(GtstubError):
     """A table of backends is malformed, or names what a backend does not know."""
 
     exit_code = 8
+
+
+class CompilationError(GtstubError):
+    """A variant of a program could not be built; the reason is its `__cause__`."""

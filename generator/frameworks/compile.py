@@ -87,13 +87,16 @@ def compile(  # noqa: A001  gt4py's own word for it
         bound=bound,
         overridable=overridable,
         statics=tuple(
-            scalar for name in target.types if name in baked or name in choices for scalar in target.static_scalars(name)
+            scalar
+            for name in target.types
+            if name in baked or name in choices
+            for scalar in target.static_scalars(name)
         ),
         offset_providers=(offset_provider,) if isinstance(offset_provider, Mapping) else tuple(offset_provider),
     )
     compiled = CompiledProgram.make(interface, Builder(target.start, target.load))
-    for values in itertools.product(*choices.values()):
-        compiled.add({**baked, **dict(zip(choices, values, strict=True))})
+    for chosen in itertools.product(*choices.values()):
+        compiled.add({**baked, **dict(zip(choices, chosen, strict=True))})
     if os.environ.get("GTSTUB_WAIT", "0") not in ("", "0"):
         compiled.wait()
     return compiled
@@ -120,7 +123,9 @@ class _Target:
         definition = ffront_type_info.type_in_program_context(self.program.__gt_type__()).definition
         types = dict(definition.pos_or_kw_args)
         if any(isinstance(type_, ts.DeferredType) for type_ in types.values()):
-            raise TypeError(f"Program '{self.name}' is generic (a scan operator); wrap it in a program or field operator.")
+            raise TypeError(
+                f"Program '{self.name}' is generic (a scan operator); wrap it in a program or field operator."
+            )
         return types
 
     @functools.cached_property
@@ -195,9 +200,9 @@ class _Target:
             raise TypeError(
                 f"Argument '{path}' of program '{self.name}' must be of type '{dtype}', not '{type(value).__name__}'."
             )
-        if issubclass(number, np.integer) and not np.iinfo(number).min <= value <= np.iinfo(number).max:
+        if issubclass(number, np.integer) and not np.iinfo(number).min <= int(cast(int, value)) <= np.iinfo(number).max:
             raise ValueError(f"Argument '{path}' of program '{self.name}' is {value}, which does not fit '{dtype}'.")
-        return number(value)
+        return number(cast(Any, value))
 
     def static_scalars(self, name: str) -> Iterator[StaticScalar]:
         yield from self._static_scalars(name, name, self.types[name], ())
@@ -207,19 +212,15 @@ class _Target:
     ) -> Iterator[StaticScalar]:
         if isinstance(type_, ts.TupleType):
             for index, element in enumerate(type_.types):
-                yield from self._static_scalars(
-                    name, f"{path}[{index}]", element, (*steps, (index, len(type_.types)))
-                )
+                yield from self._static_scalars(name, f"{path}[{index}]", element, (*steps, (index, len(type_.types))))
             return
         dtype = type_.kind.name.lower()
         assert dtype in get_args(DType)
         yield StaticScalar(name, path, cast(DType, dtype), steps)
 
-    # --- Building -----------------------------------------------------------------------------------------------------
+    # --- Building ----------------------------------------------------------------------------------------------------
 
-    def start(
-        self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]
-    ) -> concurrent.futures.Future[Any]:
+    def start(self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]) -> concurrent.futures.Future[Any]:
         """Lowers the program here, and lets gt4py's runner do the rest: in processes, unless gt4py is told otherwise."""
         contexts = {}
         if static:
@@ -242,7 +243,10 @@ class _Target:
         if isinstance(executable, _host.Program):
             # gt4py's own front door, which would say whose metrics these are, is not there.
             executable.set_metrics(
-                vars(metrics.config), "COLLECT_METRICS_LEVEL", metrics.PERFORMANCE, functools.partial(_sample, self.name)
+                vars(metrics.config),
+                "COLLECT_METRICS_LEVEL",
+                metrics.PERFORMANCE,
+                functools.partial(_sample, self.name),
             )
             return executable
         types = ts.FunctionType(pos_only_args=[], pos_or_kw_args=self.types, kw_only_args={}, returns=ts.VoidType())

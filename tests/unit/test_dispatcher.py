@@ -1,0 +1,466 @@
+"""Compiled programs with bound arguments and variants: what a call passes, which variant it gets, what it is told."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import itertools
+import pickle
+import resource
+import sys
+import threading
+from collections import UserDict
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dispatching import STATIC_SDFG, Variants
+from gtstub import _host, cache
+from gtstub.compiled import wait_for_compilation
+from gtstub.errors import CompilationError
+from gtstub.toolchain import Toolchain
+from hosting import EDGES, LEVELS, edge_field, good_arguments
+from recording import build_null_library
+
+pytestmark = pytest.mark.sanitizer
+
+ALL = {"n": [1, 2], "flag": [True, False]}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Variants:
+    return Variants(tmp_path_factory.mktemp("variants"), toolchain)
+
+
+@pytest.fixture
+def variants(built: Variants) -> Iterator[Variants]:
+    yield built
+    built.called()
+
+
+def arguments(*names: str) -> dict[str, Any]:
+    good = good_arguments()
+    return {name: good[name] for name in names}
+
+
+def refusal(error: type[Exception], program: Any, *args: Any, **kwargs: Any) -> str:
+    with pytest.raises(error) as caught:
+        program(*args, **kwargs)
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+# --- Binding ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_bound_is_passed_and_the_rest_comes_by_position_or_keyword(variants: Variants) -> None:
+    bound = arguments("out", "x")
+    program = variants.compile(ALL, bound)
+    vn = edge_field()
+    for call in (
+        lambda: program(vn, 2, True),
+        lambda: program(vn, 2, flag=True),
+        lambda: program(vn, n=2, flag=True),
+        lambda: program(flag=True, vn=vn, n=2),
+        lambda: program(*[vn], **dict(n=2, flag=True)),  # noqa: C408  names that are not in the source
+        lambda: program.__call__(vn, flag=True, n=2),
+    ):
+        call()
+    recorded = variants.bound(2, True).recorder.calls()
+    assert len(recorded) == 6
+    assert all(call == recorded[0] for call in recorded)
+    assert recorded[0]["vn"] == vn._ndarray.ctypes.data  # type: ignore[attr-defined]
+    assert recorded[0]["out"] == bound["out"]._ndarray.ctypes.data
+    assert variants.called() == {(2, True): 6}
+
+
+def test_more_places_in_the_source_than_are_remembered(variants: Variants) -> None:
+    program = variants.compile(ALL, arguments("out", "x"))
+    vn = edge_field()
+    for _ in range(3):
+        for order in (
+            ("vn", "n", "flag"),
+            ("n", "vn", "flag"),
+            ("flag", "n", "vn"),
+            ("n", "flag", "vn"),
+            ("flag", "vn", "n"),
+        ):
+            program(**{name: {"vn": vn, "n": 1, "flag": False}[name] for name in order})
+        program(vn, 1, False)
+    assert variants.called() == {(1, False): 18}
+
+
+def test_pythons_own_wording(variants: Variants) -> None:
+    program = variants.compile(ALL, arguments("out", "x"))
+    vn = edge_field()
+
+    def host(vn: Any, n: Any, flag: Any) -> None:
+        raise AssertionError("what is passed to it is wrong")
+
+    for args, kwargs in (
+        ((), {}),
+        ((vn,), {}),
+        ((vn,), {"n": 1}),
+        ((vn, 1, True, 4), {}),
+        ((vn, 1, True, 4, 5), {}),
+        ((vn, 1, True), {"vn": vn}),
+        ((), {"vn": vn, "flag": True, "n": 1, "nn": 3}),
+        ((vn, 1), {"flag": True, "x": 1}),
+    ):
+        program(vn, 1, True)
+        expected = refusal(TypeError, host, *args, **kwargs).replace("test_pythons_own_wording.<locals>.", "")
+        assert refusal(TypeError, program, *args, **kwargs) == expected
+    assert variants.called() == {(1, True): 8}
+
+
+def test_bound_arguments_may_be_overridden_where_this_was_asked_for(variants: Variants) -> None:
+    bound = {**arguments("out", "x"), "n": 1, "flag": True}
+    program = variants.compile({}, bound, overridable=True)
+    other, vn = edge_field(), edge_field()
+    program(vn)
+    program(vn, out=other)
+    assert [call["out"] for call in variants.bound(1, True).recorder.calls()] == [
+        field._ndarray.ctypes.data for field in (bound["out"], other)
+    ]
+    assert refusal(TypeError, program, vn, other) == "host() takes 1 positional argument but 2 were given"
+    assert refusal(ValueError, program, vn, flag=False).startswith(
+        "Program 'host' was not compiled for (n=1, flag=False)"
+    )
+    assert refusal(TypeError, program) == "host() missing 1 required positional argument: 'vn'"
+
+
+def test_what_stands_behind_a_bound_parameter_comes_by_keyword_as_with_partial(variants: Variants) -> None:
+    program = variants.compile({}, {**arguments("vn", "out"), "n": 1, "flag": True}, overridable=True)
+    program(x=arguments("x")["x"])
+    assert refusal(TypeError, program) == "host() missing 1 required keyword-only argument: 'x'"
+    assert refusal(TypeError, program, 1, x=2) == (
+        "host() takes 0 positional arguments but 1 positional argument (and 1 keyword-only argument) were given"
+    )
+
+
+def test_bound_arguments_that_do_not_fit_are_refused_when_they_are_bound(variants: Variants) -> None:
+    with pytest.raises(ValueError) as caught:
+        variants.compile({}, {**arguments("out"), "n": 2**40, "flag": True})
+    assert str(caught.value) == "Argument 'n' of program 'host' is 1099511627776, which does not fit 'int32'."
+    with pytest.raises(TypeError) as refused:
+        variants.compile(ALL, {"other": 1})
+    assert str(refused.value) == "Program 'host' has no parameter 'other'."
+
+
+# --- Variants ---------------------------------------------------------------------------------------------------------
+
+
+def test_values_choose_the_variant_whatever_their_type(variants: Variants) -> None:
+    program = variants.compile(ALL, arguments("out", "x"))
+    vn = edge_field()
+    program(vn, np.int32(2), np.bool_(False))
+    program(vn, np.int64(2), False)
+    program(vn, 1, np.True_)
+    assert variants.called() == {(2, False): 2, (1, True): 1}
+
+
+def test_many_variants_are_told_apart(variants: Variants) -> None:
+    numbers = [0, 1, -1, 2**31 - 1, -(2**31), *range(100, 400)]
+    called: list[Any] = []
+    load = lambda artifact: lambda *args, offset_provider: called.append((artifact, args[3:]))  # noqa: E731
+    program = variants.compile({"n": numbers, "flag": [True, False]}, arguments("out", "x"), load=load)
+    for n, flag in itertools.product(numbers, (True, False)):
+        program(1, n, flag)
+        assert called.pop() == ((n, flag), (n, flag))
+    assert program.variant_count == 2 * len(numbers)
+
+
+def test_a_value_that_was_not_compiled_is_refused_and_the_compiled_ones_are_listed(variants: Variants) -> None:
+    program = variants.compile({"n": [1, 2], "flag": [True]}, arguments("out", "x"))
+    vn = edge_field()
+    program(vn, 1, True)
+    assert refusal(ValueError, program, vn, 3, flag=True) == (
+        "Program 'host' was not compiled for (n=3, flag=True), but for (n=1, flag=True), (n=2, flag=True)."
+    )
+    assert variants.called() == {(1, True): 1}
+    program(vn, 2, True)
+    assert variants.called() == {(2, True): 1}
+
+
+def test_long_lists_of_variants_are_cut(variants: Variants) -> None:
+    program = variants.compile({"n": range(100, 120), "flag": [True]}, arguments("out", "x"), load=lambda _: print)
+    message = refusal(ValueError, program, edge_field(), 3, True)
+    assert message.endswith("(n=107, flag=True) and 12 more.")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"n": 1.0}, "Argument 'n' of program 'host' must be an 'int32', not 'float'."),
+        ({"n": True}, "Argument 'n' of program 'host' must be an 'int32', not 'bool'."),
+        ({"flag": 1}, "Argument 'flag' of program 'host' must be a 'bool', not 'int'."),
+    ],
+)
+def test_a_static_argument_of_another_type_is_refused(
+    variants: Variants, changed: dict[str, Any], message: str
+) -> None:
+    program = variants.compile(ALL, arguments("out", "x"))
+    good = {"vn": edge_field(), "n": 1, "flag": True}
+    program(**good)
+    assert refusal(TypeError, program, **{**good, **changed}) == message
+    assert variants.called() == {(1, True): 1}
+
+
+def test_a_variant_compiled_later(variants: Variants) -> None:
+    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"))
+    vn = edge_field()
+    refusal(ValueError, program, vn, 2, False)
+    program.compile(n=[2], flag=[False, True])
+    program(vn, 2, False)
+    program(vn, 1, True)
+    assert variants.called() == {(2, False): 1, (1, True): 1}
+    with pytest.raises(ValueError) as caught:
+        program.compile(n=[2], flag=[False])
+    assert str(caught.value) == "Program 'host' was compiled for (n=2, flag=False) before."
+    with pytest.raises(TypeError) as refused:
+        program.compile(n=[2])
+    assert str(refused.value) == "Program 'host' must be compiled for values of 'n', 'flag', not of 'n'."
+    program(vn, 2, True)
+    assert variants.called() == {(2, True): 1}
+
+
+# --- Offset providers -------------------------------------------------------------------------------------------------
+
+
+def test_two_offset_providers(variants: Variants) -> None:
+    providers = [{"E2V": np.full((EDGES, 2), i, np.int32)} for i in range(2)]
+    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), providers)
+    call = {"vn": edge_field(), "n": 1, "flag": True}
+    for provider in (*providers, dict(providers[0]), UserDict(providers[1]), {**providers[0], "more": 1}):
+        program(**call, offset_provider=provider)
+    tables = [provider["E2V"].ctypes.data for provider in providers]
+    recorded = variants.bound(1, True).recorder.calls()
+    assert [entry["gt_conn_E2V"] for entry in recorded] == [tables[i] for i in (0, 1, 0, 1, 0)]
+    message = "Program 'host' was not compiled for the offset provider that was passed: compile it for this one too."
+    assert refusal(ValueError, program, **call, offset_provider={"E2V": providers[0]["E2V"].copy()}) == message
+    assert refusal(ValueError, program, **call, offset_provider={}) == message
+    assert refusal(ValueError, program, **call, offset_provider=UserDict()) == message
+    assert refusal(TypeError, program, **call) == "host() missing 1 required keyword-only argument: 'offset_provider'"
+    assert len(variants.bound(1, True).recorder.calls()) == 5
+
+
+def test_a_compiled_offset_provider_stays_what_it_was(variants: Variants) -> None:
+    provider = good_arguments()["offset_provider"]
+    table = provider["E2V"]
+    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), [provider])
+    provider["E2V"] = table.copy()
+    call = {"vn": edge_field(), "n": 1, "flag": True}
+    program(**call)
+    assert variants.bound(1, True).last()["gt_conn_E2V"] == table.ctypes.data
+    refusal(ValueError, program, **call, offset_provider=provider)
+
+
+# --- Building ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_call_waits_for_what_is_not_ready(variants: Variants, capfd: pytest.CaptureFixture[str]) -> None:
+    build: Future[Any] = Future()
+    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), start=lambda *_: build)
+    threading.Timer(0.6, build.set_result, [(1, True)]).start()
+    program(edge_field(), 1, True)
+    assert variants.called() == {(1, True): 1}
+    assert capfd.readouterr().err == "gtstub: compiling host\n"
+
+
+def test_a_failed_build_is_raised_by_every_call_and_names_the_variant(variants: Variants) -> None:
+    build: Future[Any] = Future()
+    build.set_exception(OSError("no space"))
+    message = "Program 'host' could not be compiled for (n=1, flag=True): no space"
+    with pytest.raises(CompilationError) as caught:
+        variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), start=lambda *_: build)
+    assert str(caught.value) == message
+    assert caught.value.__cause__ is build.exception()
+
+    later: Future[Any] = Future()
+    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), start=lambda *_: later)
+    later.set_exception(OSError("no space"))
+    for _ in range(2):
+        assert refusal(CompilationError, program, edge_field(), 1, True) == message
+    assert variants.called() == {}
+
+
+def test_wait_for_compilation_loads_everything_and_raises_all_that_went_wrong(variants: Variants) -> None:
+    gc.collect()
+    good, bad = Future[Any](), Future[Any]()
+    first = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), start=lambda *_: good)
+    second = variants.compile({"n": [1], "flag": [True, False]}, arguments("out", "x"), start=lambda *_: bad)
+    good.set_result((1, True))
+    bad.set_exception(OSError("no space"))
+    with pytest.raises(ExceptionGroup) as caught:
+        wait_for_compilation()
+    assert [str(error) for error in caught.value.exceptions] == [
+        f"Program 'host' could not be compiled for (n=1, flag={flag}): no space" for flag in (True, False)
+    ]
+    assert isinstance(first.prepare_variant(0), _host.Program)
+    del second, caught
+    gc.collect()
+    wait_for_compilation()
+
+
+def test_threads_call_variants_of_one_program(variants: Variants) -> None:
+    program = variants.compile(ALL, arguments("out", "x"))
+    fields = [edge_field() for _ in range(4)]
+    start = threading.Barrier(4)
+    failed: list[BaseException] = []
+
+    def work(i: int) -> None:
+        try:
+            start.wait()
+            for _ in range(500):
+                program(vn=fields[i], n=1 + i // 2, flag=i % 2 == 0)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    for i in range(4):
+        recorded = variants.bound(1 + i // 2, i % 2 == 0).recorder.calls()
+        assert {call["vn"] for call in recorded} == {fields[i]._ndarray.ctypes.data}  # type: ignore[attr-defined]
+    assert variants.called() == {(n, flag): 500 for n in (1, 2) for flag in (True, False)}
+
+
+# --- Objects ----------------------------------------------------------------------------------------------------------
+
+
+def test_time_levels_and_new_fields_at_old_addresses(variants: Variants) -> None:
+    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"))
+    now, new = edge_field(), edge_field()
+    expected = []
+    for _ in range(4):
+        program(now, 1, True)
+        expected.append(now._ndarray.ctypes.data)  # type: ignore[attr-defined]
+        now, new = new, now
+    addresses = set()
+    for _ in range(20):  # A field of other memory, most likely where the last one was.
+        field = edge_field(np.zeros((EDGES, LEVELS)))
+        addresses.add(id(field))
+        program(field, 1, True)
+        expected.append(field._ndarray.ctypes.data)  # type: ignore[attr-defined]
+        del field
+    assert len(addresses) < 20
+    assert [call["vn"] for call in variants.bound(1, True).recorder.calls()] == expected
+
+
+def test_nothing_is_held_beyond_the_bound_arguments(variants: Variants) -> None:
+    bound = arguments("out", "x")
+    program = variants.compile(ALL, bound)
+    vn, number = edge_field(), np.int32(1)
+    watched = [vn, number, program, *bound.values(), program.offset_providers[0]]
+    for _ in range(3):
+        program(vn, number, flag=True)
+    before = [sys.getrefcount(item) for item in watched]
+    for _ in range(1000):
+        program(vn, number, flag=True)
+        with pytest.raises(TypeError):
+            program(vn, 1.5, flag=True)
+        with pytest.raises(ValueError):
+            program(vn, 9, flag=True)
+        with pytest.raises(TypeError):
+            program(vn, number)
+    assert [sys.getrefcount(item) for item in watched] == before
+
+
+def test_a_million_calls_without_growth(variants: Variants, tmp_path: Path) -> None:
+    library = build_null_library(STATIC_SDFG, tmp_path)
+    program = variants.compile(
+        ALL, arguments("out", "x"), load=lambda artifact: _host.load(variants.bound(*artifact).stub, library)
+    )
+    fields = [edge_field(), edge_field()]
+
+    def run(count: int) -> int:
+        for i in range(count):
+            program(fields[i & 1], 1 + (i & 1), flag=True)
+        gc.collect()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    before = run(100_000)
+    assert run(1_000_000) - before < 1024  # KiB
+
+
+def test_a_program_in_a_cycle_is_collected(variants: Variants) -> None:
+    class Granule:
+        def __init__(self) -> None:
+            self.load = variants.load
+            self.program = variants.compile(ALL, arguments("out", "x"), start=self.start)
+
+        def start(self, static: Any, provider: Any) -> Future[Any]:
+            return variants.start(static, provider)
+
+    granule = Granule()
+    out = granule.program.bound_args["out"]
+    before = sys.getrefcount(out)
+    del granule
+    gc.collect()
+    assert sys.getrefcount(out) == before - 2  # of the interface, and of the C object
+
+
+# --- What it says of itself -------------------------------------------------------------------------------------------
+
+
+def test_signature_repr_and_docstring(variants: Variants) -> None:
+    program = variants.compile(ALL, arguments("out", "x"))
+    assert str(inspect.signature(program)) == "(vn, n, flag)"
+    assert repr(program) == "<gtstub program 'host' (vn, n, flag; 2 bound; 4 variants)>"
+    assert (program.__name__, program.__doc__) == ("host", "What it does.")
+    assert list(program.bound_args) == ["out", "x"]
+    assert callable(program)
+    overridable = variants.compile(ALL, {"out": 1}, overridable=True)
+    assert str(inspect.signature(overridable)) == "(vn, *, out=1, x, n, flag)"
+
+
+def test_pickle_keeps_bound_arguments_and_variants(variants: Variants, tmp_path: Path) -> None:
+    def start(static: Any, provider: Any) -> Future[Any]:
+        bound = variants.bound(static["n"], static["flag"])
+        with cache.private_directory(tmp_path, "entry") as private:
+            for file in (bound.stub, bound.library):
+                (private / file.name).write_bytes(file.read_bytes())
+            manifest = {"name": "host", "stub": bound.stub.name, "library": bound.library.name, "workspaces": {}}
+            entry = cache.publish(private, tmp_path, f"entry-{static['n']}-{static['flag']}", manifest)
+        done: Future[Any] = Future()
+        done.set_result(entry)
+        return done
+
+    bound = arguments("out", "x")
+    program = variants.compile(ALL, bound, start=start, load=cache.StubArtifact.load)
+    copy = pickle.loads(pickle.dumps(program))
+    assert repr(copy) == repr(program)
+    assert inspect.signature(copy) == inspect.signature(program)
+    assert copy.bound_args["out"] is not bound["out"]
+    copy(edge_field(), 2, True)
+    refusal(ValueError, copy, edge_field(), 3, True)
+    with pytest.raises(TypeError) as caught:
+        copy.compile(n=[3], flag=[True])
+    assert str(caught.value) == "Program 'host' was unpickled: compile more variants where it was compiled."
+
+
+def test_what_gt4pys_own_backends_compiled_cannot_be_pickled(variants: Variants) -> None:
+    program = variants.compile(ALL, arguments("out", "x"))
+    with pytest.raises(TypeError) as caught:
+        pickle.dumps(program)
+    assert str(caught.value) == "Program 'host' cannot be pickled: it was compiled by a backend of gt4py's own."
+
+
+def test_executables_of_gt4py_are_called_in_order(variants: Variants) -> None:
+    calls = []
+
+    def executable(*args: Any, offset_provider: Any) -> None:
+        calls.append((args, offset_provider))
+
+    program = variants.compile({"n": [1], "flag": [True]}, {"vn": 1, "x": 2})
+    other = type(program)("p", ("a", "b"), lambda number: executable, {"b": 2}, False, (), ({"E": 1},))
+    other.add_variant(0, (), "")
+    other(1)
+    assert calls == [((1, 2), {"E": 1})]
