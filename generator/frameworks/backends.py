@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gt4py.next import backend as gtx_backend
@@ -12,19 +13,35 @@ from gtstub.backends import Choice, at
 from gtstub.errors import ConfigError
 from gtstub.frameworks import gt4py, options
 
+NOTHING: Mapping[str, Any] = {}
 
-def make(choice: Choice) -> gtx_backend.Backend[Any]:
-    """The chosen backend. Raises ConfigError for an option that it does not know, with the line that has it."""
+
+def make(choice: Choice, overrides: Mapping[str, Any] = NOTHING) -> gtx_backend.Backend[Any]:
+    """
+    The chosen backend. Raises ConfigError for an option that it does not know, with the line that has it.
+
+    `overrides` are options as `make_dace_backend` takes them, which win over those of the choice.
+    """
     gpu = choice.device == "gpu"
-    if choice.backend == "gtstub":
-        return gt4py.make_backend(gpu, **_converted(choice, options.DACE))
-    if choice.backend == "dace":
-        return make_dace_backend(gpu, **_converted(choice, options.DACE))
+    if choice.backend != "gtfn":
+        make_one = gt4py.make_backend if choice.backend == "gtstub" else make_dace_backend
+        return make_one(gpu, **_merged(_converted(choice, options.DACE), overrides))
+    if overrides:
+        raise ConfigError(f"Backend 'gtfn' for program '{choice.program}' takes no option {', '.join(overrides)}.")
     of_step = {
         f"otf_workflow__{'bare_translation__' if name in options.GTFN_TRANSLATION else ''}{name}": value
         for name, value in _converted(choice, options.GTFN).items()
     }
     return gtfn.GTFNBackendFactory(gpu=gpu, **of_step)
+
+
+def _merged(values: Mapping[Any, Any], overrides: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Tables within them are merged as well."""
+    merged = dict(values)
+    for name, value in overrides.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
+        merged[name] = _merged(merged[name], value) if both else value
+    return merged
 
 
 def _converted(choice: Choice, known: options.Known) -> dict[str, Any]:

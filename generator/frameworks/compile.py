@@ -22,7 +22,10 @@ from gt4py.next.type_system import type_specifications as ts
 from gt4py.next.type_system import type_translation
 
 from gtstub import _host
+from gtstub.arch import arch
+from gtstub.backends import Tag, choose, load_tables
 from gtstub.compiled import Builder, CompiledProgram, Interface, StaticScalar
+from gtstub.frameworks import backends
 from gtstub.signature.model import DType
 
 NOTHING: Mapping[str, Any] = {}
@@ -36,7 +39,7 @@ def compile(  # noqa: A001  gt4py's own word for it
     bound_args: Mapping[str, Any] = NOTHING,
     bound_static_args: Mapping[str, Any] = NOTHING,
     static_args: Mapping[str, Sequence[Any]] = NOTHING,
-    backend_tag: str = "CPU",
+    backend_tag: Tag | str = Tag.CPU,
     backend: gtx_backend.Backend[Any] | None = None,
     offset_provider: common.OffsetProvider | Sequence[common.OffsetProvider] = NOTHING,
     static_horizontal_sizes: bool = False,
@@ -62,9 +65,7 @@ def compile(  # noqa: A001  gt4py's own word for it
     whoever waits for it.
     """
     if backend is None:
-        from gtstub.frameworks.backends import find_backend
-
-        backend = find_backend(program.__name__, backend_tag)
+        backend = backends.make(choose(program.__name__, backend_tag, arch(Tag(backend_tag).device), load_tables()))
     target = _Target(program, backend)
     given = (horizontal_sizes, vertical_sizes, bound_args, bound_static_args, static_args)
     target.check_names(given)
@@ -221,7 +222,7 @@ class _Target:
     # --- Building ----------------------------------------------------------------------------------------------------
 
     def start(self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]) -> concurrent.futures.Future[Any]:
-        """Lowers the program here, and lets gt4py's runner do the rest: in processes, unless gt4py is told otherwise."""
+        """Lowers the program here, and lets gt4py's runner do the rest: in processes, unless gt4py is told other."""
         contexts = {}
         if static:
             descriptors = {name: arguments.StaticArg(value) for name, value in static.items()}
