@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from typing import Literal
 
 type Device = Literal["cpu", "gpu"]
@@ -29,12 +30,14 @@ def arch(device: Device) -> str:
     return _cpu() if device == "cpu" else _gpu()
 
 
+@cache
 def _cpu() -> str:
     from archspec.cpu import host
 
     return str(host().name)
 
 
+@cache
 def _gpu() -> str:
     """As cupy says, which knows which device is visible; without it, as the driver's own tool says."""
     return (

@@ -324,6 +324,7 @@ def at(setting: Setting) -> str:
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """The end of a message about a name that is not known, as Python has it; all names where none is close."""
-    if close := get_close_matches(name, known, 1) or get_close_matches(name.upper(), known, 1):
-        return f" Did you mean: '{close[0]}'?"
+    by_lower_case = {each.lower(): each for each in known}
+    if close := get_close_matches(name.lower(), by_lower_case, 1):
+        return f" Did you mean: '{by_lower_case[close[0]]}'?"
     return f" Known: {', '.join(f"'{each}'" for each in known)}."

@@ -11,8 +11,6 @@ from gtstub.backends import Choice, Reason, Setting, Tag, choose, load_tables, s
 from gtstub.cli_options import example, json_options
 from gtstub.report import print_choice, print_document, print_tables
 
-TAGS = f"One of {', '.join(Tag)}."
-
 
 @click.group(epilog=example("gtstub config explain graupel_run --tag GPU"))
 def config() -> None:
@@ -32,11 +30,11 @@ def config() -> None:
 @click.argument("program")
 @click.option(
     "--tag",
+    metavar="TAG",
     type=click.Choice(list(Tag), case_sensitive=False),
     default=Tag.CPU,
     show_default=True,
-    metavar="TAG",
-    help=TAGS,
+    help=f"One of {', '.join(Tag)}.",
 )
 @click.option("--arch", help="As 'zen4' or 'sm_90'.  [default: this machine's]")
 @json_options

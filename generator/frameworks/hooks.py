@@ -7,6 +7,6 @@ from gt4py.next.program_processors.runners.dace import transformations
 
 
 def remove_access_node_copies(sdfg: dace.SDFG) -> None:
-    """Removes copies between arrays where one array is enough."""
+    """Removes two transients through which a global array is copied into itself."""
     copies = transformations.RemoveAccessNodeCopies()
     sdfg.apply_transformations_repeated(copies, validate=False, validate_all=False)

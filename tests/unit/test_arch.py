@@ -1,0 +1,68 @@
+"""What the device is called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import archspec.cpu
+import pytest
+
+from gtstub import arch as module
+from gtstub.arch import arch
+
+
+@pytest.fixture(autouse=True)
+def _afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is set or known from before, and cupy is not there: it would know a real GPU."""
+    monkeypatch.delenv("GTSTUB_ARCH", raising=False)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    module._gpu.cache_clear()
+    yield
+    module._gpu.cache_clear()
+
+
+def tool(directory: Path, name: str, output: str) -> None:
+    """A driver's tool that prints `output`: there is a GPU on hardly any machine that runs the tests."""
+    file = directory / name
+    file.write_text(f"#!/bin/sh\nprintf '{output}'\n")
+    file.chmod(0o755)
+
+
+def test_a_cpu_has_the_name_that_archspec_gives_it() -> None:
+    assert arch("cpu") in archspec.cpu.TARGETS
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "expected"),
+    [
+        ("nvidia-smi", "9.0\n8.0\n", "sm_90"),
+        ("nvidia-smi", "12.0\n", "sm_120"),
+        ("nvidia-smi", "No devices were found\n", ""),
+        ("rocm_agent_enumerator", "gfx000\ngfx90a\n", "gfx90a"),
+        ("rocm_agent_enumerator", "gfx000\n", ""),
+        ("nothing", "", ""),
+    ],
+)
+def test_a_gpu_has_the_name_that_its_compiler_gives_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, output: str, expected: str
+) -> None:
+    tool(tmp_path, name, output)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert arch("gpu") == expected
+
+
+def test_a_tool_that_fails_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 9.0\nexit 1\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert arch("gpu") == ""
+
+
+def test_the_environment_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = arch("cpu")
+    monkeypatch.setenv("GTSTUB_ARCH", "sm_70")
+    assert (arch("cpu"), arch("gpu")) == (found, "sm_70")
+    monkeypatch.setenv("GTSTUB_ARCH", "neoverse_v2, gfx90a")
+    assert (arch("cpu"), arch("gpu")) == ("neoverse_v2", "gfx90a")

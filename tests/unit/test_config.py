@@ -1,0 +1,128 @@
+"""'gtstub config' as its users meet it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gtstub.backends import Tag, sources
+from gtstub.cli import main
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own table."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("GTSTUB_BACKENDS", raising=False)
+    monkeypatch.setenv("GTSTUB_ARCH", "zen4,sm_90")
+    file = tmp_path / "gtstub" / "backends.toml"
+    file.parent.mkdir()
+    file.write_text("[program.graupel_run.arch.sm_90]\ndace.optimization_args.gpu_maxnreg = 96\n")
+    return file
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["config", *arguments], prog_name="gtstub")
+
+
+def explained(*arguments: str) -> dict[str, Any]:
+    result = run("explain", *arguments, "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    document = json.loads(result.stdout)
+    assert isinstance(document, dict)
+    return document
+
+
+def test_explain_says_which_line_decided_and_what_it_overrode(mine: Path) -> None:
+    result = run("explain", "graupel_run", "--tag", "GPU")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "Program 'graupel_run', tag 'GPU', gpu 'sm_90': backend 'gtstub'."
+    (line,) = (line for line in lines if "gpu_maxnreg" in line)
+    _, shipped = sources()[0]
+    overridden = 1 + shipped.read_text().splitlines().index("dace.optimization_args.gpu_maxnreg = 80")
+    assert line.split() == [
+        "dace.optimization_args.gpu_maxnreg",
+        "96",
+        "[program.graupel_run.arch.sm_90]",
+        f"{mine}:2",
+        *f"80 in [program.graupel_run.device.cuda], {shipped}:{overridden}".split(),
+    ]
+
+
+@pytest.mark.usefixtures("mine")
+def test_explain_as_json() -> None:
+    document = explained("graupel_run", "--tag", "gpu")
+    assert {name: document[name] for name in ("program", "tag", "arch", "backend", "device")} == {
+        "program": "graupel_run",
+        "tag": "GPU",
+        "arch": "sm_90",
+        "backend": "gtstub",
+        "device": "gpu",
+    }
+    assert document["options"]["optimization_args"]["gpu_maxnreg"] == 96
+    (reason,) = (reason for reason in document["reasons"] if reason["option"].endswith("gpu_maxnreg"))
+    assert (reason["value"], reason["line"], reason["section"]) == (96, 2, "program.graupel_run.arch.sm_90")
+    assert (reason["overrode"]["value"], reason["overrode"]["overrode"]) == (80, None)
+
+
+@pytest.mark.usefixtures("mine")
+def test_explain_is_of_the_named_architecture_or_of_this_machine() -> None:
+    assert explained("graupel_run", "--tag", "GPU", "--arch", "gfx90a")["options"]["optimization_args"] == {
+        "fuse_tasklets": True
+    }
+    assert explained("graupel_run")["arch"] == "zen4"
+
+
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize("tag", Tag)
+def test_explain_knows_every_tag(tag: Tag) -> None:
+    result = run("explain", "any", "--tag", tag, "--jq", ".tag")
+    assert (result.exit_code, result.stdout) == (0, f"{tag}\n")
+
+
+def test_a_malformed_table_has_an_exit_code_of_its_own(mine: Path) -> None:
+    mine.write_text("[progam.p]\n")
+    result = run("explain", "p")
+    message = f"'{mine}', line 1: There is no section 'progam'. Did you mean: 'program'?\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (8, "", message)
+
+
+def test_a_named_table_that_is_missing_cannot_be_read(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = mine.with_name("missing.toml")
+    monkeypatch.setenv("GTSTUB_BACKENDS", str(missing))
+    result = run("explain", "p")
+    message = f"Cannot read or write '{missing}': No such file or directory.\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (7, "", message)
+    assert run("show").stderr == message
+
+
+def test_show_lists_files_and_settings(mine: Path) -> None:
+    result = run("show")
+    assert (result.exit_code, result.stderr) == (0, "")
+    words = [line.split() for line in result.stdout.splitlines()]
+    assert ["user", str(mine)] in words
+    assert [
+        "[program.graupel_run.arch.sm_90]",
+        "dace.optimization_args.gpu_maxnreg",
+        "96",
+        f"{mine}:2",
+    ] in words
+    mine.unlink()
+    assert ["user", str(mine), "not", "there"] in [line.split() for line in run("show").stdout.splitlines()]
+
+
+def test_show_as_json(mine: Path) -> None:
+    document = json.loads(run("show", "--json").stdout)
+    assert document["files"][1] == {"from": "user", "file": str(mine), "exists": True}
+    assert document["settings"][-1] == {
+        "section": "program.graupel_run.arch.sm_90",
+        "option": "dace.optimization_args.gpu_maxnreg",
+        "value": 96,
+        "file": str(mine),
+        "line": 2,
+    }
