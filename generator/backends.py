@@ -46,6 +46,10 @@ class Tag(StrEnum):
     GTSTUB_CPU = "GTSTUB_CPU"
     GTSTUB_GPU = "GTSTUB_GPU"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Tag:
+        raise ConfigError(f"There is no backend tag '{value}'.{did_you_mean(str(value), list(Tag))}")
+
     @property
     def backend(self) -> Backend | None:
         """The backend that the tag names; None where a table decides."""
@@ -134,8 +138,6 @@ def choose(program: str, tag: Tag | str, arch: str, tables: Sequence[Table]) -> 
 
     Raises ConfigError for an unknown tag, if no table says what CPU or GPU means, and if tables contradict each other.
     """
-    if tag not in list(Tag):
-        raise ConfigError(f"There is no backend tag '{tag}'.{did_you_mean(tag, list(Tag))}")
     tag = Tag(tag)
     devices = _devices(tag.device, arch)
     ranked = sorted(

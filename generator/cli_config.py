@@ -50,20 +50,19 @@ def explain(program: str, tag: Tag, arch: str | None, as_json: bool, filter_: st
     if as_json or filter_ is not None:
         print_document(_to_json(choice), filter_)
     else:
-        print_choice(choice)
+        print_choice(choice, sources())
 
 
 @config.command(epilog=example("gtstub config show"))
 @json_options
 def show(as_json: bool, filter_: str | None) -> None:
     """Say where tables are looked for, and what all of them say."""
-    found = [(who, file, file.exists()) for who, file in sources()]
     if as_json or filter_ is not None:
-        files = [{"from": who, "file": str(file), "exists": exists} for who, file, exists in found]
+        files = [{"from": who, "file": str(file), "exists": file.exists()} for who, file in sources()]
         settings = [_setting_to_json(setting) for table in load_tables() for setting in table.settings]
         print_document({"files": files, "settings": settings}, filter_)
     else:
-        print_tables(found, load_tables())
+        print_tables(sources(), load_tables())
 
 
 def _to_json(choice: Choice) -> dict[str, Any]:

@@ -248,32 +248,42 @@ def print_checks(checks: Sequence[Check]) -> None:
 # --- Tables of backends -----------------------------------------------------------------------------------------------
 
 
-def print_choice(choice: Choice) -> None:
+def print_choice(choice: Choice, sources: Sequence[tuple[str, Path]]) -> None:
     """What compiles a program, and a row for each option: its value, the line that decided it, what that overrode."""
-    table = _table("option", "value", "section", "decided in", "overrode")
+    table = _table("option", "value", "decided by", "overrode")
+    names = _short_names(sources)
+    used: dict[Path, str] = {}
+
+    def place(setting: Setting) -> str:
+        used[setting.file] = names[setting.file]
+        return f"{names[setting.file]}:{setting.line} [{setting.section}]"
+
     for reason in choice.reasons:
         setting, before = reason.setting, reason.overrode.setting if reason.overrode else None
-        overrode = "" if before is None else f"{json.dumps(before.value)} in [{before.section}], {_place(before)}"
-        table.add_row(setting.option, json.dumps(setting.value), f"[{setting.section}]", _place(setting), overrode)
+        overrode = f"{json.dumps(before.value)}, {place(before)}" if before else ""
+        table.add_row(setting.option, json.dumps(setting.value), place(setting), overrode)
     machine = f"{choice.device} '{choice.arch}'" if choice.arch else f"unknown {choice.device}"
-    _print(f"Program '{choice.program}', tag '{choice.tag}', {machine}: backend '{choice.backend}'.", table)
+    files = "\n".join(f"{name}: {file}" for file, name in used.items())
+    _print(f"Program '{choice.program}', tag '{choice.tag}', {machine}: backend '{choice.backend}'.", table, files)
 
 
-def print_tables(sources: Sequence[tuple[str, Path, bool]], tables: Sequence[BackendTable]) -> None:
+def print_tables(sources: Sequence[tuple[str, Path]], tables: Sequence[BackendTable]) -> None:
     """Where tables of backends are looked for, and all that they say, in the order of the files."""
-    files = _table("from", "file", "")
-    for who, file, exists in sources:
-        files.add_row(who, str(file), "" if exists else "not there")
-    settings = _table("section", "option", "value", "file and line")
+    names = _short_names(sources)
+    files = _table("table", "file", "")
+    for _, file in sources:
+        files.add_row(names[file], str(file), "" if file.exists() else "not there")
+    settings = _table("line", "section", "option", "value")
     for table in tables:
         for setting in table.settings:
-            place = _place(setting)
-            settings.add_row(f"[{setting.section}]", setting.option, json.dumps(setting.value), place)
+            line = f"{names[setting.file]}:{setting.line}"
+            settings.add_row(line, f"[{setting.section}]", setting.option, json.dumps(setting.value))
     _print(files, settings)
 
 
-def _place(setting: Setting) -> str:
-    return f"{setting.file}:{setting.line}"
+def _short_names(sources: Sequence[tuple[str, Path]]) -> dict[Path, str]:
+    """A table is called by who speaks in it; one that the environment names, by its file."""
+    return {file: who if who in ("gtstub", "user") else str(file) for who, file in sources}
 
 
 # --- Code and documents -----------------------------------------------------------------------------------------------

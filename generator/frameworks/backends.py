@@ -25,7 +25,9 @@ def make(choice: Choice, overrides: Mapping[str, Any] = NOTHING) -> gtx_backend.
     gpu = choice.device == "gpu"
     if choice.backend != "gtfn":
         make_one = gt4py.make_backend if choice.backend == "gtstub" else make_dace_backend
-        return make_one(gpu, **_merged(_converted(choice, options.DACE), overrides))
+        merged = _merged(_converted(choice, options.DACE), overrides)
+        options.check_names(merged.get("optimization_args") or {})
+        return make_one(gpu, **merged)
     if overrides:
         raise ConfigError(f"Backend 'gtfn' for program '{choice.program}' takes no option {', '.join(overrides)}.")
     of_step = {

@@ -259,6 +259,16 @@ def test_make_backend_refuses_what_gt4py_ignores(optimization_args: dict[str, An
     assert str(refusal.value) == message
 
 
+@pytest.mark.parametrize("tag", ["DACE_CPU", "GTSTUB_CPU"])
+def test_an_override_that_gt4py_ignores_is_refused(shipped: Sequence[Table], tag: str) -> None:
+    choice = choose("graupel_run", tag, "", shipped)
+    backend = make(choice, {"optimization_args": {"gpu_maxnreg": 64}})
+    assert translator(backend).auto_optimize_args.items() >= {"fuse_tasklets": True, "gpu_maxnreg": 64}.items()
+    with pytest.raises(ConfigError) as refusal:
+        make(choice, {"optimization_args": {"gpu_maxnregs": 64}})
+    assert str(refusal.value) == "There is no optimization argument 'gpu_maxnregs'. Did you mean: 'gpu_maxnreg'?"
+
+
 # --- Hooks ------------------------------------------------------------------------------------------------------------
 
 
