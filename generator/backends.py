@@ -18,8 +18,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-import platformdirs
-
 from gtstub.arch import Device
 from gtstub.errors import ConfigError
 
@@ -194,6 +192,8 @@ def _nested(decided: Mapping[tuple[str, ...], Reason]) -> dict[str, Any]:
 
 def sources() -> tuple[tuple[str, Path], ...]:
     """Where tables are looked for, the later ones winning: who speaks there, and the file."""
+    import platformdirs  # Here, because it takes long to import, and the command line imports this.
+
     user = platformdirs.user_config_path("gtstub") / "backends.toml"
     named = filter(None, os.environ.get("GTSTUB_BACKENDS", "").split(os.pathsep))
     return (
