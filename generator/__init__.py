@@ -10,13 +10,15 @@ if TYPE_CHECKING:
     from gtstub._host import Program
     from gtstub.compiled import CompiledProgram, wait_for_compilation
     from gtstub.frameworks.compile import compile  # noqa: A004  gt4py's own word for it
+    from gtstub.profiling import profile
 
 __version__ = "0.1.0"
-__all__ = ["CompiledProgram", "compile", "load", "wait_for_compilation"]
+__all__ = ["CompiledProgram", "compile", "load", "profile", "wait_for_compilation"]
 
 _HOMES = {
     "CompiledProgram": "gtstub.compiled",
     "compile": "gtstub.frameworks.compile",
+    "profile": "gtstub.profiling",
     "wait_for_compilation": "gtstub.compiled",
 }
 

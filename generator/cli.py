@@ -15,6 +15,7 @@ import click
 from gtstub import __version__
 from gtstub.cli_config import config
 from gtstub.cli_options import example, jq_option, json_options
+from gtstub.cli_profile import profile
 from gtstub.entry import read_manifest
 from gtstub.errors import GtstubError, SignatureError
 from gtstub.planner import make_plan
@@ -37,7 +38,7 @@ Exit codes:
   0  done
   1  the answer is no ('generate --check', 'doctor'), or an error not listed below
   2  the command line or a jq filter is wrong
-  3  a signature or an SDFG file is malformed
+  3  a signature, an SDFG file or a profile is malformed
   4  the two signatures of a program contradict each other
   5  there is no C compiler, or it refused a stub
   6  a cache entry is missing or damaged
@@ -382,3 +383,6 @@ def doctor(as_json: bool, filter_: str | None) -> None:
     else:
         print_checks(found)
     click.get_current_context().exit(0 if is_well else 1)
+
+
+main.add_command(profile)

@@ -31,13 +31,11 @@ from gtstub.plan import (
     Tuple,
     Unused,
 )
+from gtstub.printing import make_console, make_table, print_parts
 from gtstub.signature.model import Axis, Property
 from gtstub.wording import c_type, describe_leaf, describe_source, describe_statics
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
-
     from gtstub.backends import Choice, Setting
     from gtstub.backends import Table as BackendTable
     from gtstub.doctor import Check
@@ -144,27 +142,27 @@ def _source_to_json(source: Source) -> dict[str, Any]:
 
 def print_plan(plan: CallPlan) -> None:
     """The whole call plan: arguments and their contracts, slots and their sources, what must agree, the handle."""
-    arguments = _table("argument", "leaf", "contract", "slots")
+    arguments = make_table("argument", "leaf", "contract", "slots")
     taken: dict[str, list[str]] = {}
     for slot in plan.slots:
         if not isinstance(slot.source, Metric):
             taken.setdefault(slot.source.leaf, []).append(str(slot.index))
     for leaf in plan.leaves:
         arguments.add_row(leaf.path, leaf.name, _describe_contract(leaf), " ".join(taken.get(leaf.name, ())))
-    slots = _table("slot", "C type", "name", "source")
+    slots = make_table("slot", "C type", "name", "source")
     for slot in plan.slots:
         slots.add_row(str(slot.index), c_type(slot), slot.name, describe_source(slot.source, plan))
-    _print(_title(plan), arguments, slots, "\n".join((*_agreements(plan), *_remarks(plan))))
+    print_parts(_title(plan), arguments, slots, "\n".join((*_agreements(plan), *_remarks(plan))))
 
 
 def print_slots(plan: CallPlan) -> None:
     """One row for each slot: C type, name, source, and what the source must satisfy."""
     leaves = {leaf.name: leaf for leaf in plan.leaves}
-    slots = _table("slot", "C type", "name", "source", "contract")
+    slots = make_table("slot", "C type", "name", "source", "contract")
     for slot in plan.slots:
         contract = "; ".join(_describe_slot_contract(slot, plan, leaves))
         slots.add_row(str(slot.index), c_type(slot), slot.name, describe_source(slot.source, plan), contract)
-    _print(_title(plan), slots, "\n".join(_remarks(plan)))
+    print_parts(_title(plan), slots, "\n".join(_remarks(plan)))
 
 
 def _title(plan: CallPlan) -> str:
@@ -239,10 +237,10 @@ def _unused(node: Node) -> Iterator[str]:
 
 def print_checks(checks: Sequence[Check]) -> None:
     """What `gtstub doctor` found: a row each, and below the table what to do about it."""
-    table = _table("", "what", "found")
+    table = make_table("", "what", "found")
     for check in checks:
         table.add_row("ok" if check.ok else "MISSING", check.name, check.found)
-    _print(table, "\n".join(f"{check.name}: {check.advice}" for check in checks if check.advice))
+    print_parts(table, "\n".join(f"{check.name}: {check.advice}" for check in checks if check.advice))
 
 
 # --- Tables of backends -----------------------------------------------------------------------------------------------
@@ -250,7 +248,7 @@ def print_checks(checks: Sequence[Check]) -> None:
 
 def print_choice(choice: Choice, sources: Sequence[tuple[str, Path]]) -> None:
     """What compiles a program, and a row for each option: its value, the line that decided it, what that overrode."""
-    table = _table("option", "value", "decided by", "overrode")
+    table = make_table("option", "value", "decided by", "overrode")
     names = _short_names(sources)
     used: dict[Path, str] = {}
 
@@ -264,21 +262,21 @@ def print_choice(choice: Choice, sources: Sequence[tuple[str, Path]]) -> None:
         table.add_row(setting.option, json.dumps(setting.value), place(setting), overrode)
     machine = f"{choice.device} '{choice.arch}'" if choice.arch else f"unknown {choice.device}"
     files = "\n".join(f"{name}: {file}" for file, name in used.items())
-    _print(f"Program '{choice.program}', tag '{choice.tag}', {machine}: backend '{choice.backend}'.", table, files)
+    print_parts(f"Program '{choice.program}', tag '{choice.tag}', {machine}: backend '{choice.backend}'.", table, files)
 
 
 def print_tables(sources: Sequence[tuple[str, Path]], tables: Sequence[BackendTable]) -> None:
     """Where tables of backends are looked for, and all that they say, in the order of the files."""
     names = _short_names(sources)
-    files = _table("table", "file", "")
+    files = make_table("table", "file", "")
     for _, file in sources:
         files.add_row(names[file], str(file), "" if file.exists() else "not there")
-    settings = _table("line", "section", "option", "value")
+    settings = make_table("line", "section", "option", "value")
     for table in tables:
         for setting in table.settings:
             line = f"{names[setting.file]}:{setting.line}"
             settings.add_row(line, f"[{setting.section}]", setting.option, json.dumps(setting.value))
-    _print(files, settings)
+    print_parts(files, settings)
 
 
 def _short_names(sources: Sequence[tuple[str, Path]]) -> dict[Path, str]:
@@ -291,7 +289,7 @@ def _short_names(sources: Sequence[tuple[str, Path]]) -> dict[Path, str]:
 
 def print_code(text: str) -> None:
     """C code, with colours on a terminal, byte for byte anywhere else."""
-    console = _console()
+    console = make_console()
     if not console.is_terminal:
         click.echo(text, nl=False)
         return
@@ -328,36 +326,3 @@ def progress(what: str) -> Iterator[None]:
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     with console.status(f"{what} ...") if console.is_terminal else contextlib.nullcontext():
         yield
-
-
-# --- Printing ---------------------------------------------------------------------------------------------------------
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    console = Console(markup=False, highlight=False, emoji=False)
-    return console if console.is_terminal else Console(markup=False, highlight=False, emoji=False, width=1_000_000)
-
-
-def _table(*columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD if _console().is_terminal else None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold", justify="right" if column == "slot" else "left")
-    return table
-
-
-def _print(*parts: RenderableType) -> None:
-    """Prints parts with a blank line between them; those that are empty are left out."""
-    console = _console()
-    for number, part in enumerate(filter(None, parts)):
-        if console.is_terminal:
-            console.print(part)
-            continue
-        with console.capture() as capture:
-            console.print(part)
-        lines = [line.rstrip() for line in capture.get().splitlines()]
-        click.echo("\n".join(["", *lines] if number else lines))

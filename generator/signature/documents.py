@@ -35,7 +35,7 @@ def sdfg_to_json(signature: model.SdfgSignature) -> str:
 
 def program_from_json(text: str, source: str) -> model.ProgramSignature:
     """Reads a program signature; `source` is the name of its file for error messages."""
-    document = _parse(text, source, "program")
+    document = parse(text, source, "program")
     return model.ProgramSignature(
         name=document["name"],
         parameters=tuple(model.Parameter(item["name"], _type(item["type"])) for item in document["parameters"]),
@@ -63,7 +63,7 @@ def program_from_json(text: str, source: str) -> model.ProgramSignature:
 
 def sdfg_from_json(text: str, source: str) -> model.SdfgSignature:
     """Reads an SDFG signature; `source` is the name of its file for error messages."""
-    document = _parse(text, source, "sdfg")
+    document = parse(text, source, "sdfg")
     signature = model.SdfgSignature(
         name=document["name"],
         device=document["device"],
@@ -121,7 +121,8 @@ def _argument(item: dict[str, Any]) -> model.Argument:
     return model.ArrayArgument(item["name"], item["dtype"], item["device"], item["access"], axes)
 
 
-def _parse(text: str, source: str, kind: str) -> dict[str, Any]:
+def parse(text: str, source: str, kind: str) -> dict[str, Any]:
+    """Reads a document of a kind that has a schema: 'program', 'sdfg' or 'profile'."""
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -129,7 +130,7 @@ def _parse(text: str, source: str, kind: str) -> dict[str, Any]:
             f"'{source}' is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
         ) from None
     except RecursionError:
-        raise SignatureError(f"'{source}' is not a signature: it is nested too deeply.") from None
+        raise SignatureError(f"'{source}' is not {_TITLES[kind]}: it is nested too deeply.") from None
     violations = sorted(_validator(kind).iter_errors(document), key=lambda error: error.json_path)
     if violations:
         # What a document claims to be comes first: everything else follows from it.
@@ -139,7 +140,7 @@ def _parse(text: str, source: str, kind: str) -> dict[str, Any]:
     return document
 
 
-_TITLES = {"program": "a program signature", "sdfg": "an SDFG signature"}
+_TITLES = {"program": "a program signature", "sdfg": "an SDFG signature", "profile": "a profile"}
 
 
 @functools.cache

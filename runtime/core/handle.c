@@ -1,6 +1,7 @@
 /* A loaded program at work: the SDFG's handle, its workspaces, one call at a time. */
 #include "forks.h"
 #include "gtstub/stub.h"
+#include "profile.h"
 
 /* DaCe's external memory is laid out in multiples of this many bytes; CUDA's own allocators promise it as well. */
 #define WORKSPACE_ALIGNMENT 256
@@ -47,6 +48,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
     const gts_stub *const stub = self->stub;
     if (end_handle(self) != 0)
         return -1;
+    self->has_new_handle = true;
     self->sdfg = stub->init(self);
     if (self->sdfg == NULL)
         return gts_error_set(self, GTS_RUNTIME_ERROR,
@@ -95,9 +97,12 @@ int gts_enter(gts_program *self, bool wait)
         return gts_error_set(self, GTS_RUNTIME_ERROR,
                              "Program '%s' was loaded before this process was forked; load it again in the child.",
                              self->stub->name);
-    if (wait)
-        return pthread_mutex_lock(&self->lock) == 0 ? 0 : -1;
-    return pthread_mutex_trylock(&self->lock) == 0 ? 0 : 1;
+    if ((wait ? pthread_mutex_lock(&self->lock) : pthread_mutex_trylock(&self->lock)) != 0)
+        return wait ? -1 : 1;
+    gts_profile *const profile = atomic_load_explicit(&gts_profile_running, memory_order_relaxed);
+    if (GTS_UNLIKELY(profile != NULL))
+        gts_profile_enter(self, profile);
+    return 0;
 }
 
 void gts_leave(gts_program *self)
@@ -114,11 +119,19 @@ static GTS_COLD int check_gpu(gts_program *self)
                          self->stub->name);
 }
 
-int gts_run(gts_program *self)
+static __attribute__((noinline)) int run_specially(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->stub->run(self) != 0))
+    self->has_new_handle = false;
+    if ((self->entered != 0 ? gts_profile_run(self) : self->stub->run(self)) != 0)
         return -1;
-    if (GTS_UNLIKELY(self->debug && self->gpu_error != NULL))
+    self->was_called = true;
+    self->is_special = self->debug;
+    if (self->debug && self->gpu_error != NULL)
         return check_gpu(self);
     return 0;
+}
+
+int gts_run(gts_program *self)
+{
+    return GTS_LIKELY(!self->is_special) ? self->stub->run(self) : run_specially(self);
 }

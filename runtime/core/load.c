@@ -7,19 +7,22 @@
 
 #include "forks.h"
 #include "gtstub/stub.h"
+#include "profile.h"
 
 atomic_uint gts_forks;
 
 static void count_fork(void)
 {
     atomic_fetch_add_explicit(&gts_forks, 1, memory_order_relaxed);
+    gts_profile_forget();
 }
 
-static pthread_once_t watch_forks_once = PTHREAD_ONCE_INIT;
+static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 
-static void watch_forks(void)
+static void start(void)
 {
     (void)pthread_atfork(NULL, NULL, count_fork);
+    gts_profile_read_environment();
 }
 
 static GTS_COLD int load_error(gts_error *, gts_error_kind, const char *, ...) __attribute__((format(printf, 3, 4)));
@@ -139,7 +142,9 @@ static gts_program *new_program(const gts_stub *stub)
     }
     const char *const debug = getenv("GTSTUB_DEBUG");
     self->debug = debug != NULL && *debug != '\0' && strcmp(debug, "0") != 0;
+    self->is_special = true; /* the first call */
     self->generation = atomic_load_explicit(&gts_forks, memory_order_relaxed);
+    gts_profile_add_program(self);
     return self;
 }
 
@@ -154,7 +159,7 @@ static void *open_library(const char *path, gts_error *error)
 
 int gts_load(const char *stub_path, const char *library_path, gts_program **program, gts_error *error)
 {
-    (void)pthread_once(&watch_forks_once, watch_forks);
+    (void)pthread_once(&start_once, start);
     void *const stub_library = open_library(stub_path, error);
     const gts_stub *const stub = stub_library == NULL ? NULL : find_stub(stub_library, stub_path, error);
     if (stub == NULL)
@@ -180,6 +185,7 @@ int gts_load(const char *stub_path, const char *library_path, gts_program **prog
 
 void gts_unload(gts_program *self)
 {
+    gts_profile_remove_program(self);
     /* In a forked child the handle is the parent's. */
     if (self->sdfg != NULL && !gts_is_parents(self))
         (void)((int (*)(void *))self->exit)(self->sdfg);

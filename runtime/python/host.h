@@ -125,6 +125,10 @@ int gts_py_read_metrics_level(gts_py_program *);
 /* Passes one sample on; None, or NULL after an exception. */
 PyObject *gts_py_sample(gts_py_program *, double compute_time);
 
+/* profile.c */
+PyObject *gts_py_begin_profile(PyObject *module, PyObject *nothing);
+PyObject *gts_py_end_profile(PyObject *module, PyObject *profile);
+
 /* workspace.c */
 PyObject *gts_py_set_workspace(PyObject *self, PyObject *args, PyObject *keywords);
 

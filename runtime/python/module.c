@@ -30,6 +30,10 @@ static PyObject *load(PyObject *module, PyObject *args, PyObject *keywords)
 
 static PyMethodDef FUNCTIONS[] = {
     {"load", (PyCFunction)(void (*)(void))load, METH_VARARGS | METH_KEYWORDS, load_doc},
+    {"begin_profile", gts_py_begin_profile, METH_NOARGS,
+     "begin_profile()\n--\n\nStarts to time all calls of programs; returns what end_profile() takes."},
+    {"end_profile", gts_py_end_profile, METH_O,
+     "end_profile(profile, /)\n--\n\nEnds a profile, after the calls that are running; returns its report as JSON."},
     {NULL, NULL, 0, NULL},
 };
 

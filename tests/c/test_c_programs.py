@@ -137,6 +137,16 @@ def test_threads_do_not_race(build: Build) -> None:
 
 
 @address
+def test_profiles(build: Build) -> None:
+    build.run("profile.c", *WHOLE, *PROG, stubs=["whole_stub.so", "prog_stub.so"])
+
+
+@thread
+def test_profiles_do_not_race(build: Build) -> None:
+    build.run("profile.c", *WHOLE, *PROG, stubs=["whole_stub.so", "prog_stub.so"])
+
+
+@address
 def test_libraries_that_do_not_fit(build: Build) -> None:
     text = recording_source(WHOLE_SDFG)
     spoiled = {

@@ -141,7 +141,7 @@ def test_truncated_json_is_refused_with_its_place() -> None:
 
 
 def test_deeply_nested_json_is_refused() -> None:
-    message = "'file.json' is not a signature: it is nested too deeply."
+    message = "'file.json' is not a program signature: it is nested too deeply."
     assert refusal(documents.program_from_json, "[" * 200_000) == message
 
 

@@ -86,6 +86,22 @@ GTS_EXPORT const gts_error *gts_last_error(const gts_program *program);
  */
 GTS_EXPORT int gts_set_workspace(gts_program *program, const char *storage, void *memory, size_t size);
 
+/*
+ * A profile records for each program how often it is called and how long that takes, from gts_profile_begin() to
+ * gts_profile_end(), in all threads. Profiles nest: one that ends adds its figures to the one that was running when it
+ * began, and ends those that began after it. Any number of threads may call programs meanwhile.
+ */
+typedef struct gts_profile gts_profile;
+
+/* NULL when memory runs out. */
+GTS_EXPORT gts_profile *gts_profile_begin(void);
+
+/*
+ * Waits for the calls that are running, and frees the profile. Returns its report, a JSON document (docs/formats.md) that
+ * belongs to the caller, who frees it with free(); NULL when memory runs out. Must not be called in a call.
+ */
+GTS_EXPORT char *gts_profile_end(gts_profile *profile);
+
 GTS_EXPORT const char *gts_dtype_name(gts_dtype dtype);
 GTS_EXPORT const char *gts_device_name(gts_device device);
 GTS_EXPORT size_t gts_dtype_size(gts_dtype dtype);

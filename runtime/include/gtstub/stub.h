@@ -120,6 +120,9 @@ typedef struct gts_stub {
     void *(*init)(const gts_program *);
 } gts_stub;
 
+/* What a profile has recorded of a program. */
+typedef struct gts_record gts_record;
+
 struct gts_program {
     const gts_stub *stub;
     gts_leaf *leaf;         /* [stub->leaf_count] */
@@ -142,6 +145,13 @@ struct gts_program {
     pthread_mutex_t lock;
     unsigned int generation; /* number of forks that this process had behind it when the program was loaded */
     bool debug;              /* GTSTUB_DEBUG was set */
+    bool is_special;         /* gts_run() has more to do than to run: the call is the first, debugged or timed */
+    bool was_called;         /* with success */
+    bool has_new_handle;     /* since the last special call began */
+    uint64_t entered;        /* when the call was entered that a profile times, in nanoseconds; 0 when none does */
+    gts_record *record;      /* of the innermost profile, then of those around it */
+    gts_program *next;       /* the program that was loaded before */
+    unsigned int pins;       /* profiles that end and wait for this program: it must not be freed */
 };
 
 /* Whether `object` is another one than in the last call. */

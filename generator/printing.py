@@ -1,0 +1,41 @@
+"""Printing: a terminal gets its own width and colours, anything else plain text, a row a line, nothing cut off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+
+def make_console() -> Console:
+    from rich.console import Console
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    return console if console.is_terminal else Console(markup=False, highlight=False, emoji=False, width=1_000_000)
+
+
+def make_table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD if make_console().is_terminal else None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold", justify="right" if column == "slot" else "left")
+    return table
+
+
+def print_parts(*parts: RenderableType) -> None:
+    """Prints parts with a blank line between them; those that are empty are left out."""
+    console = make_console()
+    for number, part in enumerate(filter(None, parts)):
+        if console.is_terminal:
+            console.print(part)
+            continue
+        with console.capture() as capture:
+            console.print(part)
+        lines = [line.rstrip() for line in capture.get().splitlines()]
+        click.echo("\n".join(["", *lines] if number else lines))
