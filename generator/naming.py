@@ -27,10 +27,16 @@ C_KEYWORDS = frozenset(
 
 
 def check_names(
-    program: str, sdfg: str, *, parameters: Iterable[str], leaves: Iterable[str], dims: Iterable[str]
+    program: str,
+    sdfg: str,
+    *,
+    parameters: Iterable[str],
+    leaves: Iterable[str],
+    dims: Iterable[str],
+    keys: Iterable[str],
 ) -> None:
     """Raises PlanError for the first name that cannot be written in C, or that two different leaves share."""
-    kinds = (("program", [program]), ("SDFG", [sdfg]), ("parameter", parameters), ("dimension", dims))
+    kinds = (("program", [program]), ("SDFG", [sdfg]), ("parameter", parameters), ("dimension", dims), ("key", keys))
     for kind, names in kinds:
         for name in names:
             _check_identifier(program, kind, name)

@@ -74,11 +74,12 @@ class Unused:
 
 @dataclasses.dataclass(frozen=True)
 class Tuple:
-    """A tuple with at least one leaf in it."""
+    """A tuple with at least one leaf in it; with `keys`, it may also be an object with these attributes."""
 
     name: str
     path: str
     elements: tuple[Node, ...]
+    keys: tuple[str, ...] | None = None
 
 
 Node = Leaf | Tuple | Unused
@@ -157,20 +158,24 @@ class CallPlan:
     @property
     def leaves(self) -> tuple[Leaf, ...]:
         """All leaves that a call must pass rightly, in program order, connectivities last."""
-        return (*(leaf for node in self.nodes for leaf in _leaves_of(node)), *self.connectivities)
+        nodes = (node for parameter in self.nodes for node in _walk(parameter))
+        return (*(node for node in nodes if not isinstance(node, (Tuple, Unused))), *self.connectivities)
 
     @property
     def taken(self) -> tuple[FieldLeaf | ScalarLeaf, ...]:
         """Those leaves that the SDFG takes: all but the static ones."""
         return tuple(leaf for leaf in self.leaves if not isinstance(leaf, StaticLeaf))
 
+    @property
+    def collections(self) -> tuple[Tuple, ...]:
+        """All tuples with keys, in program order."""
+        nodes = (node for parameter in self.nodes for node in _walk(parameter))
+        return tuple(node for node in nodes if isinstance(node, Tuple) and node.keys is not None)
 
-def _leaves_of(node: Node) -> Iterator[Leaf]:
-    match node:
-        case Tuple():
-            for element in node.elements:
-                yield from _leaves_of(element)
-        case Unused():
-            return
-        case _:
-            yield node
+
+def _walk(node: Node) -> Iterator[Node]:
+    """A node and all that is in it, in program order."""
+    yield node
+    if isinstance(node, Tuple):
+        for element in node.elements:
+            yield from _walk(element)

@@ -113,6 +113,7 @@ class _Planner:
             parameters=plan.parameters,
             leaves=[leaf.name for leaf in plan.leaves],
             dims=[axis.dim for leaf in plan.leaves if isinstance(leaf, FieldLeaf) for axis in leaf.axes],
+            keys=[key for collection in plan.collections for key in collection.keys or ()],
         )
         for name in self.statics.keys() - {leaf.name for leaf in plan.leaves if isinstance(leaf, StaticLeaf)}:
             raise self._error(f"static argument '{name}' is no scalar of the program")
@@ -146,12 +147,16 @@ class _Planner:
             case FieldType():
                 return self._field_leaf(name, path, type_)
             case _:
+                keys, count = type_.keys, len(type_.elements)
+                if keys is not None and len(keys) != count:
+                    raise self._error(f"'{path}' has {count} elements, but {len(keys)} keys")
                 elements = tuple(
-                    self._node(f"{name}_{i}", f"{path}[{i}]", element) for i, element in enumerate(type_.elements)
+                    self._node(f"{name}_{i}", f"{path}[{i}]" if keys is None else f"{path}.{keys[i]}", element)
+                    for i, element in enumerate(type_.elements)
                 )
                 if all(isinstance(element, Unused) for element in elements):
                     return Unused(path)
-                return Tuple(name, path, elements)
+                return Tuple(name, path, elements, keys)
 
     def _static_leaf(self, name: str, path: str, dtype: DType) -> StaticLeaf:
         if name in self.arguments:

@@ -84,6 +84,9 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str) -> Sources:
             if isinstance(leaf, StaticLeaf)
         ],
         "leaves": [_contract(leaf) for leaf in plan.leaves],
+        "collections": [
+            {"symbol": f"KEYS_{tuple_.name}", "path": tuple_.path, "names": tuple_.keys} for tuple_ in plan.collections
+        ],
         "parameters": plan.parameters,
         "workspaces": [
             {"index": i, "storage": workspace.storage, "device": f"GTS_{workspace.device.upper()}"}
@@ -256,8 +259,9 @@ def _slot_comment(slot: Slot, plan: CallPlan) -> str:
 
 
 def _conversions(plan: CallPlan, index: dict[str, int]) -> Iterator[dict[str, Any]]:
+    collections = {tuple_.path: i for i, tuple_ in enumerate(plan.collections)}
     for i, node in enumerate(plan.nodes):
-        yield from _convert_node(node, f"args[{i}]", index)
+        yield from _convert_node(node, f"args[{i}]", index, collections)
     provider = f"args[{len(plan.nodes)}]"
     for leaf in plan.connectivities:
         i, name = index[leaf.name], leaf.name
@@ -270,19 +274,26 @@ def _conversions(plan: CallPlan, index: dict[str, int]) -> Iterator[dict[str, An
         yield {"comment": _leaf_comment(leaf), "lines": lines}
 
 
-def _convert_node(node: Node, object_: str, index: dict[str, int]) -> Iterator[dict[str, Any]]:
+def _convert_node(
+    node: Node, object_: str, index: dict[str, int], collections: dict[str, int]
+) -> Iterator[dict[str, Any]]:
+    """`index` is of leaves by name, `collections` of collections by path."""
     match node:
         case Unused(path):
             yield {"comment": f"{path}: not used by the SDFG", "lines": []}
-        case Tuple(name, path, elements):
+        case Tuple(name, path, elements, keys):
+            if keys is None:
+                what, call = f"tuple of {len(elements)}", f'tuple(self, "{path}", {object_}, {len(elements)})'
+            else:
+                what, call = f"collection of {', '.join(keys)}", f"collection(self, {collections[path]}, {object_})"
             lines = [
-                f'void *const *const {name}_items = host->tuple(self, "{path}", {object_}, {len(elements)});',
+                f"void *const *const {name}_items = host->{call};",
                 f"if (GTS_UNLIKELY({name}_items == NULL))",
                 "    return -1;",
             ]
-            yield {"comment": f"{path}: tuple of {len(elements)}", "lines": lines}
+            yield {"comment": f"{path}: {what}", "lines": lines}
             for i, element in enumerate(elements):
-                yield from _convert_node(element, f"{name}_items[{i}]", index)
+                yield from _convert_node(element, f"{name}_items[{i}]", index, collections)
         case FieldLeaf():
             yield {"comment": _leaf_comment(node), "lines": _convert_field(node, object_, index[node.name])}
         case StaticLeaf():

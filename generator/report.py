@@ -91,7 +91,8 @@ def plan_to_json(plan: CallPlan) -> dict[str, Any]:
 def _node_to_json(node: Node) -> dict[str, Any]:
     match node:
         case Tuple():
-            return {"path": node.path, "elements": [_node_to_json(element) for element in node.elements]}
+            keys = {} if node.keys is None else {"keys": list(node.keys)}
+            return {"path": node.path, **keys, "elements": [_node_to_json(element) for element in node.elements]}
         case Unused():
             return {"path": node.path, "leaf": None}
         case _:

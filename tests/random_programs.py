@@ -160,7 +160,12 @@ field_types = st.builds(
 )
 types: st.SearchStrategy[Type] = st.recursive(
     st.one_of(field_types, field_types, st.builds(ScalarType, dtypes)),
-    lambda inner: st.builds(TupleType, st.lists(inner, max_size=3).map(tuple)),
+    lambda inner: st.one_of(
+        st.builds(TupleType, st.lists(inner, max_size=3).map(tuple)),
+        st.dictionaries(st.sampled_from(("u", "v", "w", "data", "domain")), inner, max_size=3).map(
+            lambda elements: TupleType(tuple(elements.values()), tuple(elements))
+        ),
+    ),
     max_leaves=4,
 )
 

@@ -45,6 +45,10 @@ def tuple_of(*elements: Type) -> TupleType:
     return TupleType(elements)
 
 
+def collection_of(**elements: Type) -> TupleType:
+    return TupleType(tuple(elements.values()), tuple(elements))
+
+
 def program(name: str = "prog", *connectivities: Connectivity, **parameters: Type) -> ProgramSignature:
     return ProgramSignature(name, tuple(Parameter(n, t) for n, t in parameters.items()), connectivities)
 

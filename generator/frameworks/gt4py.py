@@ -24,6 +24,7 @@ from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
 from gt4py.next import common, config
 from gt4py.next.ffront import type_info as ffront_type_info
+from gt4py.next.ffront.stages import ConcretePASTProgramDef
 from gt4py.next.instrumentation import metrics
 from gt4py.next.otf import arguments, code_specs, stages, workflow
 from gt4py.next.otf.compilation import cache as gtx_cache
@@ -67,15 +68,17 @@ def program_signature(compilable: CompilableProgramDef, source: stages.ProgramSo
     What callers of a lowered gt4py program pass.
 
     gt4py itself makes all arguments positional (`out` is the last parameter of a field operator) and takes named
-    collections apart into tuples before it calls what a backend compiled: that canonical form is described here.
+    collections apart into tuples before it calls what a backend compiled: that canonical form is described here. The
+    keys of named collections are known only where `KeepingLowering` has lowered the program.
     """
     name = str(source.entry_point.name)
     contexts = compilable.args.argument_descriptor_contexts
+    declared = compilable.parameter_types if isinstance(compilable, LoweredProgramDef) else {}
     return ProgramSignature(
         name=name,
         parameters=tuple(
-            Parameter(str(parameter.name), _type(name, str(parameter.name), parameter.type_))
-            for parameter in source.entry_point.parameters
+            Parameter(parameter, _type(name, parameter, declared.get(parameter, type_)))
+            for parameter, type_ in ((str(item.name), item.type_) for item in source.entry_point.parameters)
         ),
         connectivities=tuple(
             Connectivity(
@@ -125,6 +128,11 @@ def _type(program: str, path: str, type_: ts.TypeSpec) -> Type:
             return TupleType(
                 tuple(_type(program, f"{path}[{index}]", element) for index, element in enumerate(type_.types))
             )
+        case ts.NamedCollectionType():
+            elements = zip(type_.keys, type_.types, strict=True)
+            return TupleType(
+                tuple(_type(program, f"{path}.{key}", element) for key, element in elements), tuple(type_.keys)
+            )
     raise SignatureError(
         f"Argument '{path}' of program '{program}' must be a field, a scalar or a tuple of them, but is '{type_}'."
     )
@@ -144,6 +152,25 @@ def _dimension(dimension: common.Dimension) -> Dimension:
 
 
 # --- The steps of the workflow ----------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class LoweredProgramDef(CompilableProgramDef):
+    """A lowered program with the types that its parameters had before: named collections have become tuples."""
+
+    parameter_types: Mapping[str, ts.TypeSpec]
+
+
+@dataclasses.dataclass(frozen=True)
+class KeepingLowering:
+    """gt4py's lowering of a program, and what it drops."""
+
+    step: workflow.Workflow[ConcretePASTProgramDef, CompilableProgramDef]
+
+    def __call__(self, inp: ConcretePASTProgramDef) -> LoweredProgramDef:
+        lowered = self.step(inp)
+        types = {str(parameter.id): parameter.type for parameter in inp.data.past_node.params}
+        return LoweredProgramDef(lowered.data, lowered.args, types)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -330,7 +357,7 @@ def make_backend(
         use_zero_origin=use_zero_origin,
         use_max_domain_range_on_unstructured_shift=use_max_domain_range_on_unstructured_shift,
     )
-    steps = backend.executor
+    steps, transforms = backend.executor, backend.transforms
     is_rocm = steps.compilation.device_type == core_definitions.DeviceType.ROCM
     return StubBackend(
         name=f"{backend.name}_gtstub",
@@ -340,7 +367,7 @@ def make_backend(
             compilation=StubCompilation(steps.compilation),
         ),
         allocator=backend.allocator,
-        transforms=backend.transforms,
+        transforms=transforms.replace(past_to_itir=KeepingLowering(transforms.past_to_itir)),
         external_workspace=external_workspace,
     )
 

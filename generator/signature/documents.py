@@ -111,7 +111,8 @@ def _type(item: dict[str, Any]) -> model.Type:
         case "field":
             return model.FieldType(item["dtype"], tuple(model.Dimension(**dim) for dim in item["dims"]))
         case _:
-            return model.TupleType(tuple(_type(element) for element in item["elements"]))
+            keys = tuple(item["keys"]) if "keys" in item else None
+            return model.TupleType(tuple(_type(element) for element in item["elements"]), keys)
 
 
 def _argument(item: dict[str, Any]) -> model.Argument:

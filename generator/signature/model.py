@@ -47,7 +47,10 @@ class FieldType:
 
 @dataclasses.dataclass(frozen=True)
 class TupleType:
+    """A tuple; with `keys`, one for each element, it may also be passed as any object with these attributes."""
+
     elements: tuple[Type, ...]
+    keys: tuple[str, ...] | None = None
 
 
 Type = ScalarType | FieldType | TupleType

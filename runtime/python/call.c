@@ -8,6 +8,7 @@ static const gts_host HOST = {
     .scalar = gts_py_scalar,
     .static_scalar = gts_py_static_scalar,
     .tuple = gts_py_tuple,
+    .collection = gts_py_collection,
     .connectivity = gts_py_connectivity,
 };
 

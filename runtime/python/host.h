@@ -99,7 +99,8 @@ typedef struct gts_py_program {
     PyThreadState *caller;           /* thread that is in a call, NULL when none is */
     void **argv;                     /* [parameters + 1], borrowed for one call */
     gts_py_leaf *leaf;               /* [leaf_count] */
-    PyObject **held;                 /* [2 * leaf_count], objects that must live to the end of the call */
+    PyObject **keys;                 /* [collection_count], tuples of interned names */
+    PyObject **held;                 /* [2 * leaf_count + keys], objects that must live to the end of the call */
     uint32_t held_count;
     PyObject **workspace; /* [workspace_count], owners of the lent memory */
     gts_py_metrics metrics;
@@ -156,6 +157,7 @@ GTS_COLD void gts_py_refuse_keyword(const char *function, PyObject *keyword, boo
 
 /* walk.c */
 void *const *gts_py_tuple(gts_program *, const char *path, void *object, uint32_t length);
+void *const *gts_py_collection(gts_program *, uint32_t collection, void *object);
 void *gts_py_connectivity(gts_program *, uint32_t leaf, void *offset_provider);
 
 /* field.c */

@@ -5,11 +5,12 @@
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
-static PyObject *intern_names(const gts_stub *stub)
+/* A tuple. */
+static PyObject *intern_names(const char *const *texts, uint32_t count)
 {
-    PyObject *const names = PyTuple_New((Py_ssize_t)stub->parameter_count);
-    for (uint32_t i = 0; names != NULL && i < stub->parameter_count; ++i) {
-        PyObject *const name = PyUnicode_InternFromString(stub->parameters[i]);
+    PyObject *const names = PyTuple_New((Py_ssize_t)count);
+    for (uint32_t i = 0; names != NULL && i < count; ++i) {
+        PyObject *const name = PyUnicode_InternFromString(texts[i]);
         if (name == NULL) {
             Py_DECREF(names);
             return NULL;
@@ -35,6 +36,21 @@ static int prepare_leaves(gts_py_program *self)
     return 0;
 }
 
+static int prepare_collections(gts_py_program *self)
+{
+    const gts_stub *const stub = self->program->stub;
+    size_t elements = 0;
+    self->keys = PyMem_Calloc(stub->collection_count, sizeof(PyObject *));
+    for (uint32_t i = 0; self->keys != NULL && i < stub->collection_count; ++i) {
+        elements += stub->collections[i].length;
+        self->keys[i] = intern_names(stub->collections[i].keys, stub->collections[i].length);
+        if (self->keys[i] == NULL)
+            return -1;
+    }
+    self->held = PyMem_Calloc(2 * (size_t)stub->leaf_count + elements, sizeof(PyObject *));
+    return self->keys == NULL || self->held == NULL ? -1 : 0;
+}
+
 PyObject *gts_py_program_new(gts_py_state *state, gts_program *program)
 {
     gts_py_program *const self = (gts_py_program *)state->program_type->tp_alloc(state->program_type, 0);
@@ -48,13 +64,12 @@ PyObject *gts_py_program_new(gts_py_state *state, gts_program *program)
     self->program = program;
     self->state = state;
     self->interpreter = PyInterpreterState_Get();
-    self->parameters = intern_names(stub);
+    self->parameters = intern_names(stub->parameters, stub->parameter_count);
     self->argv = PyMem_Calloc(stub->parameter_count + 1, sizeof *self->argv);
     self->leaf = PyMem_Calloc(stub->leaf_count, sizeof *self->leaf);
-    self->held = PyMem_Calloc(2 * stub->leaf_count, sizeof(PyObject *));
     self->workspace = PyMem_Calloc(stub->workspace_count, sizeof(PyObject *));
-    if (self->parameters == NULL || self->argv == NULL || self->leaf == NULL || self->held == NULL ||
-        self->workspace == NULL || prepare_leaves(self) != 0) {
+    if (self->parameters == NULL || self->argv == NULL || self->leaf == NULL || self->workspace == NULL ||
+        prepare_leaves(self) != 0 || prepare_collections(self) != 0) {
         if (!PyErr_Occurred())
             PyErr_NoMemory();
         Py_DECREF(self);
@@ -116,11 +131,14 @@ static void dealloc(PyObject *object)
         gts_unload(self->program);
         for (uint32_t i = 0; self->workspace != NULL && i < stub->workspace_count; ++i)
             Py_XDECREF(self->workspace[i]);
+        for (uint32_t i = 0; self->keys != NULL && i < stub->collection_count; ++i)
+            Py_XDECREF(self->keys[i]);
     }
     Py_XDECREF(self->metrics.key);
     Py_XDECREF(self->parameters);
     PyMem_Free(self->argv);
     PyMem_Free(self->leaf);
+    PyMem_Free(self->keys);
     PyMem_Free(self->held);
     PyMem_Free(self->workspace);
     type->tp_free(object);

@@ -1,4 +1,6 @@
-/* From the arguments to the leaves: elements of tuples, connectivities of the offset provider. */
+/* From the arguments to the leaves: elements of tuples and collections, connectivities of the offset provider. */
+#include <stdio.h>
+
 #include "host.h"
 
 static GTS_COLD void *const *refuse_tuple(gts_program *program, const char *path, PyObject *object, uint32_t length)
@@ -18,6 +20,41 @@ void *const *gts_py_tuple(gts_program *program, const char *path, void *object, 
     if (GTS_UNLIKELY(!PyTuple_Check((PyObject *)object) || PyTuple_GET_SIZE(object) != (Py_ssize_t)length))
         return refuse_tuple(program, path, object, length);
     return (void *const *)((PyTupleObject *)object)->ob_item;
+}
+
+static GTS_COLD void *const *refuse_collection(gts_program *program, const gts_collection *collection, PyObject *object,
+                                               const char *missing)
+{
+    char keys[512] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < collection->length && used < sizeof keys; ++i) {
+        const int n = snprintf(keys + used, sizeof keys - used, "%s'%s'", i == 0 ? "" : ", ", collection->keys[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    gts_error_set(
+        program, GTS_TYPE_ERROR,
+        "Argument '%s' of program '%s' must be a tuple of length %u or have the attributes %s, but '%s' has no "
+        "'%s'.",
+        collection->path, program->stub->name, collection->length, keys, Py_TYPE(object)->tp_name, missing);
+    return NULL;
+}
+
+/* Only a plain tuple is taken by position: a NamedTuple may have its elements in another order. */
+void *const *gts_py_collection(gts_program *program, uint32_t index, void *object)
+{
+    gts_py_program *const self = gts_py_of(program);
+    const gts_collection *const collection = &program->stub->collections[index];
+    if (GTS_LIKELY(PyTuple_CheckExact((PyObject *)object)))
+        return gts_py_tuple(program, collection->path, object, collection->length);
+    PyObject *const *const items = &self->held[self->held_count];
+    for (uint32_t i = 0; i < collection->length; ++i) {
+        PyObject *item;
+        const int found = PyObject_GetOptionalAttr(object, PyTuple_GET_ITEM(self->keys[index], i), &item);
+        if (GTS_UNLIKELY(found <= 0))
+            return found < 0 ? NULL : refuse_collection(program, collection, object, collection->keys[i]);
+        gts_py_hold(self, item);
+    }
+    return (void *const *)items;
 }
 
 static GTS_COLD void *refuse_offset_provider(gts_program *program, PyObject *object)

@@ -21,6 +21,7 @@ from signatures import (
     WHOLE_SDFG,
     K,
     array,
+    collection_of,
     field,
     program,
     scalar,
@@ -55,6 +56,13 @@ SIGNATURES: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     "empty": (sdfg(), program()),
     "unused": (sdfg(), program(x=field(K))),
     "static": (sdfg(), STATIC),
+    "collections": (
+        sdfg(symbol("s_1_1"), symbol("LEAVES_0")),
+        program(
+            s=collection_of(auto=scalar("int32"), wind=collection_of(u=field(K), v=scalar("int32"))),
+            LEAVES=collection_of(LEAVES=scalar("int32")),
+        ),
+    ),
     "tricky": (
         sdfg(
             *(array(name, Axis()) for name in TRICKY),

@@ -24,6 +24,7 @@ from gt4py.next.program_processors.runners.dace.workflow.backend import make_dac
 from gt4py.next.type_system import type_specifications as ts
 from icon4py.model.common.grid import simple
 
+from gtstub.frameworks.gt4py import make_backend
 from integration import small_programs as small
 
 DIFFUSION = "icon4py.model.atmosphere.diffusion.stencils"
@@ -148,7 +149,8 @@ class LoweringBackend(gtx_backend.Backend[Any]):
 def lower(case: Case) -> Lowering:
     """Lowers a program by calling it; its translation is kept in gt4py's cache."""
     backend = make_dace_backend(gpu=False, **case.options)
-    lowering = LoweringBackend(backend.name, backend.executor, backend.allocator, backend.transforms)
+    transforms = make_backend(gpu=False).transforms  # gtstub's, which keep the keys of named collections
+    lowering = LoweringBackend(backend.name, backend.executor, backend.allocator, transforms)
     case.call(lowering)
     return lowering.lowered[-1]
 

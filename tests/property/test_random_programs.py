@@ -6,11 +6,13 @@ GTSTUB_EXAMPLES=N draws N new programs; without it a run draws the same ones eve
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import dataclasses
 import functools
 import os
 import tempfile
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -134,10 +136,11 @@ def gt4py_field(value: FieldValue) -> object:
     return common._field(value.array, domain=common.domain(dict(zip(dims, ranges, strict=True))))
 
 
-def python_argument(type_: Type, value: Any) -> object:
+def python_argument(type_: Type, value: Any, collect: Callable[[TupleType, list[object]], object]) -> object:
     match type_:
         case TupleType():
-            return tuple(python_argument(t, v) for t, v in zip(type_.elements, value, strict=True))
+            elements = [python_argument(t, v, collect) for t, v in zip(type_.elements, value, strict=True)]
+            return tuple(elements) if type_.keys is None else collect(type_, elements)
         case ScalarType(dtype):
             return None if value is None else np.dtype(dtype).type(value)
         case FieldType(dtype, ()):
@@ -148,9 +151,25 @@ def python_argument(type_: Type, value: Any) -> object:
             return gt4py_field(value)
 
 
-def python_arguments(example: RandomProgram) -> list[object]:
+def as_tuple(type_: TupleType, elements: list[object]) -> object:
+    return tuple(elements)
+
+
+def as_object(type_: TupleType, elements: list[object]) -> object:
+    return types.SimpleNamespace(**dict(zip(type_.keys or (), elements, strict=True)))
+
+
+def as_named_tuple(type_: TupleType, elements: list[object]) -> object:
+    """Elements have another order than the program's."""
+    values = dict(zip(type_.keys or (), elements, strict=True))
+    return collections.namedtuple("Named", sorted(values))(**values)
+
+
+def python_arguments(
+    example: RandomProgram, collect: Callable[[TupleType, list[object]], object] = as_tuple
+) -> list[object]:
     arguments = example.arguments
-    return [python_argument(p.type, arguments[p.name]) for p in example.program.parameters]
+    return [python_argument(p.type, arguments[p.name], collect) for p in example.program.parameters]
 
 
 # --- What must hold ---------------------------------------------------------------------------------------------------
@@ -289,6 +308,9 @@ def test_every_slot_of_random_programs(
     by_name = dict(zip((p.name for p in example.program.parameters), arguments, strict=True))
     from_python(**by_name, offset_provider=provider)
     check_slots(recorder.calls()[-1], example)
+    for collect in (as_object, as_named_tuple):
+        from_python(*python_arguments(example, collect), offset_provider=provider)
+        check_slots(recorder.calls()[-1], example)
 
     # Another value for one static argument: refused.
     if example.statics:

@@ -43,6 +43,7 @@ PROGRAM = ProgramSignature(
     parameters=(
         Parameter("x", TupleType((FieldType("float64", (EDGE, K)), TupleType((ScalarType("int32"),))))),
         Parameter("zero", FieldType("bool", ())),
+        Parameter("state", TupleType((ScalarType("int8"), TupleType(())), ("vn", "w"))),
     ),
     connectivities=(Connectivity("E2V", "int32", EDGE, E2V, VERTEX, 2, has_skip_values=False),),
     static_arguments=(StaticArgument("x_1_0", 3), StaticArgument("flag", value=True), StaticArgument("a", 0.1)),

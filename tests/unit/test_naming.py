@@ -11,10 +11,15 @@ from gtstub.naming import C_KEYWORDS, check_names
 
 
 def check(
-    program: str = "prog", sdfg: str = "prog", parameter: str = "x", leaf: str | list[str] = "x_0", dim: str = "K"
+    program: str = "prog",
+    sdfg: str = "prog",
+    parameter: str = "x",
+    leaf: str | list[str] = "x_0",
+    dim: str = "K",
+    key: str = "vn",
 ) -> None:
     leaves = [leaf] if isinstance(leaf, str) else leaf
-    check_names(program, sdfg, parameters=[parameter], leaves=leaves, dims=[dim])
+    check_names(program, sdfg, parameters=[parameter], leaves=leaves, dims=[dim], keys=[key])
 
 
 def refuses(text: str, **names: str | list[str]) -> None:
@@ -25,13 +30,20 @@ def refuses(text: str, **names: str | list[str]) -> None:
 
 @pytest.mark.parametrize("name", ["x", "_x", "X1", "__x", "gt_x", "a", "self", "args", "run"])
 def test_accepts_identifiers(name: str) -> None:
-    check(program=name, sdfg=name, parameter=name, leaf=name, dim=name)
+    check(program=name, sdfg=name, parameter=name, leaf=name, dim=name, key=name)
 
 
 @pytest.mark.parametrize("name", ["", "1x", "x-y", "x y", "é", 'x"', "x\n", "*/", "x.y"])
 @pytest.mark.parametrize(
     ("argument", "kind"),
-    [("program", "program"), ("sdfg", "SDFG"), ("parameter", "parameter"), ("leaf", "argument"), ("dim", "dimension")],
+    [
+        ("program", "program"),
+        ("sdfg", "SDFG"),
+        ("parameter", "parameter"),
+        ("leaf", "argument"),
+        ("dim", "dimension"),
+        ("key", "key"),
+    ],
 )
 def test_refuses_what_is_no_identifier(argument: str, kind: str, name: str) -> None:
     program = name if argument == "program" else "prog"
@@ -46,7 +58,7 @@ def test_refuses_the_reserved_prefix(argument: str, kind: str, name: str) -> Non
 
 @pytest.mark.parametrize("name", sorted(C_KEYWORDS))
 def test_refuses_keywords_as_arguments_only(name: str) -> None:
-    check(parameter=name, dim=name)  # these stand in strings
+    check(parameter=name, dim=name, key=name)  # these stand in strings
     refuses(f"The name of argument '{name}' of program 'prog' is a keyword of C or C++.", leaf=name)
 
 

@@ -30,6 +30,7 @@ from gtstub.signature.model import (
     ProgramSignature,
     SdfgSignature,
     StaticDomain,
+    TupleType,
     Workspace,
 )
 from signatures import (
@@ -42,6 +43,7 @@ from signatures import (
     WHOLE_SDFG,
     K,
     array,
+    collection_of,
     field,
     program,
     scalar,
@@ -195,6 +197,25 @@ def test_nested_tuples() -> None:
     assert inner.path == "x[1][0]"
     assert plan.nodes == (Tuple("x", "x", (flag, Tuple("x_1", "x[1]", (inner, Tuple("x_1_1", "x[1][1]", (number,)))))),)
     assert sources(plan) == {"x_1_0": Data("x_1_0"), "x_0": Value("x_0"), "x_1_1_0": Value("x_1_1_0")}
+
+
+def test_elements_of_a_collection_are_called_by_their_keys() -> None:
+    plan = make_plan(
+        sdfg(symbol("s_0", dtype="bool"), symbol("s_1_0_0", dtype="int64")),
+        program(s=collection_of(flag=scalar("bool"), inner=tuple_of(collection_of(n=scalar("int64"))))),
+    )
+    flag = ScalarLeaf("s_0", "s.flag", "bool", is_field=False)
+    number = ScalarLeaf("s_1_0_0", "s.inner[0].n", "int64", is_field=False)
+    last = Tuple("s_1_0", "s.inner[0]", (number,), ("n",))
+    first = Tuple("s", "s", (flag, Tuple("s_1", "s.inner", (last,))), ("flag", "inner"))
+    assert plan.nodes == (first,)
+    assert plan.collections == (first, last)
+
+
+def test_collection_may_be_unused() -> None:
+    plan = make_plan(sdfg(), program(s=collection_of(a=field(K)), t=collection_of()))
+    assert plan.nodes == (Unused("s"), Unused("t"))
+    assert plan.collections == ()
 
 
 def test_out_tuple_is_written() -> None:
@@ -390,6 +411,15 @@ def test_refuses_static_argument_that_the_sdfg_takes() -> None:
         (sdfg(symbol("x")), signature),
         (sdfg(symbol("x")), with_static(signature, x=1)),
         CONTRADICT + "'x' is static in the program, but an argument of the SDFG.",
+    )
+
+
+def test_refuses_another_number_of_keys_than_of_elements() -> None:
+    elements = (scalar("bool"), scalar("bool"))
+    refuses(
+        (sdfg(symbol("x_0_0", dtype="bool")), program(x=tuple_of(TupleType(elements, ("a", "b"))))),
+        (sdfg(symbol("x_0_0", dtype="bool")), program(x=tuple_of(TupleType(elements, ("a",))))),
+        CONTRADICT + "'x[0]' has 2 elements, but 1 keys.",
     )
 
 

@@ -25,6 +25,7 @@ from signatures import (
     WHOLE_SDFG,
     K,
     array,
+    collection_of,
     field,
     program,
     scalar,
@@ -100,6 +101,13 @@ PATTERNS: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
             x_0=0.1,
             x_1=float("-inf"),
             flag=True,
+        ),
+    ),
+    "collections": (
+        sdfg(symbol("s_0"), symbol("s_1_1"), symbol("x_0_0")),
+        program(
+            s=collection_of(n=scalar("int32"), wind=collection_of(u=scalar("int32"), v=scalar("int32"))),
+            x=tuple_of(collection_of(k=scalar("int32"))),
         ),
     ),
     "unused": (sdfg(symbol("c", dtype="bool")), program(a=field(K), b=tuple_of(field(K)), c=scalar("bool"))),

@@ -19,6 +19,7 @@ from signatures import (
     WHOLE_SDFG,
     K,
     array,
+    collection_of,
     field,
     program,
     scalar,
@@ -78,6 +79,19 @@ def test_static_arguments_are_shown_with_their_values(capsys: pytest.CaptureFixt
         assert "1 slots, filled from 1 leaves." in text
         assert "\nCompiled in: x[0] = -inf, x[1] = True, f = 0.25.\n" in text
         assert "Not used" not in text
+
+
+def test_collections_are_shown_with_their_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = make_plan(sdfg(symbol("s_1")), program(s=collection_of(a=field(K), n=scalar("int32"))))
+    document = plan_to_json(plan)
+    assert document["parameters"] == [
+        {"path": "s", "keys": ["a", "n"], "elements": [{"path": "s.a", "leaf": None}, {"path": "s.n", "leaf": "s_1"}]}
+    ]
+    assert document["slots"][0]["source"]["text"] == "'s.n'"
+    print_plan(plan)
+    text = capsys.readouterr().out
+    assert re.search(r"^s\.n +s_1 +int32 +0$", text, re.MULTILINE)
+    assert "Not used by the SDFG: 's.a'." in text
 
 
 def test_a_plan_as_json_says_all_that_is_in_it() -> None:

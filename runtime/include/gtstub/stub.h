@@ -46,7 +46,7 @@ typedef enum gts_leaf_kind {
 /* What an argument must satisfy before its program may run. */
 typedef struct gts_contract {
     const char *name; /* flattened, as gt4py names it: x_0_1 */
-    const char *path; /* as its user writes it: x[0][1] */
+    const char *path; /* as its user writes it: x[0][1], state.vn */
     gts_leaf_kind kind;
     gts_dtype dtype;
     gts_device device;
@@ -57,6 +57,13 @@ typedef struct gts_contract {
         const void *value;    /* of GTS_STATIC: the element of `dtype` that was compiled in */
     };
 } gts_contract;
+
+/* A tuple whose elements have names: a host may also take an object that has them as attributes. */
+typedef struct gts_collection {
+    const char *path; /* as its user writes it: state, x[1] */
+    uint32_t length;
+    const char *const *keys; /* [length] */
+} gts_collection;
 
 /* An object that was converted, and how to recognise it. */
 typedef struct gts_seen {
@@ -91,6 +98,8 @@ typedef struct gts_host {
     int (*static_scalar)(gts_program *, uint32_t leaf, void *object);
     /* The elements of a tuple that must have `length` of them; NULL after an error. They belong to the tuple. */
     void *const *(*tuple)(gts_program *, const char *path, void *object, uint32_t length);
+    /* The elements of stub->collections[collection]; NULL after an error. They live until the call ends. */
+    void *const *(*collection)(gts_program *, uint32_t collection, void *object);
     /* The object that the offset provider has under the name contract->path; NULL after an error. */
     void *(*connectivity)(gts_program *, uint32_t leaf, void *offset_provider);
     /* What stands in the place of an object that has died; Python: None. An argument that is this is always new. */
@@ -108,6 +117,8 @@ typedef struct gts_stub {
     const char *const *parameters;
     uint32_t leaf_count;
     const gts_contract *leaves;
+    uint32_t collection_count;
+    const gts_collection *collections;
     uint32_t workspace_count;
     const gts_workspace *workspaces;
     uint32_t memory_symbol_count; /* symbols that size memory which the SDFG's handle keeps */

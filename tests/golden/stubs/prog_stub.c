@@ -127,6 +127,7 @@ const gts_stub gts_descriptor = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
+    .collection_count = 0,
     .memory_symbol_count = 0,
     .init_at_load = true,
     .has_metrics = false,
@@ -135,4 +136,4 @@ const gts_stub gts_descriptor = {
     .run = run,
     .init = init,
 };
-/* gtstub: sha256 of the text above: 6ec288ce07740ee75cc93991df2de4c50a0beaba6341c6396c26b2ac5afd375a */
+/* gtstub: sha256 of the text above: 86d75ae4faf18f3362916a365997d1a0b4c6486ccd90a6f4fa2fd586899bc32b */

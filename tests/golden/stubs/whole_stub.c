@@ -254,6 +254,7 @@ const gts_stub gts_descriptor = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
+    .collection_count = 0,
     .workspace_count = sizeof WORKSPACES / sizeof *WORKSPACES,
     .workspaces = WORKSPACES,
     .memory_symbol_count = 1,
@@ -264,4 +265,4 @@ const gts_stub gts_descriptor = {
     .run = run,
     .init = init,
 };
-/* gtstub: sha256 of the text above: 4cd2bc00f43292de4d4db691c7892acd375f0e3c56ab5edfc6abbbce868d9a7e */
+/* gtstub: sha256 of the text above: be511134be96735dac552dd8977c5c603e4a482b33cfb8486df58252879e7b77 */
