@@ -13,14 +13,16 @@ from gtstub.signature.model import ProgramSignature, SdfgSignature
 from tests.recording import build_null_library
 
 
-def build_entry(sdfg: SdfgSignature, program: ProgramSignature, folder: Path) -> cache.StubArtifact:
-    """Builds the entry `folder`/entry, anew."""
-    shutil.rmtree(folder / "entry", ignore_errors=True)
-    with cache.private_directory(folder, "entry") as private:
+def build_entry(
+    sdfg: SdfgSignature, program: ProgramSignature, folder: Path, name: str = "entry"
+) -> cache.StubArtifact:
+    """Builds the entry `folder`/`name`, anew."""
+    shutil.rmtree(folder / name, ignore_errors=True)
+    with cache.private_directory(folder, name) as private:
         build_null_library(sdfg, private)
         stub = build_stub(sdfg, program, private, toolchain.find(folder))
         manifest = {"name": program.name, "stub": stub.name, "library": sdfg.library, "workspaces": {}}
-        return cache.publish(private, folder, "entry", manifest)
+        return cache.publish(private, folder, name, manifest)
 
 
 def build_stub(sdfg: SdfgSignature, program: ProgramSignature, folder: Path, compiler: toolchain.Toolchain) -> Path:

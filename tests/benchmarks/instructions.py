@@ -1,10 +1,10 @@
 """
 Instructions that one call costs, counted by callgrind: they do not depend on what else the machine does.
 
-Run as a program, it is what callgrind runs: it makes so many calls through the stub of a cache entry, and so many of an
-empty vectorcall with the same arguments. Two runs that swap the numbers differ by nothing but the calls.
+Run as a program, it is what callgrind runs: it makes so many calls of a callable, and so many of an empty vectorcall
+with the same arguments. Two runs that swap the numbers differ by nothing but the calls.
 
-    python instructions.py ENTRY CALLER ARGUMENTS STUB_CALLS EMPTY_CALLS
+    python instructions.py WAY CALLER ARGUMENTS CALLS EMPTY_CALLS ENTRY...
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from gtstub.plan import CallPlan
@@ -37,24 +37,33 @@ def find_valgrind() -> str | None:
     return shutil.which("valgrind")
 
 
-def count_per_call(plan: CallPlan, entry: Path, caller: Path) -> float:
+Way = Literal["program", "bound", "keywords", "variants"]
+"""
+program:   the program itself, all arguments by position and the offset provider by keyword
+bound:     what compile() returns, with all but the changing fields bound, which are passed by keyword
+keywords:  what compile() returns with nothing bound, all arguments by keyword
+variants:  as bound, with the static arguments passed as well; a variant for each entry
+"""
+
+
+def count_per_call(plan: CallPlan, caller: Path, *entries: Path, way: Way = "program") -> float:
     """Instructions of a call with the objects of the call before, above those of an empty vectorcall."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = Path(folder) / "arguments.json"
         arguments.write_text(json.dumps(_describe_arguments(plan)), encoding="utf-8")
         runs = [
-            _start(Path(folder), [str(entry), str(caller), str(arguments), str(stub), str(empty)])
-            for stub, empty in ((FEW, MANY), (MANY, FEW))
+            _start(Path(folder), [way, str(caller), str(arguments), str(calls), str(empty), *map(str, entries)])
+            for calls, empty in ((FEW, MANY), (MANY, FEW))
         ]
         few, many = (_collected(run) for run in runs)
     return (many - few) / (MANY - FEW)
 
 
-def _describe_arguments(plan: CallPlan) -> dict[str, list[Any]]:
+def _describe_arguments(plan: CallPlan) -> dict[str, dict[str, Any]]:
     """[shape, dtype] of every field, an example of every scalar, the values that were compiled in."""
     from gtstub.plan import FieldLeaf, ScalarLeaf, StaticLeaf
 
-    described: dict[str, list[Any]] = {"parameters": [], "offset_provider": []}
+    described: dict[str, dict[str, Any]] = {"parameters": {}, "offset_provider": {}}
     for leaf in (*plan.nodes, *plan.connectivities):
         match leaf:
             case FieldLeaf():
@@ -70,10 +79,7 @@ def _describe_arguments(plan: CallPlan) -> dict[str, list[Any]]:
                 item = value
             case _:
                 raise CallgrindError(f"Program '{plan.name}' has an argument of a kind that is not counted.")
-        if leaf in plan.connectivities:
-            described["offset_provider"].append([leaf.path, item])
-        else:
-            described["parameters"].append(item)
+        described["offset_provider" if leaf in plan.connectivities else "parameters"][leaf.path] = item
     return described
 
 
@@ -92,27 +98,38 @@ def _collected(run: subprocess.Popen[str]) -> int:
     return int(found[1])
 
 
-def main(entry_path: str, caller_path: str, arguments: str, stub_calls: str, empty_calls: str) -> None:
+def _make(item: Any) -> Any:
     import numpy as np
 
-    from gtstub import entry
+    return np.ones(item["shape"], item["dtype"], order="F") if isinstance(item, dict) else item
+
+
+def main(way: Way, caller_path: str, arguments_path: str, calls: str, empty_calls: str, *paths: str) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from gtstub.cache import StubArtifact
+    from tests.benchmarks.callables import STATIC, UNBOUND, compiled
 
     spec = importlib.util.spec_from_file_location("caller", caller_path)
     assert spec is not None
     assert spec.loader is not None
     caller = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(caller)
+    described = json.loads(Path(arguments_path).read_bytes())
+    provider = {name: _make(item) for name, item in described["offset_provider"].items()}
+    arguments = {name: _make(item) for name, item in described["parameters"].items()}
+    entries = [StubArtifact(Path(path)) for path in paths]
 
-    def make(item: Any) -> Any:
-        return np.ones(item["shape"], item["dtype"], order="F") if isinstance(item, dict) else item
-
-    described = json.loads(Path(arguments).read_bytes())
-    provider = {name: make(item) for name, item in described["offset_provider"]}
-    call = (*map(make, described["parameters"]), provider)
-    program = entry.load(entry_path)
-    caller.repeat(program, [call], ("offset_provider",), int(stub_calls))
-    caller.repeat(caller.empty, [call], ("offset_provider",), int(empty_calls))
+    if way == "program":
+        call, names = (*arguments.values(), provider), ("offset_provider",)
+        caller.repeat(entries[0].load(), [call], names, int(calls))
+    else:
+        names = {"bound": UNBOUND, "keywords": tuple(arguments), "variants": (*UNBOUND, *STATIC)}[way]
+        call = tuple(arguments[name] for name in names)
+        bound = {name: value for name, value in arguments.items() if name not in names}
+        program = compiled(entries, bound, provider)
+        caller.repeat(program, [call], names, int(calls))
+    caller.repeat(caller.empty, [call], names, int(empty_calls))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:])  # type: ignore[arg-type]

@@ -121,7 +121,7 @@ class Run:
     def instructions(self) -> float | None:
         if instructions.find_valgrind() is None:
             return None
-        return instructions.count_per_call(self.plan, self.entry, self.folder / "caller.so")
+        return instructions.count_per_call(self.plan, self.folder / "caller.so", self.entry)
 
 
 def main() -> None:
