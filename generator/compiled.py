@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from gtstub import _host, cache
+from gtstub import _host, cache, entry
 from gtstub.errors import CompilationError
 from gtstub.signature.model import DType
 
@@ -192,6 +192,8 @@ class CompiledProgram(_host.Dispatcher):
             raise TypeError(
                 f"Program '{self.__name__}' cannot be pickled: it was compiled by a backend of gt4py's own."
             )
+        if any(entry.read_manifest(artifact.path)["workspaces"] for artifact in artifacts):
+            raise TypeError(f"Program '{self.__name__}' cannot be pickled: its workspace is memory of this process.")
         bare = self.interface.signature.replace(
             parameters=[
                 parameter.replace(annotation=inspect.Parameter.empty)

@@ -124,9 +124,7 @@ class _Target:
         definition = ffront_type_info.type_in_program_context(self.program.__gt_type__()).definition
         types = dict(definition.pos_or_kw_args)
         if any(isinstance(type_, ts.DeferredType) for type_ in types.values()):
-            raise TypeError(
-                f"Program '{self.name}' is generic (a scan operator); wrap it in a program or field operator."
-            )
+            raise TypeError(f"Program '{self.name}' is generic, as scan operators are; wrap it in a field operator.")
         return types
 
     @functools.cached_property

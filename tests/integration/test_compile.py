@@ -1,0 +1,315 @@
+"""`gtstub.compile()` with gt4py's programs: results as gt4py's, and what is refused before anything is built."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gt4py.next as gtx
+import numpy as np
+import pytest
+from gt4py.next import config
+from gt4py.next.instrumentation import metrics
+from icon4py.model.common import model_backends, model_options
+
+import gtstub
+from goldens import FOLDER
+from gtstub import _host, cache
+from gtstub.compiled import CompiledProgram
+from gtstub.frameworks import icon4py
+from integration import small_programs as small
+from integration.programs import CASES, Case
+
+
+def horizontally_contiguous(name: str) -> Case:
+    """As the table of backends has it."""
+    return dataclasses.replace(CASES[name], options={"unstructured_horizontal_has_unit_stride": True})
+
+
+STATIC = horizontally_contiguous("static_arguments")
+SHIFT = horizontally_contiguous("vertical_shift")
+GATHER = horizontally_contiguous("gather")
+COLLECTIONS = horizontally_contiguous("named_collections")
+
+pytestmark = pytest.mark.xdist_group("compile")
+
+
+def expected(case: Case, **changed: Any) -> np.ndarray[Any, Any]:
+    """What `out` is after a call of gt4py's embedded execution."""
+    arguments = {**case.make_arguments(), **changed}
+    case.program().with_backend(None)(**arguments, offset_provider=case.make_offset_provider())
+    return np.asarray(arguments["out"].asnumpy())
+
+
+def static_of(program: CompiledProgram, number: int) -> dict[str, Any]:
+    artifact = program.variants[number].artifact.result()
+    assert isinstance(artifact, cache.StubArtifact)
+    signature = json.loads((artifact.path / "program.json").read_bytes())
+    return {static["leaf"]: static["value"] for static in signature["static_arguments"]}
+
+
+# --- Static arguments -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def relax() -> CompiledProgram:
+    return gtstub.compile(
+        small.static_arguments,
+        bound_static_args={"exponent": 3},
+        static_args={"weights": [(2.0, 1.0)], "flag": [True, False]},
+        backend_tag="GTSTUB_CPU",
+        offset_provider={},
+    )
+
+
+def test_every_variant_computes_what_gt4py_does(relax: CompiledProgram) -> None:
+    weights = (2.0, 1.0)
+    for flag in (True, False):
+        arguments = STATIC.make_arguments()
+        relax(arguments["a"], flag=flag, weights=weights, out=arguments["out"])
+        wanted = expected(STATIC, flag=flag, weights=weights, exponent=np.int32(3))
+        np.testing.assert_array_equal(arguments["out"].asnumpy(), wanted)
+    assert str(relax.__signature__) == str(inspect.signature(relax))
+    assert list(inspect.signature(relax).parameters) == ["a", "weights", "flag", "out"]
+    assert all(isinstance(relax.prepare_variant(number), _host.Program) for number in range(2))
+    assert static_of(relax, 1) == {"weights_0": 2.0, "weights_1": 1.0, "exponent": 3, "flag": False}
+
+
+def test_a_value_that_is_not_compiled_in_is_refused(relax: CompiledProgram) -> None:
+    arguments = STATIC.make_arguments()
+    for changed, message in (
+        (
+            {"weights": (2.0, 1.5)},
+            "Program 'static_arguments' was not compiled for (weights=(2.0, 1.5), exponent=3, flag=True),",
+        ),
+        (
+            {"weights": (2.0,)},
+            "Argument 'weights[0]' of program 'static_arguments' must be a tuple of length 2, not of",
+        ),
+        ({"flag": 1}, "Argument 'flag' of program 'static_arguments' must be a 'bool', not 'int'."),
+    ):
+        good = {"a": arguments["a"], "weights": (2.0, 1.0), "flag": True, "out": arguments["out"]}
+        relax(**good)
+        before = arguments["out"].asnumpy().copy()
+        with pytest.raises((TypeError, ValueError)) as caught:
+            relax(**{**good, **changed})
+        assert str(caught.value).startswith(message)
+        np.testing.assert_array_equal(arguments["out"].asnumpy(), before)
+
+
+def test_the_program_itself_refuses_another_static_value(relax: CompiledProgram) -> None:
+    arguments = STATIC.make_arguments()
+    program = relax.prepare_variant(0)
+    call = (arguments["a"], (2.0, 1.0), 3, True, arguments["out"])
+    program(*call, offset_provider={})
+    with pytest.raises(ValueError) as caught:
+        program(*call[:2], 4, *call[3:], offset_provider={})
+    assert str(caught.value) == (
+        "Argument 'exponent' of program 'static_arguments' is 4, but was compiled in as 3;"
+        " compile the program for this value, too."
+    )
+
+
+def test_metrics_go_to_the_program(relax: CompiledProgram, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "sources", type(metrics.sources)(metrics.Source))
+    arguments = STATIC.make_arguments()
+    call: Callable[[], None] = lambda: relax(arguments["a"], (2.0, 1.0), True, arguments["out"])  # noqa: E731
+    call()
+    assert "static_arguments" not in metrics.sources
+    monkeypatch.setattr(config, "COLLECT_METRICS_LEVEL", metrics.PERFORMANCE)
+    call()
+    assert len(metrics.sources["static_arguments"].metrics[metrics.COMPUTE_METRIC].samples) == 1
+
+
+# --- Sizes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_horizontal_sizes_are_static_only_where_this_is_asked_for(static: bool) -> None:
+    arguments = SHIFT.make_arguments()
+    program = gtstub.compile(
+        small.vertical_shift,
+        horizontal_sizes={"i_end": arguments["i_end"]},
+        vertical_sizes={"k_end": int(arguments["k_end"])},
+        bound_args={"a": arguments["a"]},
+        backend_tag="GTSTUB_CPU",
+        offset_provider={},
+        static_horizontal_sizes=static,
+    )
+    program(arguments["out"])
+    np.testing.assert_array_equal(arguments["out"].asnumpy(), expected(SHIFT))
+    assert static_of(program, 0).keys() == ({"i_end", "k_end"} if static else {"k_end"})
+
+
+# --- Offset providers -------------------------------------------------------------------------------------------------
+
+
+def test_two_offset_providers() -> None:
+    providers = [GATHER.make_offset_provider(), GATHER.make_offset_provider()]
+    program = gtstub.compile(small.gather, backend_tag="GTSTUB_CPU", offset_provider=providers)
+    for provider in providers:
+        arguments = GATHER.make_arguments()
+        program(**arguments, offset_provider=provider)
+        np.testing.assert_allclose(arguments["out"].asnumpy(), expected(GATHER), rtol=1e-14)
+    with pytest.raises(ValueError) as caught:
+        program(**arguments, offset_provider=GATHER.make_offset_provider())
+    assert str(caught.value).startswith("Program 'gather' was not compiled for the offset provider that was passed")
+
+
+# --- Containers, and backends of gt4py's own --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tag", ["CPU", "DACE_CPU", "GTFN_CPU"])
+def test_containers_are_passed_as_they_are(tag: str) -> None:
+    arguments = COLLECTIONS.make_arguments()
+    program = gtstub.compile(
+        small.named_collections, bound_args={"wind": arguments["wind"]}, backend_tag=tag, offset_provider={}
+    )
+    for _ in range(2):
+        program(arguments["coefficients"], out=arguments["out"])
+    np.testing.assert_allclose(arguments["out"].asnumpy(), expected(COLLECTIONS), rtol=1e-14)
+    assert isinstance(program.prepare_variant(0), _host.Program) == (tag == "CPU")
+
+
+# --- What is refused before anything is built -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"bound_args": {"b": 1}}, TypeError, "has no parameter 'b'; it has a, weights, exponent, flag, out."),
+        (
+            {"bound_args": {"flag": True}, "static_args": {"flag": [True]}},
+            TypeError,
+            "Argument 'flag' of program 'static_arguments' was given twice.",
+        ),
+        ({"static_args": {"flag": []}}, ValueError, "needs at least one value."),
+        ({"static_args": {"flag": [1]}}, TypeError, "must be of type 'bool', not 'int'."),
+        ({"bound_static_args": {"exponent": 2**31}}, ValueError, "is 2147483648, which does not fit 'int32'."),
+        ({"bound_static_args": {"exponent": 2.0}}, TypeError, "must be of type 'int32', not 'float'."),
+        (
+            {"bound_static_args": {"weights": (1.0, "x")}},
+            TypeError,
+            "'weights[1]' of program 'static_arguments' must be of",
+        ),
+        ({"bound_static_args": {"weights": 1.0}}, TypeError, "must be a scalar or a tuple of scalars to be static;"),
+        ({"bound_static_args": {"a": 1.0}}, TypeError, "must be a scalar or a tuple of scalars to be static;"),
+        ({"bound_args": {"a": 1.0}}, TypeError, "must be 'Field[[I], float64]', not 'float'."),
+        ({"bound_args": {"exponent": True}}, TypeError, "must be of type 'int32', not 'bool'."),
+    ],
+)
+def test_what_does_not_fit_the_program(given: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        gtstub.compile(small.static_arguments, **given, backend_tag="GTSTUB_CPU")
+    assert type(caught.value) is error
+    assert "'static_arguments'" in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_a_bound_field_of_another_type() -> None:
+    other = gtx.as_field([small.I], np.zeros(5, np.float32))
+    with pytest.raises(TypeError) as caught:
+        gtstub.compile(small.static_arguments, bound_args={"a": other}, backend_tag="GTSTUB_CPU")
+    assert str(caught.value) == (
+        "Argument 'a' of program 'static_arguments' must be 'Field[[I], float64]', not 'Field[[I], float32]'."
+    )
+
+
+def test_scan_operators_are_generic() -> None:
+    with pytest.raises(TypeError) as caught:
+        gtstub.compile(small._integral, backend_tag="GTSTUB_CPU")
+    assert str(caught.value) == "Program '_integral' is generic, as scan operators are; wrap it in a field operator."
+
+
+# --- In icon4py -------------------------------------------------------------------------------------------------------
+
+
+def setup(function: Callable[..., Any], backend: Any) -> tuple[Any, dict[str, Any]]:
+    arguments = SHIFT.make_arguments()
+    program = function(
+        program=small.vertical_shift,
+        backend=backend,
+        constant_args={"a": arguments.pop("a")},
+        horizontal_sizes={"i_end": arguments.pop("i_end")},
+        vertical_sizes={"k_end": arguments.pop("k_end")},
+        offset_provider={},
+    )
+    return program, arguments
+
+
+def test_setup_program_has_the_parameters_of_icon4pys() -> None:
+    ours = inspect.signature(icon4py.setup_program).parameters
+    theirs = inspect.signature(model_options.setup_program).parameters
+    assert [(p.name, p.kind, p.default) for p in ours.values()] == [
+        (p.name, p.kind, p.default) for p in theirs.values()
+    ]
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [
+        model_backends.CPU,
+        {"device": model_backends.CPU},
+        {"backend_factory": model_backends.make_custom_dace_backend, "device": model_backends.CPU},
+        {"backend_factory": icon4py.make_backend, "device": model_backends.CPU, "use_metrics": True},
+    ],
+)
+def test_setup_program_means_what_icon4pys_means(backend: Any) -> None:
+    program, arguments = setup(icon4py.setup_program, backend)
+    program(**arguments)
+    np.testing.assert_array_equal(arguments["out"].asnumpy(), expected(SHIFT))
+    assert static_of(program, 0).keys() == {"i_end", "k_end"}
+    assert isinstance(program.prepare_variant(0), _host.Program)
+    other = SHIFT.make_arguments(seed=1)["a"]
+    program(a=other, **arguments)
+    np.testing.assert_array_equal(arguments["out"].asnumpy(), expected(SHIFT, a=other))
+    with pytest.raises(ValueError) as caught:
+        program(**arguments, k_end=np.int32(1))
+    assert str(caught.value).startswith("Program 'vertical_shift' was not compiled for")
+
+
+def test_setup_program_without_a_backend_runs_the_program_in_python() -> None:
+    program, arguments = setup(icon4py.setup_program, None)
+    assert isinstance(program, functools.partial)
+    program(**arguments)
+    np.testing.assert_array_equal(arguments["out"].asnumpy(), expected(SHIFT))
+
+
+def test_factories_of_others_and_backends_are_used_as_they_are() -> None:
+    seen = {}
+
+    def factory(**options: Any) -> Any:
+        seen.update(options)
+        return icon4py.make_backend(device=options["device"])
+
+    program, _ = setup(icon4py.setup_program, {"backend_factory": factory, "device": model_backends.CPU, "mine": 1})
+    assert seen == {"device": model_backends.CPU, "mine": 1}
+    assert isinstance(program, CompiledProgram)
+    for backend, kind in (
+        ({"backend_factory": model_backends.make_custom_gtfn_backend, "device": model_backends.CPU, "x": 1}, "gtfn"),
+        (icon4py.make_backend(device=model_backends.CPU), "dace"),
+    ):
+        chosen = icon4py._choose_backend("any", backend)
+        assert chosen is not None
+        assert kind in chosen.name
+
+
+# --- The page ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_page_prints_what_it_says(tmp_path: Path) -> None:
+    page = (FOLDER.parents[1] / "docs" / "compile.md").read_text(encoding="utf-8")
+    found = re.search(r"```python\n(.*?)```\n\nIt prints `(.*?)`", page, re.DOTALL)
+    assert found is not None
+    script = tmp_path / "example.py"
+    script.write_text(found[1], encoding="utf-8")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{found[2]}\n"), done.stderr
