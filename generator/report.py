@@ -207,7 +207,7 @@ def _agreements(plan: CallPlan) -> Iterator[str]:
 
 def _remarks(plan: CallPlan) -> Iterator[str]:
     if statics := describe_statics(plan):
-        yield f"Compiled in: {statics}."
+        yield f"Compiled in: {', '.join(statics)}."
     unused = [f"'{path}'" for node in plan.nodes for path in _unused(node)]
     if unused:
         yield f"Not used by the SDFG: {', '.join(unused)}."

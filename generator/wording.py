@@ -51,9 +51,9 @@ def describe_source(source: Source, plan: CallPlan) -> str:
             return "metrics level" if name == METRICS_LEVEL else "compute time"
 
 
-def describe_statics(plan: CallPlan) -> str:
-    """The values that were compiled in, in program order: `n = 7, weights[0] = 0.5`."""
-    return ", ".join(f"{leaf.path} = {leaf.value!r}" for leaf in plan.leaves if isinstance(leaf, StaticLeaf))
+def describe_statics(plan: CallPlan) -> list[str]:
+    """The values that were compiled in, in program order: `n = 7`, `weights[0] = 0.5`."""
+    return [f"{leaf.path} = {leaf.value!r}" for leaf in plan.leaves if isinstance(leaf, StaticLeaf)]
 
 
 def describe_leaf(leaf: Leaf) -> str:
