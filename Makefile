@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo test lint format warnings asan valgrind bench wheel wheel-test clean
+.PHONY: help demo granule test lint format warnings asan valgrind bench wheel wheel-test clean
 
 export PYTHON
 JOBS ?= 2
@@ -41,6 +41,12 @@ demo: .venv/.gtstub ## build a program of icon4py, show its slots, call it, comp
 	mkdir -p build/demo
 	GT4PY_BUILD_CACHE_DIR=$(CURDIR)/build/demo GT4PY_BUILD_CACHE_LIFETIME=persistent \
 	    $(BIN)/python examples/quickstart/demo.py $(ARGS)
+
+# One thread: a tiny grid gains nothing by more.
+granule: .venv/.gtstub ## run icon4py's diffusion and velocity advection, compare results and times with gt4py's
+	mkdir -p build/granule
+	GT4PY_BUILD_CACHE_DIR=$(CURDIR)/build/granule GT4PY_BUILD_CACHE_LIFETIME=persistent OMP_NUM_THREADS=1 \
+	    $(BIN)/python -O -m examples.granule.run $(ARGS)
 
 # The tests of one run share their SDFG builds, and start without those of the run before. -O1: DaCe's builds are most of
 # the time, and their speed is not what is tested.

@@ -174,17 +174,17 @@ def _plain(cell: str) -> str:
 
 def write(figures: Figures, root: Path) -> None:
     """Puts the tables between the marks of the two pages."""
-    goals_table = _markdown(GOALS_HEAD, [goal.cells() for goal in goals(figures)])
+    goals_table = markdown(GOALS_HEAD, [goal.cells() for goal in goals(figures)])
     machine = "\n".join(f"- {line}" for line in describe_machine())
     sections = [
         f"A call of {figures.parameters} arguments, {figures.slots} slots. Goals are judged by the minimum.",
         goals_table,
-        f"Nanoseconds for one call.\n\n{_markdown(CALLS_HEAD, list(call_rows(figures)))}",
-        _markdown(LOADS_HEAD, list(load_rows(figures))),
+        f"Nanoseconds for one call.\n\n{markdown(CALLS_HEAD, list(call_rows(figures)))}",
+        markdown(LOADS_HEAD, list(load_rows(figures))),
         f"Measured on:\n\n{machine}",
     ]
-    _replace(root / "docs" / "performance.md", "\n\n".join(sections))
-    _replace(root / "README.md", _summary(figures))
+    replace(root / "docs" / "performance.md", "\n\n".join(sections))
+    replace(root / "README.md", _summary(figures))
 
 
 SUMMARY = ("gtstub same", "gtstub new", "gtstub from C", "dace same", "gtfn same", "nanobind", "tvm-ffi numpy")
@@ -196,23 +196,23 @@ def _summary(figures: Figures) -> str:
     rows = [(ROWS[name].replace("**", ""), f"{_number(run.least(name) / 1e3)} µs") for name in names]
     return (
         f"One call of icon4py's `apply_diffusion_to_vn` ({figures.parameters} arguments, {figures.slots} slots)"
-        f" on a library that does nothing, under `python -O`:\n\n{_markdown(('call', 'minimum'), rows)}"
+        f" on a library that does nothing, under `python -O`:\n\n{markdown(('call', 'minimum'), rows)}"
     )
 
 
-def _markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+def markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     ruler = ["---", *("---:" for _ in head[1:])]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ruler, *rows))
 
 
-def _replace(path: Path, text: str) -> None:
+def replace(path: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
     """Replaces what stands between the marks of a page."""
     page = path.read_text(encoding="utf-8")
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"Page '{path.name}' has no '{BEGIN}' and '{END}'.")
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    before, found, rest = page.partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not found or not found_end:
+        raise SystemExit(f"Page '{path.name}' has no '{begin}' and '{end}'.")
+    path.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
 # --- The machine ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,125 @@
+"""What was measured, as tables on the terminal and in docs/performance.md."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from examples.granule.timing import STEP, STEP_CALLS, Times
+from tests.benchmarks import page
+
+BEGIN, END = "<!-- granule -->", "<!-- /granule -->"
+CALL_GOAL, STEP_GOAL = 1.05, 1.1
+
+HEAD = ("program", "calls", "SDFG from C", "gtstub", "gt4py", "gtstub / C", "gt4py / C")
+GOALS_HEAD = ("minimum, divided by that of the SDFGs called from C", "goal", "gtstub", "", "gt4py")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A program, or the step: microseconds of one call by who is called, and how many there are in a step."""
+
+    label: str
+    calls: int
+    least: Mapping[str, float]
+    median: Mapping[str, float]
+
+    def ratio(self, who: str) -> float:
+        return self.least[who] / self.least["SDFG"]
+
+    def cells(self) -> tuple[str, ...]:
+        times = (f"{self.least[who]:.2f} ({self.median[who]:.2f})" for who in ("SDFG", "gtstub", "gt4py"))
+        return self.label, str(self.calls or ""), *times, f"{self.ratio('gtstub'):.2f}", f"{self.ratio('gt4py'):.2f}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """One granule: the program calls of its step in their order, and times as `timing.Clock.measure` gives them."""
+
+    title: str
+    calls: Sequence[str]
+    times: Mapping[tuple[str, int], Times]
+    fields: int
+    steps: int
+    problems: Sequence[str]
+
+    def programs(self) -> list[Row]:
+        """In the order of their first calls."""
+        numbers = {
+            name: [i for i, other in enumerate(self.calls) if other == name] for name in dict.fromkeys(self.calls)
+        }
+        return [self._row(f"`{name}`", indices) for name, indices in numbers.items()]
+
+    def step_calls(self) -> Row:
+        return self._row("all of the step, one after another", [STEP_CALLS])
+
+    def step(self) -> Row:
+        return self._row("**the step**", [STEP])
+
+    def _row(self, label: str, numbers: Sequence[int]) -> Row:
+        """Several calls of one program: their mean."""
+        least, median = {}, {}
+        for who in ("SDFG", "gtstub", "gt4py"):
+            found = [self.times[who, max(i, STEP) if who == "SDFG" else i] for i in numbers]
+            least[who] = statistics.mean(times.least for times in found) / 1e3
+            median[who] = statistics.mean(times.median for times in found) / 1e3
+        return Row(label, len(numbers) if numbers[0] >= 0 else 0, least, median)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        return [row.cells() for row in (*self.programs(), self.step_calls(), self.step())]
+
+    def verdict(self) -> str:
+        return "; ".join(self.problems) or f"identical: {self.fields} fields, {self.steps} steps"
+
+    def own_python(self) -> str:
+        own = self.times["granule", STEP]
+        return (
+            f"With programs that do nothing the step takes {own.least / 1e3:.1f} µs ({own.median / 1e3:.1f}): this is"
+            " the granule's own Python, neither gtstub's nor gt4py's."
+        )
+
+
+def goals(measured: Measured) -> Iterator[tuple[str, str, str, str, str]]:
+    programs = measured.programs()
+    for what, goal, row in (
+        *((f"call of {row.label}", CALL_GOAL, row) for row in programs),
+        ("all calls of the step, one after another", STEP_GOAL, measured.step_calls()),
+        ("the step, the granule's own Python included", STEP_GOAL, measured.step()),
+    ):
+        ratio = row.ratio("gtstub")
+        verdict = "met" if ratio <= goal else "**missed**"
+        yield f"{measured.title}: {what}", f"≤ {goal}", f"{ratio:.3f}", verdict, f"{row.ratio('gt4py'):.1f}"
+
+
+def show(all_measured: Sequence[Measured], console: Console) -> None:
+    for measured in all_measured:
+        _show(f"{measured.title}: µs, minimum (median)", HEAD, measured.rows(), console)
+        console.print(f"{measured.own_python()}\n")
+    _show("", GOALS_HEAD, [goal for measured in all_measured for goal in goals(measured)], console)
+
+
+def _show(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], console: Console) -> None:
+    table = Table(title=title)
+    for number, name in enumerate(head):
+        table.add_column(name, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(cell.replace("**", "").replace("`", "") for cell in row))
+    console.print(table)
+
+
+def write(all_measured: Sequence[Measured], root: Path) -> None:
+    """Puts the tables between the marks of the page."""
+    sections = [page.markdown(GOALS_HEAD, [goal for measured in all_measured for goal in goals(measured)])]
+    for measured in all_measured:
+        title = (
+            f"{measured.title[0].upper()}{measured.title[1:]}: {measured.verdict()}. Microseconds, minimum (median):"
+        )
+        sections += [title, page.markdown(HEAD, measured.rows()), measured.own_python()]
+    machine = "\n".join(f"- {line}" for line in page.describe_machine())
+    text = "\n\n".join([*sections, f"Measured on:\n\n{machine}"])
+    page.replace(root / "docs" / "performance.md", text, BEGIN, END)
