@@ -1,0 +1,291 @@
+"""Profiles: which calls they count, and where their reports end up."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import gtstub
+from gtstub.profiling import Report
+from gtstub.signature.model import StaticArgument
+from gtstub.toolchain import INCLUDE, RUNTIME, Toolchain
+from hosting import Bound, good_arguments, run_script
+from recording import build_recording_library
+from signatures import SMALL_PROGRAM, SMALL_SDFG, program, scalar, sdfg
+from stubs import build_stub
+
+
+@pytest.fixture(scope="module")
+def bound(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Bound:
+    return Bound(tmp_path_factory.mktemp("profile"), toolchain)
+
+
+def call(bound: Bound, times: int) -> None:
+    arguments = good_arguments()
+    for _ in range(times):
+        bound.program(**arguments)
+
+
+def counts(report: Report) -> dict[str, tuple[int, int]]:
+    """Initial calls and others, by name."""
+    return {
+        item.name: (item.initial.calls if item.initial else 0, item.run.calls if item.run else 0)
+        for item in report.programs
+    }
+
+
+# --- Recording --------------------------------------------------------------------------------------------------------
+
+
+def test_calls_are_counted_and_their_times_add_up(bound: Bound) -> None:
+    call(bound, 1)
+    with gtstub.profile() as report:
+        assert report.programs == ()
+        call(bound, 50)
+    call(bound, 1)
+    assert counts(report) == {"host": (0, 50)}
+    run = report.programs[0].run
+    assert run is not None
+    assert report.programs[0].calls == 50
+    assert run.whole.total == pytest.approx(run.conversion.total + run.sdfg.total, abs=1e-12)
+    assert 0 < run.whole.total <= report.wall
+    for times in (run.conversion, run.sdfg, run.whole):
+        assert times.min <= times.median <= times.max
+        assert 50 * times.min <= times.total <= 50 * times.max + 1e-12
+    assert sum(report.shares().values()) == pytest.approx(report.wall)
+
+
+def test_time_of_the_sdfg_is_not_conversion(bound: Bound) -> None:
+    bound.recorder.behaviour.delay = 3000
+    try:
+        with gtstub.profile() as report:
+            call(bound, 3)
+    finally:
+        bound.recorder.behaviour.delay = 0
+    run = report.programs[0].run
+    assert run is not None
+    assert run.sdfg.min >= 3e-3  # the library sleeps that long
+
+
+def test_first_call_and_that_of_a_new_handle_are_initial(bound: Bound) -> None:
+    with gtstub.profile() as report:
+        first = bound.load()
+        for _ in range(3):
+            first(**good_arguments())
+    assert counts(report) == {"host": (1, 2)}
+
+
+def test_binding_and_order_are_both_timed(bound: Bound) -> None:
+    arguments = good_arguments()
+    call(bound, 1)
+    with gtstub.profile() as report:
+        bound.program(**arguments)
+        provider = arguments.pop("offset_provider")
+        bound.program(*arguments.values(), offset_provider=provider)
+    assert counts(report) == {"host": (0, 2)}
+
+
+def test_refused_calls_are_not_counted(bound: Bound) -> None:
+    call(bound, 1)
+    with gtstub.profile() as report:
+        call(bound, 2)
+        with pytest.raises(TypeError):
+            bound.program(**{**good_arguments(), "n": 1.5})
+    assert counts(report) == {"host": (0, 2)}
+    call(bound, 1)
+
+
+def test_profiles_nest(bound: Bound) -> None:
+    call(bound, 1)
+    with gtstub.profile() as outer:
+        call(bound, 3)
+        with gtstub.profile() as inner:
+            call(bound, 4)
+        call(bound, 5)
+    assert counts(inner) == {"host": (0, 4)}
+    assert counts(outer) == {"host": (0, 12)}
+    outer_run, inner_run = outer.programs[0].run, inner.programs[0].run
+    assert outer_run is not None
+    assert inner_run is not None
+    assert outer_run.whole.min <= inner_run.whole.min
+    assert outer_run.whole.max >= inner_run.whole.max
+
+
+def test_a_block_that_raises_has_a_report(bound: Bound) -> None:
+    call(bound, 1)
+    with contextlib.suppress(KeyError), gtstub.profile() as report:
+        call(bound, 2)
+        raise KeyError
+    assert counts(report) == {"host": (0, 2)}
+
+
+def test_an_unloaded_program_stays_in_the_report(bound: Bound) -> None:
+    with gtstub.profile() as report:
+        for _ in range(2):
+            loaded = bound.load()
+            loaded(**good_arguments())
+            del loaded
+    assert counts(report) == {"host": (2, 0)}
+
+
+def test_no_call_of_a_thread_is_lost_when_profiles_end(bound: Bound) -> None:
+    call(bound, 1)
+
+    def work() -> None:
+        call(bound, 300)
+
+    with gtstub.profile() as report:
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(20):
+            with gtstub.profile():
+                call(bound, 1)
+        for thread in threads:
+            thread.join()
+    assert counts(report) == {"host": (0, 920)}
+
+
+def test_a_profile_ends_once() -> None:
+    from gtstub import _host
+
+    running = _host.begin_profile()
+    _host.end_profile(running)
+    with pytest.raises(ValueError):
+        _host.end_profile(running)
+
+
+def test_static_arguments_are_in_the_report(tmp_path: Path, toolchain: Toolchain) -> None:
+    values = {"a": ("bool", True), "b": ("int8", -3), "c": ("uint64", 2**64 - 1), "d": ("float64", 0.1)}
+    values |= {"e": ("float32", 0.5), "f": ("float64", float("-inf")), "g": ("int64", -(2**63))}
+    parameters = {name: scalar(dtype) for name, (dtype, _) in values.items()}  # type: ignore[arg-type]
+    signature = dataclasses.replace(
+        program("fixed", **parameters),
+        static_arguments=tuple(StaticArgument(name, value) for name, (_, value) in values.items()),
+    )
+    binding = Bound(tmp_path, toolchain, sdfg(name="fixed"), signature)
+    with gtstub.profile() as report:
+        binding.program(**{name: value for name, (_, value) in values.items()})
+    expected = {name: value for name, (_, value) in values.items()}
+    assert report.programs[0].static == {**expected, "f": "-inf"}
+
+
+def test_report_is_read_as_it_was_saved(bound: Bound, tmp_path: Path) -> None:
+    with gtstub.profile() as report:
+        call(bound, 3)
+    report.save(tmp_path / "report.json")
+    read = Report.load(tmp_path / "report.json")
+    assert (read.programs, read.wall) == (report.programs, report.wall)
+
+
+# --- GTSTUB_PROFILE ---------------------------------------------------------------------------------------------------
+
+SCRIPT = """
+import os, sys
+from gtstub import _host
+from hosting import good_arguments
+
+program = _host.load(*sys.argv[1:3])
+arguments = good_arguments()
+for _ in range(4):
+    program(**arguments)
+"""
+
+
+def script(bound: Bound, text: str, path: Path) -> None:
+    assert run_script(text, bound.stub, bound.library, environment={"GTSTUB_PROFILE": str(path)}.items()) == ""
+
+
+def test_environment_writes_a_report_when_the_process_ends(bound: Bound, tmp_path: Path) -> None:
+    script(bound, SCRIPT, tmp_path / "report.json")
+    assert counts(Report.load(tmp_path / "report.json")) == {"host": (1, 3)}
+
+
+def test_report_of_the_process_has_the_calls_of_its_profiles(bound: Bound, tmp_path: Path) -> None:
+    nested = "import gtstub\nwith gtstub.profile() as report:\n    program(**arguments)\nassert report.programs"
+    script(bound, f"{SCRIPT}\n{nested}\n", tmp_path / "report.json")
+    assert counts(Report.load(tmp_path / "report.json")) == {"host": (1, 4)}
+
+
+def test_a_forked_child_leaves_the_report_to_its_parent(bound: Bound, tmp_path: Path) -> None:
+    fork = "child = os.fork()\nif child == 0:\n    sys.exit()\nos.waitpid(child, 0)\nassert not os.path.exists(path)\n"
+    fork = f"path = {str(tmp_path / 'report.json')!r}\n{fork}program(**arguments)"
+    script(bound, f"{SCRIPT}\n{fork}\n", tmp_path / "report.json")
+    assert counts(Report.load(tmp_path / "report.json")) == {"host": (1, 4)}
+
+
+def test_processes_that_share_the_variable_have_reports_of_their_own(bound: Bound, tmp_path: Path) -> None:
+    for _ in range(2):
+        script(bound, SCRIPT, tmp_path / "report.%p.json")
+    reports = list(tmp_path.iterdir())
+    assert len(reports) == 2
+    assert all(counts(Report.load(report)) == {"host": (1, 3)} for report in reports)
+
+
+def test_a_process_without_calls_writes_nothing(bound: Bound, tmp_path: Path) -> None:
+    script(bound, "import sys; from gtstub import _host; _host.load(*sys.argv[1:3])", tmp_path / "report.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_that_cannot_be_written_is_one_warning(bound: Bound, tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "report.json"
+    paths = [str(Path(__file__).parents[1]), str(Path(gtstub.__file__).parents[1])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "GTSTUB_PROFILE": str(path)}
+    command = [sys.executable, "-c", SCRIPT, bound.stub, bound.library]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == f"The profile cannot be written to '{path}': No such file or directory.\n"
+
+
+def test_a_thread_that_is_still_in_a_call_does_not_hold_up_the_end(bound: Bound, tmp_path: Path) -> None:
+    stuck = """
+import threading, time
+from recording import Recorder
+from pathlib import Path
+Recorder(Path(sys.argv[2])).behaviour.delay = 30_000_000
+threading.Thread(target=lambda: program(**good_arguments()), daemon=True).start()
+time.sleep(0.2)
+"""
+    script(bound, SCRIPT + stuck, tmp_path / "report.json")
+    assert counts(Report.load(tmp_path / "report.json")) == {"host": (1, 3)}
+
+
+HOST = """
+#include "prog_stub.h"
+
+int main(int argc, char **argv)
+{
+    gts_program *program;
+    gts_error error;
+    double memory[3] = {0};
+    const gts_array x = {memory, GTS_FLOAT64, GTS_CPU, 1, false, {0}, {3}, {1}, {"K"}};
+    const struct prog_args args = {.x = &x, .factor = 2.5, .out = &x};
+    if (argc != 3 || gts_load(argv[1], argv[2], &program, &error) != 0)
+        return 1;
+    return prog_call(program, &args) != 0 || prog_call(program, &args) != 0;
+}
+"""
+
+
+def test_a_host_in_c_has_the_report_too(tmp_path: Path, toolchain: Toolchain) -> None:
+    stub = build_stub(SMALL_SDFG, SMALL_PROGRAM, tmp_path, toolchain)
+    library = build_recording_library(SMALL_SDFG, tmp_path)
+    (tmp_path / "host.c").write_text(HOST)
+    flags = ["-I", str(INCLUDE), f"-Wl,-rpath,{RUNTIME.parent}", f"-L{RUNTIME.parent}", f"-l:{RUNTIME.name}"]
+    subprocess.run(["cc", "host.c", str(stub), *flags, "-o", "host"], cwd=tmp_path, check=True)
+    environment = os.environ | {"GTSTUB_PROFILE": str(tmp_path / "report.json")}
+    subprocess.run([tmp_path / "host", stub, library], env=environment, check=True)
+    assert counts(Report.load(tmp_path / "report.json")) == {"prog": (1, 1)}
+
+
+def test_importing_gtstub_imports_no_profiling() -> None:
+    assert run_script("import sys, gtstub; print({'gtstub.profiling', 'matplotlib', 'rich'} & sys.modules.keys())") == (
+        "set()\n"
+    )
