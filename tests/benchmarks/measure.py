@@ -10,6 +10,8 @@ Measures all callables of one interpreter side by side, in rounds: what else the
 from __future__ import annotations
 
 import ctypes
+import dataclasses
+import functools
 import gc
 import importlib.util
 import itertools
@@ -23,10 +25,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from gt4py.next.program_processors.runners.dace import make_dace_backend
+from icon4py.model.atmosphere.diffusion.stencils.apply_diffusion_to_vn import apply_diffusion_to_vn
+
 from gtstub.cache import StubArtifact
 from gtstub.entry import read_manifest
 from gtstub.frameworks.gt4py import make_backend
-from tests.benchmarks import fields
+from tests.benchmarks import callables, fields
+from tests.benchmarks.callables import STATIC, UNBOUND
 
 ROUNDS = 75
 ROUND_SECONDS = 0.002
@@ -114,6 +120,37 @@ class Bench:
         self.add_new("gtstub new", program)
         self.add_new("gtstub new, own domains", program, own_domains=True)
 
+    def add_compiled(self) -> None:
+        """What compile() returns; and what icon4py makes of gt4py's program, which is a functools.partial."""
+        arguments = dict(zip((*fields.FIELDS, *fields.SCALARS), self.call(), strict=False))
+        entry = StubArtifact(self.folder / "entry")
+
+        def bound_but(names: Sequence[str]) -> dict[str, Any]:
+            return {name: value for name, value in arguments.items() if name not in names}
+
+        def add(name: str, program: Any, keywords: tuple[str, ...]) -> None:
+            values = tuple(
+                self.provider if keyword == "offset_provider" else arguments[keyword] for keyword in keywords
+            )
+            self.add(name, program, [values], keywords)
+            self.add(f"{name} empty", self.caller.empty, [values], keywords)
+
+        add("bound", callables.compiled([entry], bound_but(UNBOUND), self.provider), UNBOUND)
+        nothing_bound = callables.compiled([entry], {}, self.provider)
+        add("keywords", nothing_bound, tuple(arguments))
+        add("keywords and provider", nothing_bound, (*arguments, "offset_provider"))
+        variants = [StubArtifact(self.folder / f"variant-{i}") for i in range(8)]
+        unbound = (*UNBOUND, *STATIC)
+        add("one variant", callables.compiled(variants[:1], bound_but(unbound), self.provider), unbound)
+        add("eight variants", callables.compiled(variants, bound_but(unbound), self.provider), unbound)
+
+        artifact = pickle.loads((self.folder / "dace.pickle").read_bytes())
+        backend = dataclasses.replace(make_dace_backend(gpu=False), executor=lambda _: artifact)
+        program = apply_diffusion_to_vn.with_backend(backend).with_compilation_options(enable_jit=False)
+        program.compile(offset_provider=self.provider)
+        partial = functools.partial(program, **bound_but(UNBOUND), offset_provider=self.provider)
+        self.add("gt4py bound", partial, [tuple(arguments[name] for name in UNBOUND)], UNBOUND)
+
     def add_c(self) -> None:
         entry = self.folder / "entry"
         manifest = read_manifest(entry)
@@ -179,6 +216,7 @@ class Bench:
 def main(folder: Path) -> None:
     bench = Bench(folder)
     bench.add_gtstub()
+    bench.add_compiled()
     bench.add_c()
     bench.add_gt4py_dace()
     bench.add_gt4py_gtfn()

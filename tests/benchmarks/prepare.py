@@ -3,6 +3,7 @@ Takes the measured program through gt4py, and keeps what its executables are loa
 
     python -m tests.benchmarks.prepare dace FOLDER    lowers it, and writes
         entry/           a cache entry of gtstub, whose SDFG library does nothing
+        variant-<i>/     the same with static arguments
         dace.pickle      the artifact of gt4py's own DaCe backend, with a copy of that library
     python -m tests.benchmarks.prepare gtfn FOLDER    builds it, and writes
         gtfn.pickle      the artifact of gt4py's GTFN backend
@@ -30,8 +31,9 @@ from icon4py.model.atmosphere.diffusion.stencils.apply_diffusion_to_vn import ap
 
 from gtstub.frameworks.dace import sdfg_signature
 from gtstub.frameworks.gt4py import program_signature
+from tests.benchmarks.callables import build_variants
 from tests.benchmarks.entry import build_entry
-from tests.benchmarks.fields import offset_provider
+from tests.benchmarks.fields import SCALARS, offset_provider
 
 
 def _compilable(backend: gtx_backend.Backend[Any]) -> definitions.CompilableProgramDef:
@@ -54,7 +56,9 @@ def prepare_dace(folder: Path) -> None:
     source = backend.executor.translation(compilable)
     raw: Any = source.source_code
     signature = sdfg_signature(dace.SDFG.from_json(raw), raw)
-    artifact = build_entry(signature, program_signature(compilable, source), folder)
+    program = program_signature(compilable, source)
+    artifact = build_entry(signature, program, folder)
+    build_variants(signature, program, SCALARS, folder)
 
     own = folder / "dace"
     own.mkdir(exist_ok=True)

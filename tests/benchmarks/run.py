@@ -118,10 +118,13 @@ class Run:
             times.append(time.perf_counter() - begin)
         return times
 
-    def instructions(self) -> float | None:
+    def instructions(self) -> dict[instructions.Way, float]:
+        """Empty without valgrind."""
         if instructions.find_valgrind() is None:
-            return None
-        return instructions.count_per_call(self.plan, self.folder / "caller.so", self.entry)
+            return {}
+        caller = self.folder / "caller.so"
+        ways: tuple[instructions.Way, ...] = ("program", "bound", "keywords")
+        return {way: instructions.count_per_call(self.plan, caller, self.entry, way=way) for way in ways}
 
 
 def main() -> None:
