@@ -17,13 +17,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from gtstub.plan import CallPlan
 
-FEW, MANY = 200, 2200
+CALLS = 2000
+"""Enough that what varies between two runs does not matter."""
+
+FIRST = 200
+"""Calls that both runs make, of either kind: the first ones are others."""
 
 LEVELS = 6
 """Size of an axis that is not fixed."""
@@ -46,21 +51,27 @@ variants:  as bound, with the static arguments passed as well; a variant for eac
 """
 
 
-def count_per_call(plan: CallPlan, caller: Path, *entries: Path, way: Way = "program") -> float:
+Arguments = Mapping[str, Mapping[str, Any]]
+"""'parameters' and 'offset_provider', by name: shape and dtype of a field, or the value of a scalar."""
+
+
+def count_per_call(
+    arguments: Arguments, caller: Path, *entries: Path, way: Way = "program", calls: int = CALLS
+) -> float:
     """Instructions of a call with the objects of the call before, above those of an empty vectorcall."""
     with tempfile.TemporaryDirectory() as folder:
-        arguments = Path(folder) / "arguments.json"
-        arguments.write_text(json.dumps(_describe_arguments(plan)), encoding="utf-8")
+        described = Path(folder) / "arguments.json"
+        described.write_text(json.dumps(arguments), encoding="utf-8")
         runs = [
-            _start(Path(folder), [way, str(caller), str(arguments), str(calls), str(empty), *map(str, entries)])
-            for calls, empty in ((FEW, MANY), (MANY, FEW))
+            _start(Path(folder), [way, str(caller), str(described), str(made), str(empty), *map(str, entries)])
+            for made, empty in ((FIRST, FIRST + calls), (FIRST + calls, FIRST))
         ]
         few, many = (_collected(run) for run in runs)
-    return (many - few) / (MANY - FEW)
+    return (many - few) / calls
 
 
-def _describe_arguments(plan: CallPlan) -> dict[str, dict[str, Any]]:
-    """[shape, dtype] of every field, an example of every scalar, the values that were compiled in."""
+def example_arguments(plan: CallPlan) -> Arguments:
+    """For a library that does nothing: sizes and values are examples, save those that were compiled in."""
     from gtstub.plan import FieldLeaf, ScalarLeaf, StaticLeaf
 
     described: dict[str, dict[str, Any]] = {"parameters": {}, "offset_provider": {}}

@@ -123,8 +123,9 @@ class Run:
         if instructions.find_valgrind() is None:
             return {}
         caller = self.folder / "caller.so"
+        arguments = instructions.example_arguments(self.plan)
         ways: tuple[instructions.Way, ...] = ("program", "bound", "keywords")
-        return {way: instructions.count_per_call(self.plan, caller, self.entry, way=way) for way in ways}
+        return {way: instructions.count_per_call(arguments, caller, self.entry, way=way) for way in ways}
 
 
 def main() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gtstub.frameworks.gt4py import make_backend
 from gtstub.planner import make_plan
 from gtstub.signature.documents import program_from_json, sdfg_from_json
+from integration.programs import CASES, Case, lower
 from tests.benchmarks import instructions
 from tests.benchmarks.callables import build_variants
 from tests.benchmarks.entry import build_entry
@@ -43,7 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def count(folder: Path, way: instructions.Way, *entries: Path) -> float:
-    counted = instructions.count_per_call(PLAN, folder / "caller.so", *(entries or (folder / "entry",)), way=way)
+    arguments = instructions.example_arguments(PLAN)
+    counted = instructions.count_per_call(arguments, folder / "caller.so", *(entries or (folder / "entry",)), way=way)
     print(f"{counted:.0f} instructions, {way}")
     assert counted > len(PLAN.slots)  # less than one for a slot: nothing was called
     return counted
@@ -58,3 +62,37 @@ def test_eight_variants_cost_no_more_than_one(folder: Path) -> None:
     entries = [entry.path for entry in build_variants(SDFG, PROGRAM, STATIC, folder)]
     assert len(entries) == 8
     assert count(folder, "variants", *entries) <= count(folder, "variants", entries[0]) + 20
+
+
+def described(value: Any) -> Any:
+    return {"shape": value.ndarray.shape, "dtype": str(value.ndarray.dtype)} if hasattr(value, "ndarray") else value
+
+
+@pytest.mark.parametrize("case", [CASES["apply_diffusion_to_vn_as_in_icon4py"]], ids=lambda case: case.name)
+def test_a_call_costs_little_more_than_its_sdfg(folder: Path, case: Case, tmp_path: Path) -> None:
+    """
+    As icon4py compiles it, eight scalars static, on its smallest grid. What the SDFG itself costs is the difference to a
+    library that does nothing.
+    """
+    lowering = lower(case)
+    real = make_backend(gpu=False, **case.options).executor(lowering.compilable).path
+    sdfg = sdfg_from_json((real / "sdfg.json").read_text(), "sdfg.json")
+    program = program_from_json((real / "program.json").read_text(), "program.json")
+    idle = build_entry(sdfg, program, tmp_path).path
+    names = [parameter.name for parameter in program.parameters]
+    arguments = {
+        "parameters": {
+            name: described(value.item() if hasattr(value, "item") else value)
+            for name, value in zip(names, lowering.args, strict=True)
+        },
+        "offset_provider": {
+            name: described(table) for name, table in lowering.offset_provider.items() if hasattr(table, "ndarray")
+        },
+    }
+    caller = folder / "caller.so"
+    whole, call = (
+        instructions.count_per_call(arguments, caller, entry, way="bound", calls=400) for entry in (real, idle)
+    )
+    print(f"{whole:.0f} instructions with the SDFG, {call:.0f} without")
+    assert whole / (whole - call) <= 1.05
+    assert call <= 1000
