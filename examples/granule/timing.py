@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import statistics
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -76,12 +77,12 @@ class Clock:
         return _take_turns(runs)
 
     def _program(self, call: ProgramCall) -> Run:
-        arguments = [(*call.args, *call.kwargs.values())]
-        return lambda count: self._caller.repeat(call.callable, arguments, tuple(call.kwargs), count)
+        callable_, arguments, names = _flat(call)
+        return lambda count: self._caller.repeat(callable_, [arguments], names, count)
 
     def _programs(self, calls: Sequence[ProgramCall]) -> Run:
-        programs = [self._program(call) for call in calls]
-        return lambda count: sum(program(1) for _ in range(count) for program in programs)
+        flat = [_flat(call) for call in calls]
+        return lambda count: self._caller.in_turn(flat, count)
 
     def _step(self, granule: Granule) -> Run:
         # The first step of a run is a special one.
@@ -104,6 +105,12 @@ class Clock:
                     setattr(granule, name, program)
 
         return run
+
+
+def _flat(call: ProgramCall) -> tuple[Callable[..., None], tuple[Any, ...], tuple[str, ...]]:
+    """The callable, its arguments, and the names of the last ones, interned as the granule's own are."""
+    names = tuple(sys.intern(name) for name in call.kwargs)
+    return call.callable, (*call.args, *call.kwargs.values()), names
 
 
 def _take_turns(runs: Mapping[tuple[str, int], tuple[Granule, Run]]) -> dict[tuple[str, int], Times]:

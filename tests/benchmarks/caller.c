@@ -4,6 +4,8 @@
  * empty(...)                            a vectorcall that takes anything and does nothing: the floor of every call
  * repeat(callable, calls, names, count) calls `callable` `count` times, with the argument tuples in `calls` in turn, the
  *                                       last len(names) of each being keyword arguments; returns the seconds it took
+ * in_turn(calls, count)                 makes all calls, each (callable, arguments, names), one after another, `count`
+ *                                       times; returns the seconds it took
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -61,7 +63,35 @@ static PyObject *repeat(PyObject *self, PyObject *args)
     return PyFloat_FromDouble(now() - begin);
 }
 
-static PyMethodDef methods[] = {{"repeat", repeat, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyObject *in_turn(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *calls;
+    Py_ssize_t count;
+    if (!PyArg_ParseTuple(args, "O!n", &PyList_Type, &calls, &count))
+        return NULL;
+    const double begin = now();
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        for (Py_ssize_t next = 0; next < PyList_GET_SIZE(calls); ++next) {
+            PyObject *const call = PyList_GET_ITEM(calls, next);
+            PyObject *const given = PyTuple_GET_ITEM(call, 1), *const names = PyTuple_GET_ITEM(call, 2);
+            const Py_ssize_t keywords = PyTuple_GET_SIZE(names);
+            PyObject *const result = PyObject_Vectorcall(PyTuple_GET_ITEM(call, 0), ((PyTupleObject *)given)->ob_item,
+                                                         (size_t)(PyTuple_GET_SIZE(given) - keywords),
+                                                         keywords == 0 ? NULL : names);
+            if (result == NULL)
+                return NULL;
+            Py_DECREF(result);
+        }
+    }
+    return PyFloat_FromDouble(now() - begin);
+}
+
+static PyMethodDef methods[] = {
+    {"repeat", repeat, METH_VARARGS, NULL},
+    {"in_turn", in_turn, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
 
 static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "caller", .m_size = -1, .m_methods = methods};
 
