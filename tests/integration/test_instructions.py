@@ -71,8 +71,8 @@ def described(value: Any) -> Any:
 @pytest.mark.parametrize("case", [CASES["apply_diffusion_to_vn_as_in_icon4py"]], ids=lambda case: case.name)
 def test_a_call_costs_little_more_than_its_sdfg(folder: Path, case: Case, tmp_path: Path) -> None:
     """
-    As icon4py compiles it, eight scalars static, on its smallest grid. What the SDFG itself costs is the difference to a
-    library that does nothing.
+    As icon4py compiles it, eight scalars static, on its smallest grid. What the SDFG itself costs is the difference to
+    a library that does nothing.
     """
     lowering = lower(case)
     real = make_backend(gpu=False, **case.options).executor(lowering.compilable).path
