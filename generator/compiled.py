@@ -77,10 +77,14 @@ class Interface:
 
 @dataclasses.dataclass(frozen=True)
 class Builder:
-    """How variants come about: `start` begins to build one, `load` makes a callable of what was built."""
+    """
+    How variants come about: `start` begins to build one, `load` makes a callable of what was built, `release` ends the
+    processes and threads that build, until they are needed again.
+    """
 
     start: Callable[[Mapping[str, Any], Mapping[str, Any]], concurrent.futures.Future[Any]]
     load: Callable[[Any], Callable[..., None]]
+    release: Callable[[], None]
 
 
 class CompiledProgram(_host.Dispatcher):
@@ -217,7 +221,7 @@ def restore(interface: Interface, variants: Sequence[tuple[Mapping[str, Any], Pa
         built.set_result(cache.StubArtifact(found[1]))
         return built
 
-    program = CompiledProgram.make(interface, Builder(start, cache.StubArtifact.load))
+    program = CompiledProgram.make(interface, Builder(start, cache.StubArtifact.load, release=lambda: None))
     for static in {id(static): static for static, _ in variants}.values():
         program.add(static)
     return program
@@ -248,12 +252,14 @@ _alive: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()
 
 def wait_for_compilation() -> None:
     """
-    Waits until all programs of `gtstub.compile()` are built, and loads them.
+    Waits until all programs of `gtstub.compile()` are built, loads them, and ends the processes that have built them.
 
     Raises what went wrong, an ExceptionGroup if it was more than one thing.
     """
     programs = list(_alive)
     wait_for({variant.artifact: program.__name__ for program in programs for variant in program.variants})
+    for release in {program._builder.release for program in programs}:
+        release()
     errors: list[Exception] = []
     for program in programs:
         try:

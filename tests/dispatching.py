@@ -31,6 +31,7 @@ class Variants:
         self._folder = folder
         self._toolchain = toolchain
         self._built: dict[tuple[Any, ...], Bound] = {}
+        self.released = 0
 
     def bound(self, n: int, flag: bool) -> Bound:
         key = (int(n), bool(flag))
@@ -57,6 +58,9 @@ class Variants:
     def load(self, artifact: tuple[Any, ...]) -> Callable[..., None]:
         return self.bound(*artifact).load()
 
+    def release(self) -> None:
+        self.released += 1
+
     def compile(
         self,
         choices: Mapping[str, Sequence[Any]],
@@ -69,7 +73,7 @@ class Variants:
     ) -> CompiledProgram:
         providers = tuple(providers) or (good_arguments()["offset_provider"],)
         interface = Interface("host", SIGNATURE, "What it does.", bound, overridable, STATICS, tuple(providers))
-        program = CompiledProgram.make(interface, Builder(start or self.start, load or self.load))
+        program = CompiledProgram.make(interface, Builder(start or self.start, load or self.load, self.release))
         for values in itertools.product(*choices.values()):
             program.add({**bound, **dict(zip(choices, values, strict=True))})
         return program

@@ -95,7 +95,7 @@ def compile(  # noqa: A001  gt4py's own word for it
         ),
         offset_providers=(offset_provider,) if isinstance(offset_provider, Mapping) else tuple(offset_provider),
     )
-    compiled = CompiledProgram.make(interface, Builder(target.start, target.load))
+    compiled = CompiledProgram.make(interface, Builder(target.start, target.load, runners.reset_default_runner))
     for chosen in itertools.product(*choices.values()):
         compiled.add({**baked, **dict(zip(choices, chosen, strict=True))})
     if os.environ.get("GTSTUB_WAIT", "0") not in ("", "0"):

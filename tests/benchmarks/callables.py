@@ -75,7 +75,7 @@ def compiled(
     interface = Interface(
         first.name, inspect.Signature(parameters), None, bound, False, tuple(scalars), (offset_provider,)
     )
-    program = CompiledProgram.make(interface, Builder(start, load))
+    program = CompiledProgram.make(interface, Builder(start, load, release=lambda: None))
     for values in found:
         program.add(dict(zip(names, values, strict=True)))
     return program

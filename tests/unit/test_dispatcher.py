@@ -301,6 +301,7 @@ def test_wait_for_compilation_loads_everything_and_raises_all_that_went_wrong(va
         f"Program 'host' could not be compiled for (n=1, flag={flag}): no space" for flag in (True, False)
     ]
     assert isinstance(first.prepare_variant(0), _host.Program)
+    assert variants.released == 1
     del second, caught
     gc.collect()
     wait_for_compilation()
