@@ -18,7 +18,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from gtstub.arch import Device
+from gtstub.arch import GPU_PREFIXES, Device
 from gtstub.errors import ConfigError
 
 type Backend = Literal["gtfn", "dace", "gtstub"]
@@ -27,6 +27,8 @@ BACKENDS: tuple[Backend, ...] = get_args(Backend.__value__)
 
 DEVICES = ("cpu", "gpu", "cuda", "rocm")
 """What a section can be for. 'cuda' and 'rocm' are GPUs, and more specific than 'gpu'."""
+
+type Gpu = Literal["cuda", "rocm"]
 
 DEFAULT = "default"
 """As value of an option: as if no table named it."""
@@ -130,14 +132,21 @@ class Table:
 # --- Choosing ---------------------------------------------------------------------------------------------------------
 
 
-def choose(program: str, tag: Tag | str, arch: str, tables: Sequence[Table]) -> Choice:
+def choose(program: str, tag: Tag | str, arch: str, tables: Sequence[Table], gpu: Gpu | None = None) -> Choice:
     """
-    The backend of `program` and its options. `arch` names the device that `tag` means, and may be empty if unknown.
+    The backend of `program` and its options. `arch` names the device that `tag` means, and may be empty if unknown;
+    `gpu` says what kind of GPU it is where `arch` does not.
 
-    Raises ConfigError for an unknown tag, if no table says what CPU or GPU means, and if tables contradict each other.
+    Raises ConfigError for an unknown tag, for an architecture of another device than the tag's, if no table says what
+    CPU or GPU means, and if tables contradict each other.
     """
     tag = Tag(tag)
-    devices = _devices(tag.device, arch)
+    device = gpu if gpu and tag.device == "gpu" else tag.device
+    if arch and not _is_of(arch, device):
+        raise ConfigError(
+            f"Program '{program}' with tag '{tag}' runs on {_MACHINES[device]}, but the architecture is '{arch}'."
+        )
+    devices = _devices(tag.device, arch, gpu)
     ranked = sorted(
         (
             ((setting.section.specificity, number, setting.path[0] == "gtstub"), setting)
@@ -162,9 +171,23 @@ def choose(program: str, tag: Tag | str, arch: str, tables: Sequence[Table]) -> 
     return Choice(program, tag, arch, backend, tag.device, _nested(options), reasons)
 
 
-def _devices(device: Device, arch: str) -> tuple[str, ...]:
+_MACHINES = {
+    "cpu": "a CPU, as 'zen4'",
+    "gpu": "a GPU, as 'sm_90' or 'gfx90a'",
+    "cuda": "a GPU of CUDA, as 'sm_90'",
+    "rocm": "a GPU of ROCm, as 'gfx90a'",
+}
+
+
+def _is_of(arch: str, device: str) -> bool:
+    if device == "cpu":
+        return not arch.startswith(GPU_PREFIXES)
+    return arch.startswith(GPU_PREFIXES if device == "gpu" else {"cuda": "sm_", "rocm": "gfx"}[device])
+
+
+def _devices(device: Device, arch: str, gpu: Gpu | None) -> tuple[str, ...]:
     """A GPU that nothing is known of counts as one of CUDA, as in gt4py."""
-    return (device,) if device == "cpu" else (device, "rocm" if arch.startswith("gfx") else "cuda")
+    return (device,) if device == "cpu" else (device, gpu or ("rocm" if arch.startswith("gfx") else "cuda"))
 
 
 def _decide(decided: dict[tuple[str, ...], Reason], path: tuple[str, ...], setting: Setting) -> None:

@@ -43,14 +43,17 @@ def explain(program: str, tag: Tag, arch: str | None, as_json: bool, filter_: st
     Say which line of which table decided what for a program.
 
     Printed are the options of the backend with their values, where each was decided, and what that line overrode.
-    Options that no table names are the backend's own defaults.
+    Options that no table names are the backend's own defaults. What the backend does not know is an error, as it is
+    when a program is compiled; that needs gt4py.
     """
     tag = Tag(tag)
     choice = choose(program, tag, arch_of(tag.device) if arch is None else arch, load_tables())
+    missing = _check(choice)
     if as_json or filter_ is not None:
-        print_document(_to_json(choice), filter_)
+        print_document(_to_json(choice) | {"checked": not missing}, filter_)
     else:
-        print_choice(choice, sources())
+        note = f"The options were not checked: '{missing}' is not installed." if missing else ""
+        print_choice(choice, sources(), note)
 
 
 @config.command(epilog=example("gtstub config show"))
@@ -63,6 +66,19 @@ def show(as_json: bool, filter_: str | None) -> None:
         print_document({"files": files, "settings": settings}, filter_)
     else:
         print_tables(sources(), load_tables())
+
+
+def _check(choice: Choice) -> str:
+    """Raises ConfigError for an option that the backend does not know. Where it cannot: the package that is missing."""
+    try:
+        from gtstub.frameworks.backends import converted
+    except ModuleNotFoundError as error:
+        package = (error.name or "gtstub").partition(".")[0]
+        if package == "gtstub":
+            raise
+        return package
+    converted(choice)
+    return ""
 
 
 def _to_json(choice: Choice) -> dict[str, Any]:

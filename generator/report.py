@@ -247,8 +247,11 @@ def print_checks(checks: Sequence[Check]) -> None:
 # --- Tables of backends -----------------------------------------------------------------------------------------------
 
 
-def print_choice(choice: Choice, sources: Sequence[tuple[str, Path]]) -> None:
-    """What compiles a program, and a row for each option: its value, the line that decided it, what that overrode."""
+def print_choice(choice: Choice, sources: Sequence[tuple[str, Path]], note: str) -> None:
+    """
+    What compiles a program, and a row for each option: its value, the line that decided it, what that overrode. `note`
+    is the last line, if it is not empty.
+    """
     table = make_table("option", "value", "decided by", "overrode")
     names = _short_names(sources)
     used: dict[Path, str] = {}
@@ -263,7 +266,8 @@ def print_choice(choice: Choice, sources: Sequence[tuple[str, Path]]) -> None:
         table.add_row(setting.option, json.dumps(setting.value), place(setting), overrode)
     machine = f"{choice.device} '{choice.arch}'" if choice.arch else f"unknown {choice.device}"
     files = "\n".join(f"{name}: {file}" for file, name in used.items())
-    print_parts(f"Program '{choice.program}', tag '{choice.tag}', {machine}: backend '{choice.backend}'.", table, files)
+    head = f"Program '{choice.program}', tag '{choice.tag}', {machine}: backend '{choice.backend}'."
+    print_parts(head, table, files, note)
 
 
 def print_tables(sources: Sequence[tuple[str, Path]], tables: Sequence[BackendTable]) -> None:

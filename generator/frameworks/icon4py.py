@@ -1,6 +1,6 @@
 """
-The plug-in for icon4py: `setup_program` in place of its own, and `make_backend` for its backend descriptors:
-{"backend_factory": make_backend, "device": ...}.
+The plug-in for icon4py: `setup_program` in place of its own, which reads the tables of backends, and `make_backend` for
+the descriptors that icon4py's own takes: {"backend_factory": make_backend, "device": ...}.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ from icon4py.model.common import model_backends
 from icon4py.model.common.model_backends import DeviceType
 
 from gtstub.arch import arch
-from gtstub.backends import Tag, choose, load_tables
+from gtstub.backends import Gpu, Tag, choose, load_tables
 from gtstub.frameworks import backends, gt4py
 from gtstub.frameworks.compile import compile  # noqa: A004  gt4py's own word for it
+
+GPUS: Mapping[DeviceType | None, Gpu] = {DeviceType.CUDA: "cuda", DeviceType.ROCM: "rocm"}
 
 
 def make_backend(*, device: DeviceType, **options: Any) -> gt4py.StubBackend:
     """
     As icon4py's own `make_custom_dace_backend`: fields have unit stride in the horizontal. `options` are those of
-    gt4py's `make_dace_backend`.
+    `gtstub.frameworks.gt4py.make_backend`.
 
-    icon4py tunes some programs, but only for its own factory; what it would pass can be said in the descriptor.
+    It knows no program and reads no table: only `setup_program` and `gtstub.compile()` do. Under icon4py's own
+    `setup_program` a program gets what the descriptor says, without the options that icon4py adds for its own factory.
     """
     return gt4py.make_backend(device=device, **{"unstructured_horizontal_has_unit_stride": True, **options})
 
@@ -48,6 +51,9 @@ def setup_program(
     - `backend`: a device, or a descriptor that names no factory, means what the table of backends says
       (docs/backends.md); icon4py's factory for DaCe means gtstub's backend. What a descriptor says wins over the table.
       A backend of gt4py's is used as it is; None runs the program in Python.
+
+    Raises TypeError for another backend or device, ConfigError for an option that the backend does not know, and what
+    `gtstub.compile()` raises.
     """
     constant_args = constant_args or {}
     horizontal_sizes = horizontal_sizes or {}
@@ -76,18 +82,30 @@ def _choose_backend(
 ) -> gtx_backend.Backend[Any] | None:
     if backend is None or isinstance(backend, gtx_backend.Backend):
         return backend
-    options = {"device": backend} if isinstance(backend, DeviceType) else dict(backend)
-    device = options.pop("device", model_backends.CPU)
-    factory = options.pop("backend_factory", None)
-    kind = "CPU" if device == model_backends.CPU else "GPU"
+    descriptor = {"device": backend} if isinstance(backend, DeviceType) else backend
+    if not isinstance(descriptor, Mapping):
+        raise TypeError(
+            f"The backend of program '{name}' must be a device, 'model_backends.CPU' or 'model_backends.GPU', a backend"
+            f" descriptor, a backend of gt4py's or None, but is {backend!r}."
+        )
+    device = descriptor.get("device", model_backends.CPU)
+    factory = descriptor.get("backend_factory")
     if factory is None:
-        tag = Tag(kind)
+        kind = ""
     elif factory in (model_backends.make_custom_dace_backend, make_backend, gt4py.make_backend):
-        tag = Tag(f"GTSTUB_{kind}")
+        kind = "GTSTUB_"
     elif factory is model_backends.make_custom_gtfn_backend:
-        tag = Tag(f"GTFN_{kind}")
-        options = {}  # which that factory ignores as well
-    else:
+        kind = "GTFN_"
+    elif callable(factory):
+        options = {name: value for name, value in descriptor.items() if name not in ("backend_factory", "device")}
         made: gtx_backend.Backend[Any] = factory(device=device, **options)
         return made
-    return backends.make(choose(name, tag, arch(tag.device), load_tables()), options)
+    else:
+        raise TypeError(f"'backend_factory' of program '{name}' must be a function, but is {factory!r}.")
+    if not isinstance(device, DeviceType) and device is not model_backends.GPU:  # which is None without cupy
+        raise TypeError(
+            f"'device' of program '{name}' must be 'model_backends.CPU' or 'model_backends.GPU', but is {device!r}."
+        )
+    tag = Tag(f"{kind}{'CPU' if device == model_backends.CPU else 'GPU'}")
+    choice = choose(name, tag, arch(tag.device), load_tables(), GPUS.get(device))
+    return backends.make(choice, {} if kind == "GTFN_" else descriptor)  # icon4py's factory ignores options as well

@@ -53,6 +53,9 @@ GTFN_TRANSLATION: Known = {
 
 GTFN: Known = {**GTFN_WORKFLOW, **GTFN_TRANSLATION}
 
+DESCRIPTOR: Known = {"device": Any, "backend_factory": Any}
+"""What a backend descriptor of icon4py's has beside options."""
+
 GPU_MEMORY = "transient_memory_mode"
 
 RENAMED = {"gpu_memory_pool": GPU_MEMORY, "make_persistent": GPU_MEMORY}
@@ -64,26 +67,30 @@ def convert(
 ) -> dict[str, Any]:
     """
     The options of a table as gt4py takes them: names become members of enumerations, and 'module:name' what it names.
-    `refuse` makes the error of the option at a path: the second argument goes on behind its name.
+    What a program passes, which has the members and functions themselves, is checked in the same way. `refuse` makes
+    the error of the option at a path: the second argument goes on behind its name.
     """
 
-    def table(path: tuple[str, ...], values: Mapping[str, Any], known: Known) -> dict[Any, Any]:
+    def table(path: tuple[str, ...], values: Mapping[Any, Any], known: Known) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
-        for name, value in values.items():
+        for key, value in values.items():
+            name = key.name if isinstance(key, transformations.GT4PyAutoOptHook) else str(key)
             here = (*path, name)
             if name not in known:
                 raise refuse(here, f"is unknown.{_suggestion(name, known)}")
             if not isinstance(known[name], Mapping):
                 made[HOOKS.get(name, name)] = single(here, value, known[name])
-            elif isinstance(value, Mapping):
-                made[name] = table(here, value, known[name])
+            elif isinstance(value, Mapping | None):  # None in a program is gt4py's default.
+                made[name] = table(here, value or {}, known[name])
             else:
                 raise refuse(here, f"must be a table, but is {value!r}.")
         return made
 
     def single(path: tuple[str, ...], value: Any, type_: Any) -> Any:
         if isinstance(type_, type) and issubclass(type_, enum.Enum):
-            if value not in type_.__members__:
+            if isinstance(value, type_):
+                return value
+            if not isinstance(value, str) or value not in type_.__members__:
                 raise refuse(path, f"cannot be {value!r}.{did_you_mean(str(value), list(type_.__members__))}")
             return type_[value]
         try:

@@ -266,7 +266,10 @@ def test_an_override_that_gt4py_ignores_is_refused(shipped: Sequence[Table], tag
     assert translator(backend).auto_optimize_args.items() >= {"fuse_tasklets": True, "gpu_maxnreg": 64}.items()
     with pytest.raises(ConfigError) as refusal:
         make(choice, {"optimization_args": {"gpu_maxnregs": 64}})
-    assert str(refusal.value) == "There is no optimization argument 'gpu_maxnregs'. Did you mean: 'gpu_maxnreg'?"
+    assert str(refusal.value) == (
+        f"Option 'optimization_args.gpu_maxnregs' of backend '{choice.backend}' for program 'graupel_run' is unknown."
+        " Did you mean: 'gpu_maxnreg'?"
+    )
 
 
 # --- Hooks ------------------------------------------------------------------------------------------------------------

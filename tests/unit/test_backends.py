@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtstub.backends import Choice, Reason, Table, Tag, choose, load_tables, read_table, sources
+from gtstub.backends import Choice, Gpu, Reason, Table, Tag, choose, load_tables, read_table, sources
 from gtstub.errors import ConfigError
 
 RISING = (
@@ -102,6 +102,28 @@ def test_the_device_is_told_by_tag_and_architecture(file: Path, tag: str, arch: 
     assert in_p(text, file, tag, arch).options == {"x": expected}
 
 
+@pytest.mark.parametrize(("arch", "gpu"), [("", "rocm"), ("gfx90a", "rocm"), ("", "cuda"), ("sm_90", "cuda")])
+def test_the_kind_of_a_gpu_may_be_said(file: Path, arch: str, gpu: Gpu) -> None:
+    tables = [table("device.cuda.dace.x = 'cuda'\ndevice.rocm.dace.x = 'rocm'", file)]
+    assert choose("p", "DACE_GPU", arch, tables, gpu).options == {"x": gpu}
+
+
+@pytest.mark.parametrize(
+    ("tag", "arch", "gpu", "machine"),
+    [
+        ("DACE_CPU", "sm_90", None, "a CPU, as 'zen4'"),
+        ("DACE_CPU", "gfx90a", None, "a CPU, as 'zen4'"),
+        ("DACE_GPU", "zen4", None, "a GPU, as 'sm_90' or 'gfx90a'"),
+        ("DACE_GPU", "sm_90", "rocm", "a GPU of ROCm, as 'gfx90a'"),
+        ("DACE_GPU", "gfx90a", "cuda", "a GPU of CUDA, as 'sm_90'"),
+    ],
+)
+def test_an_architecture_of_another_device_is_refused(tag: str, arch: str, gpu: Gpu | None, machine: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        choose("p", tag, arch, [], gpu)
+    assert str(refusal.value) == f"Program 'p' with tag '{tag}' runs on {machine}, but the architecture is '{arch}'."
+
+
 def test_an_unknown_architecture_is_no_section(file: Path) -> None:
     assert in_p("arch.sm_90.dace.x = 1", file, arch="").options == {}
 
@@ -136,9 +158,9 @@ def test_gtstub_takes_options_of_dace_and_its_own_win_in_one_section(file: Path)
         default.dace = {a = "dace", b = "dace", c = "dace"}
         program.p.dace.b = "dace of p"
     """
-    assert in_p(text, file, "GTSTUB_CPU").options == {"a": "own", "b": "dace of p", "c": "dace"}
-    assert in_p(text, file, "DACE_CPU").options == {"a": "dace", "b": "dace of p", "c": "dace"}
-    assert in_p(text, file, "GTFN_CPU").options == {}
+    assert in_p(text, file, "GTSTUB_CPU", "zen4").options == {"a": "own", "b": "dace of p", "c": "dace"}
+    assert in_p(text, file, "DACE_CPU", "zen4").options == {"a": "dace", "b": "dace of p", "c": "dace"}
+    assert in_p(text, file, "GTFN_CPU", "zen4").options == {}
 
 
 @pytest.mark.parametrize("tag", Tag)
