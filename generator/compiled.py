@@ -6,6 +6,7 @@ import concurrent.futures
 import dataclasses
 import inspect
 import itertools
+import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -78,10 +79,12 @@ class Interface:
 @dataclasses.dataclass(frozen=True)
 class Builder:
     """
-    How variants come about: `start` begins to build one, `load` makes a callable of what was built, `release` ends the
-    processes and threads that build, until they are needed again.
+    How variants come about: `static_value` gives a static argument the types of the program, `start` begins to build a
+    variant, `load` makes a callable of what was built, `release` ends the processes and threads that build, until they
+    are needed again.
     """
 
+    static_value: Callable[[str, Any], Any]
     start: Callable[[Mapping[str, Any], Mapping[str, Any]], concurrent.futures.Future[Any]]
     load: Callable[[Any], Callable[..., None]]
     release: Callable[[], None]
@@ -97,6 +100,7 @@ class CompiledProgram(_host.Dispatcher):
     variants: list[Variant]
     __signature__: inspect.Signature
     _builder: Builder
+    _adding: threading.Lock
 
     @classmethod
     def make(cls, interface: Interface, builder: Builder) -> CompiledProgram:
@@ -127,16 +131,18 @@ class CompiledProgram(_host.Dispatcher):
         self.interface = interface
         self.variants = variants
         self._builder = builder
+        self._adding = threading.Lock()
         self.__signature__ = _unbound(interface)
         self.__doc__ = interface.doc
-        _alive.add(self)
+        with _registry:
+            _alive.add(self)
         return self
 
     def compile(self, **static_args: Sequence[Any]) -> None:
         """
         Compiles more variants: the product of the lists, which must name all static arguments that are not bound.
 
-        Raises ValueError where one of them was compiled before.
+        Raises ValueError, before anything is built, where one of them was compiled before and did not fail.
         """
         statics = dict.fromkeys(static.parameter for static in self.interface.statics)
         choices = [name for name in statics if name not in self.interface.bound]
@@ -146,29 +152,54 @@ class CompiledProgram(_host.Dispatcher):
                 f" not of {_listed(static_args)}."
             )
         bound = {name: self.interface.bound[name] for name in statics if name in self.interface.bound}
-        for values in itertools.product(*static_args.values()):
-            self.add({**bound, **dict(zip(static_args, values, strict=True))})
+        self.add(*product(self.__name__, {**{name: [value] for name, value in bound.items()}, **static_args}))
 
-    def add(self, static: Mapping[str, Any]) -> None:
-        """Starts to build the variants for one combination of static arguments."""
+    def add(self, *combinations: Mapping[str, Any]) -> None:
+        """Starts to build the variants for combinations of static arguments, for each offset provider."""
         order = dict.fromkeys(scalar.parameter for scalar in self.interface.statics)
-        static = {name: static[name] for name in order}
-        for provider, connectivities in enumerate(self.interface.offset_providers):
-            artifact: concurrent.futures.Future[Any] = self._builder.start(static, connectivities)
-            variant = Variant(provider, static, artifact)
-            values = tuple(scalar.read(static[scalar.parameter]) for scalar in self.interface.statics)
-            self.variants.append(variant)
-            try:
-                number = self.add_variant(provider, values, variant.label)
-            except BaseException:
-                self.variants.pop()
-                raise
-            if artifact.done():
-                self.prepare_variant(number)
+        exact = [
+            {name: self._builder.static_value(name, combination[name]) for name in order}
+            for combination in combinations
+        ]
+        wanted = list(itertools.product(exact, range(len(self.interface.offset_providers))))
+        for static, provider in wanted:
+            self._check_new(static, provider)
+        for static, provider in wanted:
+            artifact = self._builder.start(static, dict(self.offset_providers[provider]))
+            self.place(Variant(provider, static, artifact))
+
+    def _values(self, static: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(scalar.read(static[scalar.parameter]) for scalar in self.interface.statics)
+
+    def _check_new(self, static: Mapping[str, Any], provider: int) -> int | None:
+        """The number of the variant whose build failed before, if there is one."""
+        number = self.find_variant(provider, self._values(static))
+        if number is not None:
+            variant = self.variants[number]
+            if not variant.artifact.done() or variant.artifact.exception() is None:
+                raise ValueError(f"Program '{self.__name__}' was compiled for ({variant.label}) before.")
+        return number
+
+    def place(self, variant: Variant) -> None:
+        """Makes a variant one of the program's; loads it if it is built."""
+        label = variant.label
+        with self._adding:
+            number = self._check_new(variant.static, variant.provider)
+            if number is not None:
+                self.variants[number] = variant
+            else:
+                self.variants.append(variant)  # first, because whoever finds it in the table asks for it here
+                try:
+                    number = self.add_variant(variant.provider, self._values(variant.static), label)
+                except BaseException:
+                    self.variants.pop()
+                    raise
+        if variant.artifact.done():
+            self.prepare_variant(number)
 
     def wait(self) -> None:
         """Waits until all variants are built, and loads them. Raises what went wrong, several as ExceptionGroup."""
-        wait_for({variant.artifact: self.__name__ for variant in self.variants})
+        wait_for({variant.artifact: self.__name__ for variant in list(self.variants)})
         errors: list[Exception] = []
         for number in range(self.variant_count):
             try:
@@ -205,26 +236,35 @@ class CompiledProgram(_host.Dispatcher):
             ],
             return_annotation=inspect.Signature.empty,
         )
-        variants = [(variant.static, artifact.path) for variant, artifact in zip(self.variants, artifacts, strict=True)]
+        variants = [
+            (variant.provider, variant.static, artifact.path)
+            for variant, artifact in zip(self.variants, artifacts, strict=True)
+        ]
         return restore, (dataclasses.replace(self.interface, signature=bare), variants)
 
 
-def restore(interface: Interface, variants: Sequence[tuple[Mapping[str, Any], Path]]) -> CompiledProgram:
+def restore(interface: Interface, variants: Sequence[tuple[int, Mapping[str, Any], Path]]) -> CompiledProgram:
     """What `pickle` makes a program of again. Needs neither gt4py nor DaCe, beyond what the bound arguments need."""
-    entries = iter(variants)
 
-    def start(*_: object) -> concurrent.futures.Future[Any]:
+    def refuse(*_: object) -> concurrent.futures.Future[Any]:
+        raise TypeError(f"Program '{interface.name}' was unpickled: compile more variants where it was compiled.")
+
+    builder = Builder(lambda _, value: value, refuse, cache.StubArtifact.load, lambda: None)
+    program = CompiledProgram.make(interface, builder)
+    for provider, static, path in variants:
         built: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        found = next(entries, None)
-        if found is None:
-            raise TypeError(f"Program '{interface.name}' was unpickled: compile more variants where it was compiled.")
-        built.set_result(cache.StubArtifact(found[1]))
-        return built
-
-    program = CompiledProgram.make(interface, Builder(start, cache.StubArtifact.load, release=lambda: None))
-    for static in {id(static): static for static, _ in variants}.values():
-        program.add(static)
+        built.set_result(cache.StubArtifact(path))
+        program.place(Variant(provider, static, built))
     return program
+
+
+def product(name: str, choices: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """All combinations of static arguments of program `name`."""
+    for argument, values in choices.items():
+        if not isinstance(values, list | tuple | range) or not values:
+            found = "an empty one" if isinstance(values, list | tuple | range) else f"'{type(values).__name__}'"
+            raise TypeError(f"Static argument '{argument}' of program '{name}' needs a list of values, not {found}.")
+    return [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
 
 
 def _listed(names: Any) -> str:
@@ -248,6 +288,7 @@ def _unbound(interface: Interface) -> inspect.Signature:
 # --- Waiting ----------------------------------------------------------------------------------------------------------
 
 _alive: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()
+_registry = threading.Lock()
 
 
 def wait_for_compilation() -> None:
@@ -256,7 +297,8 @@ def wait_for_compilation() -> None:
 
     Raises what went wrong, an ExceptionGroup if it was more than one thing.
     """
-    programs = list(_alive)
+    with _registry:
+        programs = list(_alive)
     wait_for({variant.artifact: program.__name__ for program in programs for variant in program.variants})
     for release in {program._builder.release for program in programs}:
         release()

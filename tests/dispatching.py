@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from gtstub.compiled import Builder, CompiledProgram, Interface, StaticScalar
+from gtstub.compiled import Builder, CompiledProgram, Interface, StaticScalar, product
 from gtstub.signature.model import StaticArgument
 from gtstub.toolchain import Toolchain
 from hosting import PROGRAM, SDFG, Bound, good_arguments
@@ -73,7 +72,8 @@ class Variants:
     ) -> CompiledProgram:
         providers = tuple(providers) or (good_arguments()["offset_provider"],)
         interface = Interface("host", SIGNATURE, "What it does.", bound, overridable, STATICS, tuple(providers))
-        program = CompiledProgram.make(interface, Builder(start or self.start, load or self.load, self.release))
-        for values in itertools.product(*choices.values()):
-            program.add({**bound, **dict(zip(choices, values, strict=True))})
+        program = CompiledProgram.make(
+            interface, Builder(lambda _, value: value, start or self.start, load or self.load, self.release)
+        )
+        program.add(*product("host", {**{name: [value] for name, value in bound.items()}, **choices}))
         return program

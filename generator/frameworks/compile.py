@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
-import enum
 import functools
 import inspect
 import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
-import numpy as np
 from gt4py.next import backend as gtx_backend
 from gt4py.next import common
 from gt4py.next.ffront import type_info as ffront_type_info
 from gt4py.next.instrumentation import metrics
 from gt4py.next.otf import arguments, compilation_tasks, runners
 from gt4py.next.type_system import type_specifications as ts
-from gt4py.next.type_system import type_translation
 
 from gtstub import _host
 from gtstub.arch import arch
 from gtstub.backends import Tag, choose, load_tables
-from gtstub.compiled import Builder, CompiledProgram, Interface, StaticScalar
+from gtstub.compiled import Builder, CompiledProgram, Interface, product
 from gtstub.frameworks import backends
-from gtstub.signature.model import DType
+from gtstub.frameworks.argument_types import ArgumentTypes
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -39,7 +36,7 @@ def compile(  # noqa: A001  gt4py's own word for it
     bound_args: Mapping[str, Any] = NOTHING,
     bound_static_args: Mapping[str, Any] = NOTHING,
     static_args: Mapping[str, Sequence[Any]] = NOTHING,
-    backend_tag: Tag | str = Tag.CPU,
+    backend_tag: Tag | str | None = None,
     backend: gtx_backend.Backend[Any] | None = None,
     offset_provider: common.OffsetProvider | Sequence[common.OffsetProvider] = NOTHING,
     static_horizontal_sizes: bool = False,
@@ -57,29 +54,30 @@ def compile(  # noqa: A001  gt4py's own word for it
     - `vertical_sizes`, `bound_static_args`: scalars (or tuples of them) that are bound and compiled in.
     - `bound_args`: fields and scalars that are bound. They are checked here.
     - `static_args`: for each name the list of values that calls may pass.
-    - `backend_tag`: a tag or its name (docs/backends.md); `backend`: a backend of gt4py's instead.
+    - `backend_tag`: a tag or its name (docs/backends.md), CPU by default; `backend`: a backend of gt4py's instead.
     - `offset_provider`: bound. Where it is a list of several, each call passes one of them.
     - `overridable`: a call may pass bound arguments too, by keyword, as functools.partial allows.
 
     Raises TypeError or ValueError for arguments that do not fit the program; what goes wrong in a build is raised by
     whoever waits for it.
     """
+    _check_program(program)
     if backend is None:
-        backend = backends.make(choose(program.__name__, backend_tag, arch(Tag(backend_tag).device), load_tables()))
+        tag = Tag(backend_tag or Tag.CPU)
+        backend = backends.make(choose(program.__name__, tag, arch(tag.device), load_tables()))
+    elif backend_tag is not None or not isinstance(backend, gtx_backend.Backend):
+        raise TypeError(f"Program '{program.__name__}' needs a 'backend_tag', or a backend of gt4py's as 'backend'.")
     target = _Target(program, backend)
+    providers = _providers(target.name, offset_provider)
     given = (horizontal_sizes, vertical_sizes, bound_args, bound_static_args, static_args)
     target.check_names(given)
     statics = {**vertical_sizes, **bound_static_args}
     if static_horizontal_sizes:
         statics |= horizontal_sizes
-    baked = {name: target.static_value(name, value) for name, value in statics.items()}
-    choices = {name: [target.static_value(name, value) for value in values] for name, values in static_args.items()}
-    for name, values in choices.items():
-        if not values:
-            raise ValueError(f"Static argument '{name}' of program '{target.name}' needs at least one value.")
+    combinations = product(target.name, {**{name: [value] for name, value in statics.items()}, **static_args})
     bound = {**horizontal_sizes, **vertical_sizes, **bound_args, **bound_static_args}
     for name, value in bound.items():
-        target.check_argument(name, target.types[name], value)
+        target.arguments.check(name, value)
 
     interface = Interface(
         name=target.name,
@@ -90,17 +88,48 @@ def compile(  # noqa: A001  gt4py's own word for it
         statics=tuple(
             scalar
             for name in target.types
-            if name in baked or name in choices
-            for scalar in target.static_scalars(name)
+            if name in combinations[0]
+            for scalar in target.arguments.static_scalars(name)
         ),
-        offset_providers=(offset_provider,) if isinstance(offset_provider, Mapping) else tuple(offset_provider),
+        offset_providers=providers,
     )
-    compiled = CompiledProgram.make(interface, Builder(target.start, target.load, runners.reset_default_runner))
-    for chosen in itertools.product(*choices.values()):
-        compiled.add({**baked, **dict(zip(choices, chosen, strict=True))})
+    builder = Builder(target.arguments.static_value, target.start, target.load, runners.reset_default_runner)
+    compiled = CompiledProgram.make(interface, builder)
+    compiled.add(*combinations)
     if os.environ.get("GTSTUB_WAIT", "0") not in ("", "0"):
         compiled.wait()
     return compiled
+
+
+def _check_program(program: Any) -> None:
+    if not hasattr(program, "definition_stage") or not hasattr(program, "__gt_type__"):
+        raise TypeError(
+            f"Argument 'program' of 'compile' must be a gt4py program or field operator,"
+            f" not '{type(program).__name__}'."
+        )
+    options = program.compilation_options
+    for what, said in (
+        ("bound arguments", getattr(program, "bound_args", None)),
+        ("static parameters", options.static_params),
+        ("static domains", options.static_domains),
+    ):
+        if said:
+            raise TypeError(
+                f"Program '{program.__name__}' has {what} of gt4py's own: compile the program without them, and say"
+                " here what is bound and what is static."
+            )
+
+
+def _providers(name: str, given: Any) -> tuple[Mapping[str, Any], ...]:
+    providers = tuple(given) if isinstance(given, list | tuple) else (given,)
+    for provider in providers:
+        if not isinstance(provider, Mapping):
+            raise TypeError(
+                f"The offset provider of program '{name}' must be a mapping, not '{type(provider).__name__}'."
+            )
+    if not providers:
+        raise TypeError(f"Program '{name}' needs an offset provider, which may be empty: {{}}.")
+    return providers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +156,10 @@ class _Target:
             raise TypeError(f"Program '{self.name}' is generic, as scan operators are; wrap it in a field operator.")
         return types
 
+    @property
+    def arguments(self) -> ArgumentTypes:
+        return ArgumentTypes(self.name, self.types)
+
     @functools.cached_property
     def signature(self) -> inspect.Signature:
         defined = inspect.signature(self.definition).parameters
@@ -142,8 +175,6 @@ class _Target:
             return_annotation=None,
         )
 
-    # --- Arguments ----------------------------------------------------------------------------------------------------
-
     def check_names(self, given: Sequence[Mapping[str, Any]]) -> None:
         seen: set[str] = set()
         for name in itertools.chain.from_iterable(given):
@@ -152,70 +183,6 @@ class _Target:
             if name in seen:
                 raise TypeError(f"Argument '{name}' of program '{self.name}' was given twice.")
             seen.add(name)
-
-    def check_argument(self, path: str, type_: Any, value: Any) -> None:
-        """Refuses what a call would refuse as well, as far as types say it."""
-        match type_:
-            case ts.TupleType() if isinstance(value, tuple) and len(value) == len(type_.types):
-                for index, (element, item) in enumerate(zip(type_.types, value, strict=True)):
-                    self.check_argument(f"{path}[{index}]", element, item)
-            case ts.NamedCollectionType():
-                return  # The stub takes anything with the right attributes, or a tuple.
-            case ts.ScalarType():
-                self.scalar(path, type_, value)
-            case ts.FieldType(dims=[]) if not isinstance(value, common.Field):
-                self.scalar(path, type_.dtype, value)
-            case _:
-                found = type_translation.from_value(value) if isinstance(value, common.Field) else type(value).__name__
-                if found != type_:
-                    raise TypeError(f"Argument '{path}' of program '{self.name}' must be '{type_}', not '{found}'.")
-
-    def static_value(self, name: str, value: Any) -> Any:
-        """A static argument in the very types of the program, as gt4py wants it."""
-        return self._static(name, self.types[name], value)
-
-    def _static(self, path: str, type_: Any, value: Any) -> Any:
-        if isinstance(type_, ts.ScalarType):
-            return self.scalar(path, type_, value)
-        if isinstance(type_, ts.TupleType) and isinstance(value, tuple) and len(value) == len(type_.types):
-            return tuple(
-                self._static(f"{path}[{index}]", element, item)
-                for index, (element, item) in enumerate(zip(type_.types, value, strict=True))
-            )
-        raise TypeError(
-            f"Argument '{path}' of program '{self.name}' must be a scalar or a tuple of scalars to be static;"
-            f" it is '{type_}', and '{type(value).__name__}' was passed."
-        )
-
-    def scalar(self, path: str, type_: Any, value: Any) -> Any:
-        """A scalar as numpy's scalar of the very type."""
-        dtype = type_.kind.name.lower()
-        value = value.value if isinstance(value, enum.Enum) else value
-        number = np.dtype(dtype).type
-        kinds: tuple[type, ...] = (bool, np.bool_) if dtype == "bool" else (int, np.integer)
-        if dtype.startswith("float"):
-            kinds = (*kinds, float, np.floating)
-        if not isinstance(value, kinds) or (dtype != "bool" and isinstance(value, bool)):
-            raise TypeError(
-                f"Argument '{path}' of program '{self.name}' must be of type '{dtype}', not '{type(value).__name__}'."
-            )
-        if issubclass(number, np.integer) and not np.iinfo(number).min <= int(cast(int, value)) <= np.iinfo(number).max:
-            raise ValueError(f"Argument '{path}' of program '{self.name}' is {value}, which does not fit '{dtype}'.")
-        return number(cast(Any, value))
-
-    def static_scalars(self, name: str) -> Iterator[StaticScalar]:
-        yield from self._static_scalars(name, name, self.types[name], ())
-
-    def _static_scalars(
-        self, name: str, path: str, type_: Any, steps: tuple[tuple[int, int], ...]
-    ) -> Iterator[StaticScalar]:
-        if isinstance(type_, ts.TupleType):
-            for index, element in enumerate(type_.types):
-                yield from self._static_scalars(name, f"{path}[{index}]", element, (*steps, (index, len(type_.types))))
-            return
-        dtype = type_.kind.name.lower()
-        assert dtype in get_args(DType)
-        yield StaticScalar(name, path, cast(DType, dtype), steps)
 
     # --- Building ----------------------------------------------------------------------------------------------------
 

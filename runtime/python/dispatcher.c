@@ -29,9 +29,10 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
     const Py_ssize_t given = PyVectorcall_NARGS(flagged_given);
+    gts_py_site scratch;
     const gts_py_site *site = find_site(self, given, keywords);
     if (GTS_UNLIKELY(site == NULL)) {
-        site = gts_py_add_site(self, given, keywords);
+        site = gts_py_add_site(self, given, keywords, &scratch);
         if (site == NULL)
             return NULL;
     }
@@ -109,26 +110,6 @@ static int bind(gts_py_dispatcher *self, PyObject *bound)
     return 0;
 }
 
-/* Copies, so that a compiled offset provider stays what it was. A single one is bound. */
-static int copy_providers(gts_py_dispatcher *self, PyObject *providers)
-{
-    const Py_ssize_t count = PyTuple_GET_SIZE(providers);
-    self->providers = PyTuple_New(count);
-    for (Py_ssize_t i = 0; self->providers != NULL && i < count; ++i) {
-        PyObject *const copy = PyDict_New();
-        if (copy == NULL || PyDict_Update(copy, PyTuple_GET_ITEM(providers, i)) < 0) {
-            Py_XDECREF(copy);
-            return -1;
-        }
-        PyTuple_SET_ITEM(self->providers, i, copy);
-    }
-    if (self->providers == NULL)
-        return -1;
-    if (count == 1)
-        self->bound[PyTuple_GET_SIZE(self->parameters)] = Py_NewRef(PyTuple_GET_ITEM(self->providers, 0));
-    return 0;
-}
-
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"name", "parameters", "build", "bound", "overridable", "statics", "offset_providers", NULL};
@@ -151,8 +132,8 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     for (int i = 0; i < GTS_PY_SITES; ++i)
         self->site[i].given = -1;
     if (self->utf8 == NULL || self->keyword_of_provider == NULL || intern_parameters(self, parameters) != 0 ||
-        bind(self, bound) != 0 || copy_providers(self, providers) != 0 || gts_py_set_statics(self, statics) != 0 ||
-        gts_py_set_bound_key(self) != 0) {
+        bind(self, bound) != 0 || gts_py_set_providers(self, providers) != 0 ||
+        gts_py_set_statics(self, statics) != 0 || gts_py_set_bound_key(self) != 0) {
         Py_DECREF(self);
         return NULL;
     }
@@ -221,8 +202,24 @@ static PyObject *get_bound_args(PyObject *object, void *Py_UNUSED(closure))
     return result;
 }
 
+static PyObject *get_offset_providers(PyObject *object, void *Py_UNUSED(closure))
+{
+    PyObject *const providers = ((gts_py_dispatcher *)object)->providers;
+    PyObject *const result = PyTuple_New(PyTuple_GET_SIZE(providers));
+    for (Py_ssize_t i = 0; result != NULL && i < PyTuple_GET_SIZE(providers); ++i) {
+        PyObject *const view = PyDictProxy_New(PyTuple_GET_ITEM(providers, i));
+        if (view == NULL) {
+            Py_DECREF(result);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(result, i, view);
+    }
+    return result;
+}
+
 static PyGetSetDef ATTRIBUTES[] = {
     {"bound_args", get_bound_args, NULL, "The bound arguments, static ones too, by name.", NULL},
+    {"offset_providers", get_offset_providers, NULL, "The offset providers that it was compiled for.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -231,8 +228,6 @@ static PyMemberDef MEMBERS[] = {
     {"__name__", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, name), Py_READONLY, "Name of the program."},
     {"parameters", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, parameters), Py_READONLY,
      "Names of all parameters of the program, bound ones too."},
-    {"offset_providers", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, providers), Py_READONLY,
-     "The offset providers that it was compiled for."},
     {"variant_count", Py_T_UINT, offsetof(gts_py_dispatcher, variant_count), Py_READONLY, "How many variants it has."},
     {NULL, 0, 0, 0, NULL},
 };
@@ -242,6 +237,8 @@ static PyMethodDef METHODS[] = {
      "add_variant(provider, values, label)\n--\n\n"
      "Adds a variant for one offset provider (its number) and one value of each static scalar; returns its number.\n"
      "The program is built by `build(number)` when it is needed first."},
+    {"find_variant", (PyCFunction)(void (*)(void))gts_py_find_variant, METH_VARARGS | METH_KEYWORDS,
+     "find_variant(provider, values)\n--\n\nThe number of the variant that was added for these; None if none was."},
     {"prepare_variant", gts_py_prepare_variant, METH_O,
      "prepare_variant(number, /)\n--\n\nMakes sure that a variant is built, and returns what it calls."},
     {NULL, NULL, 0, NULL},

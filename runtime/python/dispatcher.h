@@ -55,7 +55,7 @@ typedef struct gts_py_dispatcher {
     gts_py_site site[GTS_PY_SITES];
     unsigned int next_site;
 
-    /* The static scalars are read and refused as the scalars of a program of their own. */
+    /* The static scalars are read and refused as the scalars of a program of their own, which has no other leaves. */
     gts_program selection;
     gts_stub selection_stub;
     gts_py_program selection_host;
@@ -76,8 +76,14 @@ typedef struct gts_py_dispatcher {
 extern PyType_Spec gts_py_dispatcher_spec;
 
 /* site.c */
-/* Checks a call from a place that is not remembered, and remembers it; NULL after an exception. */
-const gts_py_site *gts_py_add_site(gts_py_dispatcher *, Py_ssize_t given, PyObject *keywords);
+/* Checks a call from a place that is not remembered, and remembers it or fills *scratch; NULL after an exception. */
+const gts_py_site *gts_py_add_site(gts_py_dispatcher *, Py_ssize_t given, PyObject *keywords, gts_py_site *scratch);
+
+/* provider.c */
+/* Copies, so that a compiled offset provider stays what it was. A single one is bound. */
+int gts_py_set_providers(gts_py_dispatcher *, PyObject *providers);
+/* The number of the offset provider in *provider, which becomes our own copy of it, borrowed. */
+int gts_py_find_provider(const gts_py_dispatcher *, PyObject **provider, uint64_t *number);
 
 /* variant.c */
 /* statics: tuple of (parameter, ((index, length), ...), path, dtype number). */
@@ -85,6 +91,7 @@ int gts_py_set_statics(gts_py_dispatcher *, PyObject *statics);
 /* Reads the bound static arguments, which are refused here if ever. */
 int gts_py_set_bound_key(gts_py_dispatcher *);
 PyObject *gts_py_add_variant(PyObject *self, PyObject *args, PyObject *keywords);
+PyObject *gts_py_find_variant(PyObject *self, PyObject *args, PyObject *keywords);
 PyObject *gts_py_prepare_variant(PyObject *self, PyObject *index);
 /* The compiled program for these arguments, borrowed; builds it first where need be. NULL after an exception. */
 PyObject *gts_py_select(gts_py_dispatcher *, PyObject **argv);

@@ -62,18 +62,28 @@ static int check(const gts_py_dispatcher *self, gts_py_site *site)
     return 0;
 }
 
-const gts_py_site *gts_py_add_site(gts_py_dispatcher *self, Py_ssize_t given, PyObject *keywords)
+/* Names of keywords in source text are plain strings; others may run code of theirs when they are let go. */
+static bool is_plain(PyObject *keywords)
 {
-    gts_py_site *const site = &self->site[self->next_site];
-    PyObject *const old = site->keywords;
-    *site = (gts_py_site){.keywords = keywords, .given = given};
-    if (GTS_UNLIKELY(check(self, site) != 0)) {
-        *site = (gts_py_site){.given = -1};
-        Py_XDECREF(old);
-        return NULL;
+    for (Py_ssize_t i = 0; keywords != NULL && i < PyTuple_GET_SIZE(keywords); ++i) {
+        if (!PyUnicode_CheckExact(PyTuple_GET_ITEM(keywords, i)))
+            return false;
     }
-    Py_XINCREF(keywords);
+    return true;
+}
+
+const gts_py_site *gts_py_add_site(gts_py_dispatcher *self, Py_ssize_t given, PyObject *keywords, gts_py_site *scratch)
+{
+    *scratch = (gts_py_site){.keywords = keywords, .given = given};
+    if (GTS_UNLIKELY(check(self, scratch) != 0))
+        return NULL;
+    if (!is_plain(keywords))
+        return scratch;
+    gts_py_site *const site = &self->site[self->next_site];
     self->next_site = (self->next_site + 1) % GTS_PY_SITES;
-    Py_XDECREF(old); /* last, and of names: nothing of Python runs here */
+    PyObject *const old = site->keywords;
+    *site = *scratch;
+    Py_XINCREF(keywords);
+    Py_XDECREF(old);
     return site;
 }

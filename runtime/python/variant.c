@@ -1,6 +1,8 @@
 /* The variants of a program: which one was compiled for the static arguments and the offset provider of a call. */
 #include "dispatcher.h"
 
+#include <math.h>
+
 /* ---- Static arguments ------------------------------------------------------------------------------------------ */
 
 static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
@@ -23,6 +25,10 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
     for (uint32_t i = 0; i < way->depth; ++i) {
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "II:step", &way->step[i].index, &way->step[i].length))
             return -1;
+        if (way->step[i].index >= way->step[i].length) {
+            PyErr_Format(PyExc_ValueError, "Static argument '%s' of program '%s' cannot be reached.", path, self->utf8);
+            return -1;
+        }
     }
     char *const copy = PyMem_Malloc(strlen(path) + 1);
     if (copy == NULL) {
@@ -70,10 +76,41 @@ static GTS_COLD int raise_refusal(gts_py_dispatcher *self)
     return -1;
 }
 
+/* All NaN are one, as for the stubs. */
+static uint64_t unify(gts_dtype dtype, uint64_t bits)
+{
+    double number = 0.0;
+    if (dtype == GTS_FLOAT64) {
+        memcpy(&number, &bits, sizeof number);
+    } else if (dtype == GTS_FLOAT32) {
+        float narrow;
+        memcpy(&narrow, &bits, sizeof narrow);
+        number = (double)narrow;
+    }
+    return GTS_UNLIKELY(isnan(number)) ? UINT64_MAX : bits;
+}
+
 static int read_scalar(gts_py_dispatcher *self, uint32_t index, PyObject *object, uint64_t *bits)
 {
     *bits = 0;
-    return GTS_LIKELY(gts_py_scalar(&self->selection, index, object, bits) == 0) ? 0 : raise_refusal(self);
+    if (GTS_UNLIKELY(gts_py_scalar(&self->selection, index, object, bits) != 0))
+        return raise_refusal(self);
+    *bits = unify(self->contracts[index].dtype, *bits);
+    return 0;
+}
+
+/* The path of the tuple that is `depth` steps down the way to a scalar: x of x[0][1], or x[0]. */
+static GTS_COLD int refuse_tuple(gts_py_dispatcher *self, uint32_t index, uint32_t depth, PyObject *object)
+{
+    char path[256];
+    (void)PyOS_snprintf(path, sizeof path, "%s", self->contracts[index].path);
+    char *end = path;
+    for (uint32_t i = 0; i <= depth && end != NULL; ++i)
+        end = strchr(i == 0 ? end : end + 1, '[');
+    if (end != NULL)
+        *end = '\0';
+    (void)gts_py_tuple(&self->selection, path, object, self->statics[index].step[depth].length);
+    return raise_refusal(self);
 }
 
 /* Reads static scalar `index` out of the argument for its parameter. */
@@ -82,11 +119,9 @@ static int read_static(gts_py_dispatcher *self, uint32_t index, PyObject *argume
     const gts_py_static *const way = &self->statics[index];
     PyObject *object = argument;
     for (uint32_t i = 0; i < way->depth; ++i) {
-        void *const *const items = gts_py_tuple(&self->selection, self->contracts[index].path, object,
-                                                way->step[i].length);
-        if (GTS_UNLIKELY(items == NULL))
-            return raise_refusal(self);
-        object = items[way->step[i].index];
+        if (GTS_UNLIKELY(!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != (Py_ssize_t)way->step[i].length))
+            return refuse_tuple(self, index, i, object);
+        object = PyTuple_GET_ITEM(object, way->step[i].index);
     }
     return read_scalar(self, index, object, bits);
 }
@@ -99,52 +134,6 @@ int gts_py_set_bound_key(gts_py_dispatcher *self)
             return -1;
     }
     return 0;
-}
-
-/* ---- Offset providers ------------------------------------------------------------------------------------------ */
-
-/* Whether a mapping has the very objects under the names that a compiled offset provider has; -1 after an exception. */
-static int has_objects(PyObject *mapping, PyObject *compiled)
-{
-    Py_ssize_t position = 0;
-    PyObject *name, *expected;
-    while (PyDict_Next(compiled, &position, &name, &expected)) {
-        if (GTS_LIKELY(PyDict_CheckExact(mapping))) {
-            PyObject *const found = PyDict_GetItemWithError(mapping, name);
-            if (found != expected)
-                return PyErr_Occurred() ? -1 : 0;
-            continue;
-        }
-        PyObject *const found = PyObject_GetItem(mapping, name);
-        Py_XDECREF(found);
-        if (found == NULL && !PyErr_ExceptionMatches(PyExc_KeyError))
-            return -1;
-        PyErr_Clear();
-        if (found != expected)
-            return 0;
-    }
-    return 1;
-}
-
-/* The number of the offset provider in *provider, which becomes our own copy of it. */
-static int find_provider(const gts_py_dispatcher *self, PyObject **provider, uint64_t *number)
-{
-    const Py_ssize_t count = PyTuple_GET_SIZE(self->providers);
-    for (Py_ssize_t i = 0; i < count; ++i) {
-        PyObject *const compiled = PyTuple_GET_ITEM(self->providers, i);
-        const int same = has_objects(*provider, compiled);
-        if (same < 0)
-            return -1;
-        if (same > 0) {
-            *provider = compiled;
-            *number = (uint64_t)i;
-            return 0;
-        }
-    }
-    PyErr_Format(PyExc_ValueError,
-                 "Program '%U' was not compiled for the offset provider that was passed: compile it for this one too.",
-                 self->name);
-    return -1;
 }
 
 /* ---- Table ----------------------------------------------------------------------------------------------------- */
@@ -200,46 +189,76 @@ static int fill_table(gts_py_dispatcher *self)
 
 /* ---- Adding ---------------------------------------------------------------------------------------------------- */
 
+/* Reads the key of a variant from (provider, values, ...), which may run code of the values. */
+static int read_key(gts_py_dispatcher *self, unsigned int provider, PyObject *values, uint64_t *key)
+{
+    if (PyTuple_GET_SIZE(values) != self->static_count || provider >= PyTuple_GET_SIZE(self->providers)) {
+        PyErr_Format(PyExc_ValueError, "A variant of program '%U' needs %u static scalars, not %zd.", self->name,
+                     self->static_count, PyTuple_GET_SIZE(values));
+        return -1;
+    }
+    key[0] = provider;
+    for (uint32_t i = 0; i < self->static_count; ++i) {
+        if (read_scalar(self, i, PyTuple_GET_ITEM(values, i), &key[1 + i]) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int append(gts_py_dispatcher *self, const uint64_t *key, PyObject *label)
+{
+    const size_t size = (1 + self->static_count) * sizeof *key;
+    gts_py_variant *const grown = PyMem_Realloc(self->variants, (self->variant_count + 1) * sizeof *self->variants);
+    if (grown != NULL)
+        self->variants = grown;
+    uint64_t *const copy = PyMem_Malloc(size);
+    if (grown == NULL || copy == NULL) {
+        PyMem_Free(copy);
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(copy, key, size);
+    self->variants[self->variant_count++] = (gts_py_variant){.key = copy, .label = Py_NewRef(label)};
+    if (fill_table(self) == 0)
+        return 0;
+    --self->variant_count;
+    PyMem_Free(copy);
+    Py_DECREF(label);
+    return -1;
+}
+
 PyObject *gts_py_add_variant(PyObject *object, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"provider", "values", "label", NULL};
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
+    uint64_t key[1 + GTS_PY_MAX_PARAMETERS];
     unsigned int provider;
     PyObject *values, *label;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "IO!U:add_variant", names, &provider, &PyTuple_Type, &values,
-                                     &label))
+                                     &label) ||
+        read_key(self, provider, values, key) != 0)
         return NULL;
-    if (PyTuple_GET_SIZE(values) != self->static_count || provider >= PyTuple_GET_SIZE(self->providers))
-        return PyErr_Format(PyExc_ValueError, "A variant of program '%U' needs %u static scalars, not %zd.", self->name,
-                            self->static_count, PyTuple_GET_SIZE(values));
-    gts_py_variant variant = {.key = PyMem_Calloc(1 + self->static_count, sizeof *variant.key)};
-    gts_py_variant *const grown = PyMem_Realloc(self->variants, (self->variant_count + 1) * sizeof *self->variants);
-    if (grown != NULL)
-        self->variants = grown;
-    if (variant.key == NULL || grown == NULL) {
-        PyMem_Free(variant.key);
-        return PyErr_NoMemory();
-    }
-    variant.key[0] = provider;
-    for (uint32_t i = 0; i < self->static_count; ++i) {
-        if (read_scalar(self, i, PyTuple_GET_ITEM(values, i), &variant.key[1 + i]) != 0) {
-            PyMem_Free(variant.key);
-            return NULL;
-        }
-    }
-    if (find(self, variant.key) != NULL) {
-        PyMem_Free(variant.key);
+    if (find(self, key) != NULL)
         return PyErr_Format(PyExc_ValueError, "Program '%U' was compiled for (%U) before.", self->name, label);
-    }
-    variant.label = Py_NewRef(label);
-    self->variants[self->variant_count++] = variant;
-    if (fill_table(self) != 0) {
-        --self->variant_count;
-        PyMem_Free(variant.key);
-        Py_DECREF(label);
+    if (append(self, key, label) != 0)
         return NULL;
-    }
     return PyLong_FromUnsignedLong(self->variant_count - 1);
+}
+
+PyObject *gts_py_find_variant(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"provider", "values", NULL};
+    gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
+    uint64_t key[1 + GTS_PY_MAX_PARAMETERS];
+    unsigned int provider;
+    PyObject *values;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "IO!:find_variant", names, &provider, &PyTuple_Type, &values) ||
+        read_key(self, provider, values, key) != 0)
+        return NULL;
+    const gts_py_variant *const variant = find(self, key);
+    if (variant == NULL)
+        Py_RETURN_NONE;
+    return PyLong_FromSsize_t(variant - self->variants);
 }
 
 /* Makes sure that a variant is built. Other threads may build it as well: the first one wins. */
@@ -250,6 +269,14 @@ static PyObject *prepare(gts_py_dispatcher *self, uint32_t index)
     Py_XDECREF(number);
     if (callable == NULL)
         return NULL;
+    if (Py_IS_TYPE(callable, self->state->program_type)) {
+        const Py_ssize_t taken = PyTuple_GET_SIZE(((gts_py_program *)callable)->parameters);
+        if (taken != PyTuple_GET_SIZE(self->parameters)) {
+            Py_DECREF(callable);
+            return PyErr_Format(PyExc_ValueError, "Program '%U' has %zd parameters, but what was built takes %zd.",
+                                self->name, PyTuple_GET_SIZE(self->parameters), taken);
+        }
+    }
     gts_py_variant *const variant = &self->variants[index]; /* only now: building may have added variants */
     if (variant->callable == NULL)
         variant->callable = callable;
@@ -284,20 +311,25 @@ static PyObject *describe_statics(const gts_py_dispatcher *self, PyObject *const
         const uint32_t parameter = self->statics[i].parameter;
         if (i > 0 && parameter == self->statics[i - 1].parameter)
             continue;
-        Py_SETREF(text, PyUnicode_FromFormat("%U%s%U=%R", text, i == 0 ? "" : ", ",
+        Py_SETREF(text, PyUnicode_FromFormat("%U%s%U=%S", text, i == 0 ? "" : ", ",
                                              PyTuple_GET_ITEM(self->parameters, parameter), argv[parameter]));
     }
     return text;
 }
 
-static GTS_COLD void refuse_statics(const gts_py_dispatcher *self, PyObject *const *argv)
+/* Lists the variants of the offset provider that was passed. */
+static GTS_COLD void refuse_statics(const gts_py_dispatcher *self, uint64_t provider, PyObject *const *argv)
 {
     PyObject *const passed = describe_statics(self, argv);
     PyObject *compiled = PyUnicode_FromString("");
-    for (uint32_t i = 0; i < self->variant_count && i < LISTED && compiled != NULL; ++i)
-        Py_SETREF(compiled, PyUnicode_FromFormat("%U%s(%U)", compiled, i == 0 ? "" : ", ", self->variants[i].label));
-    if (compiled != NULL && self->variant_count > LISTED)
-        Py_SETREF(compiled, PyUnicode_FromFormat("%U and %u more", compiled, self->variant_count - LISTED));
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < self->variant_count && compiled != NULL; ++i) {
+        if (self->variants[i].key[0] == provider && count++ < LISTED)
+            Py_SETREF(compiled,
+                      PyUnicode_FromFormat("%U%s(%U)", compiled, count == 1 ? "" : ", ", self->variants[i].label));
+    }
+    if (compiled != NULL && count > LISTED)
+        Py_SETREF(compiled, PyUnicode_FromFormat("%U and %u more", compiled, count - LISTED));
     if (passed != NULL && compiled != NULL)
         PyErr_Format(PyExc_ValueError, "Program '%U' was not compiled for (%U), but for %U.", self->name, passed,
                      compiled);
@@ -310,7 +342,8 @@ PyObject *gts_py_select(gts_py_dispatcher *self, PyObject **argv)
     uint64_t key[1 + GTS_PY_MAX_PARAMETERS];
     PyObject **const provider = &argv[PyTuple_GET_SIZE(self->parameters)];
     key[0] = 0;
-    if (*provider != self->bound[PyTuple_GET_SIZE(self->parameters)] && find_provider(self, provider, &key[0]) != 0)
+    if (*provider != self->bound[PyTuple_GET_SIZE(self->parameters)] &&
+        gts_py_find_provider(self, provider, &key[0]) != 0)
         return NULL;
     for (uint32_t i = 0; i < self->static_count; ++i) {
         const uint32_t parameter = self->statics[i].parameter;
@@ -321,7 +354,7 @@ PyObject *gts_py_select(gts_py_dispatcher *self, PyObject **argv)
     }
     const gts_py_variant *const variant = find(self, key);
     if (GTS_UNLIKELY(variant == NULL)) {
-        refuse_statics(self, argv);
+        refuse_statics(self, key[0], argv);
         return NULL;
     }
     if (GTS_LIKELY(variant->callable != NULL))

@@ -75,9 +75,8 @@ def compiled(
     interface = Interface(
         first.name, inspect.Signature(parameters), None, bound, False, tuple(scalars), (offset_provider,)
     )
-    program = CompiledProgram.make(interface, Builder(start, load, release=lambda: None))
-    for values in found:
-        program.add(dict(zip(names, values, strict=True)))
+    program = CompiledProgram.make(interface, Builder(lambda _, value: value, start, load, lambda: None))
+    program.add(*(dict(zip(names, values, strict=True)) for values in found))
     return program
 
 

@@ -1,14 +1,15 @@
 """
 Instructions that one call costs, counted by callgrind: they do not depend on what else the machine does.
 
-Run as a program, it is what callgrind runs: it makes so many calls of a callable, and so many of an empty vectorcall
-with the same arguments. Two runs that swap the numbers differ by nothing but the calls.
+Run as a program, it is what callgrind runs: for each job it makes calls of a callable, and as many of an empty
+vectorcall with the same arguments. Only what happens in these loops is counted.
 
-    python instructions.py WAY CALLER ARGUMENTS CALLS EMPTY_CALLS ENTRY...
+    python instructions.py CALLER JOBS.json
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 import os
@@ -24,14 +25,29 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from gtstub.plan import CallPlan
 
-CALLS = 2000
-"""Enough that what varies between two runs does not matter."""
-
-FIRST = 200
-"""Calls that both runs make, of either kind: the first ones are others."""
+CALLS = 500
+WARMING_CALLS = 50
 
 LEVELS = 6
 """Size of an axis that is not fixed."""
+
+Way = Literal["program", "bound", "keywords", "variants"]
+"""
+program:   the program itself, all arguments by position and the offset provider by keyword
+bound:     what compile() returns, with all but the changing fields bound, which are passed by keyword
+keywords:  what compile() returns with nothing bound, all arguments by keyword
+variants:  as bound, with the static arguments passed as well; a variant for each entry
+"""
+
+Arguments = Mapping[str, Mapping[str, Any]]
+"""'parameters' and 'offset_provider', by name: shape and dtype of a field, or the value of a scalar."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    way: Way
+    arguments: Arguments
+    entries: tuple[Path, ...]
 
 
 class CallgrindError(Exception):
@@ -42,32 +58,27 @@ def find_valgrind() -> str | None:
     return shutil.which("valgrind")
 
 
-Way = Literal["program", "bound", "keywords", "variants"]
-"""
-program:   the program itself, all arguments by position and the offset provider by keyword
-bound:     what compile() returns, with all but the changing fields bound, which are passed by keyword
-keywords:  what compile() returns with nothing bound, all arguments by keyword
-variants:  as bound, with the static arguments passed as well; a variant for each entry
-"""
-
-
-Arguments = Mapping[str, Mapping[str, Any]]
-"""'parameters' and 'offset_provider', by name: shape and dtype of a field, or the value of a scalar."""
-
-
-def count_per_call(
-    arguments: Arguments, caller: Path, *entries: Path, way: Way = "program", calls: int = CALLS
-) -> float:
-    """Instructions of a call with the objects of the call before, above those of an empty vectorcall."""
+def count_per_call(caller: Path, jobs: Mapping[str, Job]) -> dict[str, float]:
+    """For each job the instructions of a call with the objects of the call before, above an empty vectorcall's."""
     with tempfile.TemporaryDirectory() as folder:
-        described = Path(folder) / "arguments.json"
-        described.write_text(json.dumps(arguments), encoding="utf-8")
-        runs = [
-            _start(Path(folder), [way, str(caller), str(described), str(made), str(empty), *map(str, entries)])
-            for made, empty in ((FIRST, FIRST + calls), (FIRST + calls, FIRST))
-        ]
-        few, many = (_collected(run) for run in runs)
-    return (many - few) / calls
+        described = {name: {**vars(job), "entries": list(map(str, job.entries))} for name, job in jobs.items()}
+        (Path(folder) / "jobs.json").write_text(json.dumps(described), encoding="utf-8")
+        # The caller's loop is called 'repeat': it is counted, and its count is written down each time it ends.
+        command = ["valgrind", "--tool=callgrind", "--toggle-collect=repeat", "--dump-after=repeat"]
+        command += [f"--callgrind-out-file={folder}/out", sys.executable, __file__, str(caller), f"{folder}/jobs.json"]
+        # One thread of BLAS and of OpenMP: the others of their pools would be counted while they wait.
+        threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "PYTHONHASHSEED": "0", **threads}
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+        counts = [int(re.findall(r"^totals: (\d+)", _dump(folder, i), re.MULTILINE)[0]) for i in range(3 * len(jobs))]
+        if done.returncode != 0:
+            raise CallgrindError(done.stderr)
+    return {name: (counts[3 * i + 1] - counts[3 * i + 2]) / CALLS for i, name in enumerate(jobs)}
+
+
+def _dump(folder: str, number: int) -> str:
+    file = Path(folder) / f"out.{number + 1}"
+    return file.read_text(encoding="utf-8") if file.exists() else "totals: 0"
 
 
 def example_arguments(plan: CallPlan) -> Arguments:
@@ -94,19 +105,7 @@ def example_arguments(plan: CallPlan) -> Arguments:
     return described
 
 
-def _start(folder: Path, arguments: list[str]) -> subprocess.Popen[str]:
-    command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out.%p", sys.executable, __file__]
-    # One thread of BLAS: the others of its pool would be counted while they wait.
-    environment = {**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True, env=environment)
-
-
-def _collected(run: subprocess.Popen[str]) -> int:
-    _, message = run.communicate()
-    found = re.search(r"Collected : (\d+)", message)
-    if run.returncode != 0 or found is None:
-        raise CallgrindError(message)
-    return int(found[1])
+# --- What callgrind runs ----------------------------------------------------------------------------------------------
 
 
 def _make(item: Any) -> Any:
@@ -115,32 +114,35 @@ def _make(item: Any) -> Any:
     return np.ones(item["shape"], item["dtype"], order="F") if isinstance(item, dict) else item
 
 
-def main(way: Way, caller_path: str, arguments_path: str, calls: str, empty_calls: str, *paths: str) -> None:
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str]) -> None:
     from gtstub.cache import StubArtifact
     from tests.benchmarks.callables import STATIC, UNBOUND, compiled
 
+    provider = {name: _make(item) for name, item in arguments["offset_provider"].items()}
+    values = {name: _make(item) for name, item in arguments["parameters"].items()}
+    artifacts = [StubArtifact(Path(entry)) for entry in entries]
+    program: Any
+    if way == "program":
+        call, names = (*values.values(), provider), ("offset_provider",)
+        program = artifacts[0].load()
+    else:
+        names = {"bound": UNBOUND, "keywords": tuple(values), "variants": (*UNBOUND, *STATIC)}[way]
+        call = tuple(values[name] for name in names)
+        program = compiled(artifacts, {name: value for name, value in values.items() if name not in names}, provider)
+    for callable_, count in ((program, WARMING_CALLS), (program, CALLS), (caller.empty, CALLS)):
+        caller.repeat(callable_, [call], names, count)
+
+
+def main(caller_path: str, jobs_path: str) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2]))
     spec = importlib.util.spec_from_file_location("caller", caller_path)
     assert spec is not None
     assert spec.loader is not None
     caller = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(caller)
-    described = json.loads(Path(arguments_path).read_bytes())
-    provider = {name: _make(item) for name, item in described["offset_provider"].items()}
-    arguments = {name: _make(item) for name, item in described["parameters"].items()}
-    entries = [StubArtifact(Path(path)) for path in paths]
-
-    if way == "program":
-        call, names = (*arguments.values(), provider), ("offset_provider",)
-        caller.repeat(entries[0].load(), [call], names, int(calls))
-    else:
-        names = {"bound": UNBOUND, "keywords": tuple(arguments), "variants": (*UNBOUND, *STATIC)}[way]
-        call = tuple(arguments[name] for name in names)
-        bound = {name: value for name, value in arguments.items() if name not in names}
-        program = compiled(entries, bound, provider)
-        caller.repeat(program, [call], names, int(calls))
-    caller.repeat(caller.empty, [call], names, int(empty_calls))
+    for job in json.loads(Path(jobs_path).read_bytes()).values():
+        _run(caller, **job)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])  # type: ignore[arg-type]
+    main(*sys.argv[1:])

@@ -118,14 +118,14 @@ class Run:
             times.append(time.perf_counter() - begin)
         return times
 
-    def instructions(self) -> dict[instructions.Way, float]:
+    def instructions(self) -> dict[str, float]:
         """Empty without valgrind."""
         if instructions.find_valgrind() is None:
             return {}
-        caller = self.folder / "caller.so"
         arguments = instructions.example_arguments(self.plan)
         ways: tuple[instructions.Way, ...] = ("program", "bound", "keywords")
-        return {way: instructions.count_per_call(arguments, caller, self.entry, way=way) for way in ways}
+        jobs = {way: instructions.Job(way, arguments, (self.entry,)) for way in ways}
+        return instructions.count_per_call(self.folder / "caller.so", jobs)
 
 
 def main() -> None:

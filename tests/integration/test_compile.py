@@ -92,7 +92,7 @@ def test_a_value_that_is_not_compiled_in_is_refused(relax: CompiledProgram) -> N
         ),
         (
             {"weights": (2.0,)},
-            "Argument 'weights[0]' of program 'static_arguments' must be a tuple of length 2, not of",
+            "Argument 'weights' of program 'static_arguments' must be a tuple of length 2, not of",
         ),
         ({"flag": 1}, "Argument 'flag' of program 'static_arguments' must be a 'bool', not 'int'."),
     ):
@@ -116,6 +116,14 @@ def test_the_program_itself_refuses_another_static_value(relax: CompiledProgram)
         "Argument 'exponent' of program 'static_arguments' is 4, but was compiled in as 3;"
         " compile the program for this value, too."
     )
+
+
+def test_a_variant_compiled_later_takes_values_of_any_type_that_fits(relax: CompiledProgram) -> None:
+    arguments = STATIC.make_arguments()
+    relax.compile(weights=[(4, np.float32(1))], flag=[np.True_])
+    relax(arguments["a"], (4.0, 1), True, arguments["out"])
+    wanted = expected(STATIC, flag=True, weights=(4.0, 1.0), exponent=np.int32(3))
+    np.testing.assert_array_equal(arguments["out"].asnumpy(), wanted)
 
 
 def test_metrics_go_to_the_program(relax: CompiledProgram, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,24 +199,28 @@ def test_containers_are_passed_as_they_are(tag: str) -> None:
             TypeError,
             "Argument 'flag' of program 'static_arguments' was given twice.",
         ),
-        ({"static_args": {"flag": []}}, ValueError, "needs at least one value."),
-        ({"static_args": {"flag": [1]}}, TypeError, "must be of type 'bool', not 'int'."),
+        ({"static_args": {"flag": []}}, TypeError, "needs a list of values, not an empty one."),
+        ({"static_args": {"exponent": 3}}, TypeError, "needs a list of values, not 'int'."),
+        ({"offset_provider": None}, TypeError, "must be a mapping, not 'NoneType'."),
+        ({"offset_provider": []}, TypeError, "needs an offset provider, which may be empty: {}."),
+        ({"backend": "gtfn"}, TypeError, "needs a 'backend_tag', or a backend of gt4py's as 'backend'."),
+        ({"static_args": {"flag": [1]}}, TypeError, "must be a 'bool', not 'int'."),
         ({"bound_static_args": {"exponent": 2**31}}, ValueError, "is 2147483648, which does not fit 'int32'."),
-        ({"bound_static_args": {"exponent": 2.0}}, TypeError, "must be of type 'int32', not 'float'."),
+        ({"bound_static_args": {"exponent": 2.0}}, TypeError, "must be an 'int32', not 'float'."),
         (
             {"bound_static_args": {"weights": (1.0, "x")}},
             TypeError,
-            "'weights[1]' of program 'static_arguments' must be of",
+            "'weights[1]' of program 'static_arguments' must be a 'float64', not 'str'.",
         ),
         ({"bound_static_args": {"weights": 1.0}}, TypeError, "must be a scalar or a tuple of scalars to be static;"),
         ({"bound_static_args": {"a": 1.0}}, TypeError, "must be a scalar or a tuple of scalars to be static;"),
         ({"bound_args": {"a": 1.0}}, TypeError, "must be 'Field[[I], float64]', not 'float'."),
-        ({"bound_args": {"exponent": True}}, TypeError, "must be of type 'int32', not 'bool'."),
+        ({"bound_args": {"exponent": True}}, TypeError, "must be an 'int32', not 'bool'."),
     ],
 )
 def test_what_does_not_fit_the_program(given: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
-        gtstub.compile(small.static_arguments, **given, backend_tag="GTSTUB_CPU")
+        gtstub.compile(small.static_arguments, **{"backend_tag": "GTSTUB_CPU", **given})
     assert type(caught.value) is error
     assert "'static_arguments'" in str(caught.value)
     assert message in str(caught.value)
@@ -220,6 +232,35 @@ def test_a_bound_field_of_another_type() -> None:
         gtstub.compile(small.static_arguments, bound_args={"a": other}, backend_tag="GTSTUB_CPU")
     assert str(caught.value) == (
         "Argument 'a' of program 'static_arguments' must be 'Field[[I], float64]', not 'Field[[I], float32]'."
+    )
+
+
+def test_what_is_no_program_or_has_bound_arguments_of_its_own() -> None:
+    for wrong, message in (
+        (
+            print,
+            "Argument 'program' of 'compile' must be a gt4py program or field operator, not",
+        ),
+        (
+            small.static_arguments.with_bound_args(flag=True),
+            "Program 'static_arguments' has bound arguments of gt4py's own:",
+        ),
+        (
+            small.static_arguments.with_static_params("flag"),
+            "Program 'static_arguments' has static parameters of gt4py's own:",
+        ),
+    ):
+        with pytest.raises(TypeError) as caught:
+            gtstub.compile(wrong, backend_tag="GTSTUB_CPU")
+        assert str(caught.value).startswith(message)
+
+
+def test_a_bound_container_lacks_an_attribute() -> None:
+    with pytest.raises(TypeError) as caught:
+        gtstub.compile(small.named_collections, bound_args={"wind": 3}, backend_tag="GTSTUB_CPU")
+    assert str(caught.value) == (
+        "Argument 'wind' of program 'named_collections' must be a tuple of length 2 or have the attributes 'u', 'v',"
+        " but is 'int'."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import inspect
 import itertools
@@ -228,6 +229,96 @@ def test_a_variant_compiled_later(variants: Variants) -> None:
     assert variants.called() == {(2, True): 1}
 
 
+def test_threads_compile_variants_at_the_same_time(variants: Variants) -> None:
+    called: list[Any] = []
+    load = lambda artifact: lambda *args, offset_provider: called.append((artifact, args[3:]))  # noqa: E731
+    program = variants.compile({"n": [0], "flag": [True]}, arguments("out", "x"), load=load)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [
+            threading.Thread(
+                target=lambda i=i: [program.compile(n=[n], flag=[True]) for n in range(100 * i, 100 * i + 100)]
+            )
+            for i in range(1, 5)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    for n in range(100, 500):
+        program(1, n, True)
+        assert called.pop() == ((n, True), (n, True))
+
+
+def test_values_that_run_code_while_they_are_read(variants: Variants) -> None:
+    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), load=lambda _: print)
+    added = iter(range(100, 120))
+
+    class Index:
+        def __index__(self) -> int:
+            for number in added:
+                program.add_variant(0, (number, True), "")
+            return 7
+
+    program.add_variant(0, (Index(), True), "seven")
+    assert [program.find_variant(0, (n, True)) for n in (1, 100, 119, 7)] == [0, 1, 20, 21]
+    assert program.find_variant(0, (8, True)) is None
+
+
+def test_nan_is_one_value() -> None:
+    called: list[Any] = []
+    program = _host.Dispatcher("p", ("x",), lambda _: called.append, {}, False, ((0, (), "x", 11),), ({},))
+    program.add_variant(0, (float("nan"),), "x=nan")
+    assert program.find_variant(0, (-float("nan"),)) == 0
+    assert program.find_variant(0, (np.float64("nan"),)) == 0
+
+
+def test_a_tuple_of_another_length_is_named_itself() -> None:
+    statics = (((0, ((0, 2),), "x[0]", 6)), (0, ((1, 2), (0, 1)), "x[1][0]", 6))
+    program = _host.Dispatcher("p", ("x",), lambda _: lambda *_, offset_provider: None, {}, False, statics, ({},))
+    program.add_variant(0, (1, 2), "x=(1, (2,))")
+    program((1, (2,)))
+    for wrong, message in (
+        ([1, (2,)], "Argument 'x' of program 'p' must be a tuple of length 2, not 'list'."),
+        ((1,), "Argument 'x' of program 'p' must be a tuple of length 2, not of length 1."),
+        ((1, 2), "Argument 'x[1]' of program 'p' must be a tuple of length 1, not 'int'."),
+    ):
+        assert refusal(TypeError, program, wrong) == message
+
+
+@pytest.mark.parametrize("statics", [((1, (), "x", 6),), ((0, ((2, 2),), "x[2]", 6),), ((0, ((0, 1),) * 5, "x", 6),)])
+def test_statics_that_cannot_be_reached(statics: Any) -> None:
+    with pytest.raises(ValueError) as caught:
+        _host.Dispatcher("p", ("x",), lambda _: print, {}, False, statics, ({},))
+    assert str(caught.value).startswith("Static argument 'x")
+    assert str(caught.value).endswith("of program 'p' cannot be reached.")
+
+
+def test_what_was_built_must_have_the_parameters_of_the_program(variants: Variants) -> None:
+    program = _host.Dispatcher("p", ("x",), lambda _: variants.bound(1, True).load(), {}, False, (), ({},))
+    program.add_variant(0, (), "")
+    assert refusal(ValueError, program, 1) == "Program 'p' has 1 parameters, but what was built takes 5."
+
+
+def test_names_of_keywords_that_are_not_plain_strings() -> None:
+    calls: list[Any] = []
+
+    class Name(str):
+        def __del__(self) -> None:
+            for names in (("b", "c", "a"), ("c", "a", "b"), ("c", "b", "a"), ("b", "a", "c")):
+                program(**{name: name for name in names})
+
+    executable = lambda *args, offset_provider: calls.append(args)  # noqa: E731
+    program = _host.Dispatcher("p", ("a", "b", "c"), lambda _: executable, {}, False, (), ({},))
+    program.add_variant(0, (), "")
+    for _ in range(10):
+        program(**{Name("a"): "a", Name("c"): "c", Name("b"): "b"})
+    assert set(calls) == {("a", "b", "c")}
+
+
 # --- Offset providers -------------------------------------------------------------------------------------------------
 
 
@@ -246,6 +337,39 @@ def test_two_offset_providers(variants: Variants) -> None:
     assert refusal(ValueError, program, **call, offset_provider=UserDict()) == message
     assert refusal(TypeError, program, **call) == "host() missing 1 required keyword-only argument: 'offset_provider'"
     assert len(variants.bound(1, True).recorder.calls()) == 5
+
+
+def test_no_mapping_is_no_offset_provider(variants: Variants) -> None:
+    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"))
+    for wrong in (None, [1], 5):
+        assert refusal(TypeError, program, edge_field(), 1, True, offset_provider=wrong) == (
+            f"The offset provider of program 'host' must be a mapping, not '{type(wrong).__name__}'."
+        )
+
+
+def test_each_variant_is_listed_once_for_several_offset_providers(variants: Variants) -> None:
+    providers = [{"E2V": np.full((EDGES, 2), i, np.int32)} for i in range(3)]
+    program = variants.compile({"n": [1, 2], "flag": [True]}, arguments("out", "x"), providers)
+    assert refusal(ValueError, program, edge_field(), np.int32(3), True, offset_provider=providers[1]) == (
+        "Program 'host' was not compiled for (n=3, flag=True), but for (n=1, flag=True), (n=2, flag=True)."
+    )
+
+
+def test_variants_are_built_for_the_offset_provider_as_it_was(variants: Variants) -> None:
+    provider = good_arguments()["offset_provider"]
+    table = provider["E2V"]
+    seen = []
+
+    def start(static: Any, offset_provider: Any) -> Future[Any]:
+        seen.append(offset_provider["E2V"])
+        return variants.start(static, offset_provider)
+
+    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), [provider], start=start)
+    provider["E2V"] = table.copy()
+    program.compile(n=[2], flag=[True])
+    assert all(connectivity is table for connectivity in seen)
+    with pytest.raises(TypeError):
+        program.offset_providers[0]["E2V"] = None  # type: ignore[index]
 
 
 def test_a_compiled_offset_provider_stays_what_it_was(variants: Variants) -> None:
@@ -286,6 +410,36 @@ def test_a_failed_build_is_raised_by_every_call_and_names_the_variant(variants: 
     for _ in range(2):
         assert refusal(CompilationError, program, edge_field(), 1, True) == message
     assert variants.called() == {}
+
+
+def test_a_build_that_failed_can_be_tried_again(variants: Variants) -> None:
+    builds = iter([Future[Any](), Future[Any]()])
+    bad = next(builds)
+    later = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), start=lambda *_: bad)
+    bad.set_exception(OSError("no space"))
+    refusal(CompilationError, later, edge_field(), 1, True)
+    good = next(builds)
+    good.set_result((1, True))
+    later._builder = dataclasses.replace(later._builder, start=lambda *_: good)
+    later.compile(n=[1], flag=[True])
+    later(edge_field(), 1, True)
+    assert variants.called() == {(1, True): 1}
+
+
+def test_nothing_is_built_where_one_of_the_variants_exists(variants: Variants) -> None:
+    started = []
+
+    def start(static: Any, provider: Any) -> Future[Any]:
+        started.append(static)
+        return variants.start(static, provider)
+
+    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), start=start)
+    with pytest.raises(ValueError):
+        program.compile(n=[2, 1], flag=[True])
+    assert len(started) == 1
+    with pytest.raises(TypeError) as caught:
+        program.compile(n=[], flag=[True])
+    assert str(caught.value) == "Static argument 'n' of program 'host' needs a list of values, not an empty one."
 
 
 def test_wait_for_compilation_loads_everything_and_raises_all_that_went_wrong(variants: Variants) -> None:
