@@ -335,7 +335,7 @@ def test_factories_of_others_and_backends_are_used_as_they_are() -> None:
     assert seen == {"device": model_backends.CPU, "mine": 1}
     assert isinstance(program, CompiledProgram)
     for backend, kind in (
-        ({"backend_factory": model_backends.make_custom_gtfn_backend, "device": model_backends.CPU, "x": 1}, "gtfn"),
+        ({"backend_factory": model_backends.make_custom_gtfn_backend, "device": model_backends.CPU}, "gtfn"),
         (icon4py.make_backend(device=model_backends.CPU), "dace"),
     ):
         chosen = icon4py._choose_backend("any", backend)
