@@ -108,4 +108,4 @@ def _choose_backend(
         )
     tag = Tag(f"{kind}{'CPU' if device == model_backends.CPU else 'GPU'}")
     choice = choose(name, tag, arch(tag.device), load_tables(), GPUS.get(device))
-    return backends.make(choice, {} if kind == "GTFN_" else descriptor)  # icon4py's factory ignores options as well
+    return backends.make(choice, descriptor)

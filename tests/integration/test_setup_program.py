@@ -81,6 +81,13 @@ def test_a_workspace_reaches_the_backend() -> None:
     assert getattr(chosen({"device": CPU, "external_workspace": workspace}), "external_workspace", None) is workspace
 
 
+def test_options_of_gtfn_reach_its_steps(mine: Path) -> None:
+    mine.write_text("[program.p]\ngtfn.use_imperative_backend = true\n")
+    backend = chosen({"backend_factory": GTFN, "device": CPU, "enable_itir_transforms": False})
+    step = backend.executor.translation.step
+    assert (step.enable_itir_transforms, step.use_imperative_backend) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("descriptor", "message"),
     [
@@ -109,6 +116,10 @@ def test_a_workspace_reaches_the_backend() -> None:
         (
             {"devise": CPU},
             "'devise' of backend 'gtstub' for program 'p' is unknown. Did you mean: 'device'?",
+        ),
+        (
+            {"backend_factory": GTFN, "enable_transforms": False},
+            "'enable_transforms' of backend 'gtfn' for program 'p' is unknown. Did you mean: 'enable_itir_transforms'?",
         ),
     ],
 )
