@@ -75,6 +75,8 @@ def compile(  # noqa: A001  gt4py's own word for it
     if static_horizontal_sizes:
         statics |= horizontal_sizes
     combinations = product(target.name, {**{name: [value] for name, value in statics.items()}, **static_args})
+    for name, value in itertools.chain.from_iterable(combination.items() for combination in combinations):
+        target.arguments.static_value(name, value)
     bound = {**horizontal_sizes, **vertical_sizes, **bound_args, **bound_static_args}
     for name, value in bound.items():
         target.arguments.check(name, value)
