@@ -49,13 +49,14 @@ granule: .venv/.gtstub ## run icon4py's diffusion and velocity advection, compar
 	    $(BIN)/python -O -m examples.granule.run $(ARGS)
 
 # The tests of one run share their SDFG builds, and start without those of the run before. -O1: DaCe's builds are most of
-# the time, and their speed is not what is tested.
+# the time, and their speed is not what is tested. serial: each of gt4py's own build processes takes ten seconds to start.
 test: CACHE := $(CURDIR)/build/test-cache
 test: .venv/.gtstub ## run the tests; some part of them: make test ARGS=tests/unit
 	rm -rf $(CACHE)
 	mkdir -p $(CACHE)
 	GT4PY_BUILD_CACHE_DIR=$(CACHE) GT4PY_BUILD_CACHE_LIFETIME=persistent GTSTUB_CACHE_DIR=$(CACHE)/gtstub \
-	    CXXFLAGS="$${CXXFLAGS:--O1}" $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	    GT4PY_BUILD_JOBS_MODE=serial CXXFLAGS="$${CXXFLAGS:--O1}" \
+	    $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 bench: .venv/.gtstub .venv/.bench ## measure calls beside their peers, and write docs/performance.md
 	$(BIN)/python -m tests.benchmarks.run $(ARGS)

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -352,5 +353,6 @@ def test_the_example_of_the_page_prints_what_it_says(tmp_path: Path) -> None:
     assert found is not None
     script = tmp_path / "example.py"
     script.write_text(found[1], encoding="utf-8")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    environment = {**os.environ, "GT4PY_BUILD_JOBS_MODE": "process"}  # as it is for users
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, env=environment)
     assert (done.returncode, done.stdout) == (0, f"{found[2]}\n"), done.stderr
