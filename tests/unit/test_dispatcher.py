@@ -6,6 +6,7 @@ import dataclasses
 import gc
 import inspect
 import itertools
+import os
 import pickle
 import resource
 import sys
@@ -505,7 +506,7 @@ def test_time_levels_and_new_fields_at_old_addresses(variants: Variants) -> None
         program(field, 1, True)
         expected.append(field._ndarray.ctypes.data)  # type: ignore[attr-defined]
         del field
-    assert len(addresses) < 20
+    assert len(addresses) < 20 or "PYTHONMALLOC" in os.environ  # ASan keeps old addresses back
     assert [call["vn"] for call in variants.bound(1, True).recorder.calls()] == expected
 
 
