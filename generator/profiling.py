@@ -143,7 +143,8 @@ def profile() -> Iterator[Report]:
     """
     Times all calls of all threads in the block; the report is filled when the block ends.
 
-    Profiles nest: the outer one's report has the calls of the inner one, too.
+    Profiles nest: the outer one's report has the calls of the inner one, too. Raises RuntimeError where the block ends
+    within a call, in an argument's own code: the profile then goes on, and the report stays empty.
     """
     from gtstub import _host
 

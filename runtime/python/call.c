@@ -34,6 +34,12 @@ static GTS_COLD int wait_to_enter(gts_py_program *self)
                      self->program->stub->name);
         return -1;
     }
+    if (Py_IsFinalizing()) { /* the other thread will not get the GIL any more, and so never leave */
+        PyErr_Format(PyExc_RuntimeError,
+                     "Program '%s' was called at the end of the interpreter, while another thread is in a call.",
+                     self->program->stub->name);
+        return -1;
+    }
     PyThreadState *const thread = PyEval_SaveThread();
     const int status = gts_enter(self->program, true);
     PyEval_RestoreThread(thread);

@@ -14,6 +14,7 @@
 
 #if PY_VERSION_HEX < 0x030D0000
 #define PyObject_GetOptionalAttr _PyObject_LookupAttr
+#define Py_IsFinalizing _Py_IsFinalizing
 #endif
 
 /* Attributes and keywords that the host looks up, as interned strings: gts_py_state.name.<name>. */
@@ -104,6 +105,7 @@ typedef struct gts_py_program {
     uint32_t held_count;
     PyObject **workspace; /* [workspace_count], owners of the lent memory */
     gts_py_metrics metrics;
+    struct gts_py_program *next; /* the program that was made before */
 } gts_py_program;
 
 static inline gts_py_program *gts_py_of(const gts_program *program)
@@ -117,6 +119,8 @@ gts_py_state *gts_py_find_state(PyTypeObject *type);
 
 /* program.c */
 extern PyType_Spec gts_py_program_spec;
+/* All programs that exist, under the GIL: not in the module's state, which some of them may outlive. */
+extern gts_py_program *gts_py_programs;
 /* A new Program that owns `program`; NULL after an exception, and then the program has been unloaded. */
 PyObject *gts_py_program_new(gts_py_state *, gts_program *program);
 
@@ -137,7 +141,7 @@ PyObject *gts_py_set_workspace(PyObject *self, PyObject *args, PyObject *keyword
 PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_given, PyObject *keywords);
 /* argv: an object for each parameter, then the offset provider, which may be NULL where the program needs none. */
 PyObject *gts_py_call_in_order(gts_py_program *, PyObject *const *argv);
-/* One call at a time, waited for without the GIL. After an exception: not entered. */
+/* One call at a time, waited for without the GIL. After an exception, as when the interpreter ends: not entered. */
 int gts_py_enter(gts_py_program *);
 void gts_py_leave(gts_py_program *);
 /* Raises the exception that `error` describes. */

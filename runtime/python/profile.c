@@ -3,18 +3,49 @@
 
 #include "host.h"
 
-static const char KIND[] = "gts_profile";
+static const char RUNNING[] = "gts_profile";
+static const char ENDED[] = "gts_profile that has ended";
 
 PyObject *gts_py_begin_profile(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
 {
     gts_profile *const profile = gts_profile_begin();
-    return profile == NULL ? PyErr_NoMemory() : PyCapsule_New(profile, KIND, NULL);
+    return profile == NULL ? PyErr_NoMemory() : PyCapsule_New(profile, RUNNING, NULL);
+}
+
+/* A running profile; NULL after an exception. */
+static gts_profile *profile_of(PyObject *capsule)
+{
+    if (PyCapsule_IsValid(capsule, RUNNING))
+        return PyCapsule_GetPointer(capsule, RUNNING);
+    if (PyCapsule_IsValid(capsule, ENDED))
+        PyErr_SetString(PyExc_ValueError, "The profile has ended before.");
+    else
+        PyErr_Format(PyExc_TypeError, "Argument 'profile' of 'end_profile' must be of 'begin_profile', not '%s'.",
+                     Py_TYPE(capsule)->tp_name);
+    return NULL;
+}
+
+/* A profile ends after the calls that are running: none may be one that waits for this very thread, or for nothing. */
+static int check_calls_can_end(void)
+{
+    const PyThreadState *const thread = PyThreadState_Get();
+    for (const gts_py_program *program = gts_py_programs; program != NULL; program = program->next) {
+        if (program->caller != thread)
+            continue;
+        PyErr_Format(PyExc_RuntimeError, "A profile cannot end within a call of program '%s'.",
+                     program->program->stub->name);
+        return -1;
+    }
+    if (!Py_IsFinalizing())
+        return 0;
+    PyErr_SetString(PyExc_RuntimeError, "A profile cannot end at the end of the interpreter.");
+    return -1;
 }
 
 PyObject *gts_py_end_profile(PyObject *Py_UNUSED(module), PyObject *capsule)
 {
-    gts_profile *const profile = PyCapsule_GetPointer(capsule, KIND);
-    if (profile == NULL || PyCapsule_SetName(capsule, "gts_profile that has ended") != 0)
+    gts_profile *const profile = profile_of(capsule);
+    if (profile == NULL || check_calls_can_end() != 0 || PyCapsule_SetName(capsule, ENDED) != 0)
         return NULL;
     PyThreadState *const thread = PyEval_SaveThread();
     char *const report = gts_profile_end(profile);

@@ -3,6 +3,8 @@
 
 #include "host.h"
 
+gts_py_program *gts_py_programs;
+
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
 /* A tuple. */
@@ -63,6 +65,8 @@ PyObject *gts_py_program_new(gts_py_state *state, gts_program *program)
     self->vectorcall = gts_py_call;
     self->program = program;
     self->state = state;
+    self->next = gts_py_programs;
+    gts_py_programs = self;
     self->interpreter = PyInterpreterState_Get();
     self->parameters = intern_names(stub->parameters, stub->parameter_count);
     self->argv = PyMem_Calloc(stub->parameter_count + 1, sizeof *self->argv);
@@ -113,6 +117,14 @@ static int clear(PyObject *object)
     return 0;
 }
 
+static void take_off_list(gts_py_program *self)
+{
+    gts_py_program **link = &gts_py_programs;
+    while (*link != self)
+        link = &(*link)->next;
+    *link = self->next;
+}
+
 static void dealloc(PyObject *object)
 {
     gts_py_program *const self = (gts_py_program *)object;
@@ -121,6 +133,7 @@ static void dealloc(PyObject *object)
     PyObject_ClearWeakRefs(object);
     if (self->program != NULL) {
         const gts_stub *const stub = self->program->stub;
+        take_off_list(self);
         (void)clear(object);
         for (uint32_t i = 0; i < stub->leaf_count; ++i) {
             Py_XDECREF((PyObject *)self->program->leaf[i].way[0].host);

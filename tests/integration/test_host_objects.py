@@ -803,6 +803,36 @@ def test_the_interpreter_ends_well_with_a_program(bound: Bound, ending: str) -> 
     assert run_script(f"{SCRIPT}\n{ending}\nprint('done')", bound.stub, bound.library) == "done\n"
 
 
+FINALIZER = """
+import os, sys, threading, time
+from pathlib import Path
+from gtstub import _host
+from hosting import good_arguments
+from recording import Recorder
+
+program, arguments = _host.load(*sys.argv[1:3]), good_arguments()
+Recorder(Path(sys.argv[2])).behaviour.delay = 300_000_000
+threading.Thread(target=lambda: program(**good_arguments()), daemon=True).start()
+time.sleep(0.2)
+
+class Finalizer:
+    def __del__(self, program=program, arguments=arguments, write=os.write, error=RuntimeError):
+        try:
+            program(**arguments)
+        except error as caught:
+            write(1, f"{caught}\\n".encode())
+
+import builtins
+builtins.last = Finalizer()
+"""
+
+
+def test_a_finalizer_does_not_wait_for_a_thread_that_will_never_leave(bound: Bound) -> None:
+    assert run_script(FINALIZER, bound.stub, bound.library) == (
+        "Program 'host' was called at the end of the interpreter, while another thread is in a call.\n"
+    )
+
+
 def test_numpy_need_not_be_imported(tmp_path: Path, toolchain: Toolchain) -> None:
     """Neither by the host nor for a program of scalars and buffers."""
     small = Bound(

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import gtstub
+from gtstub import _host
 from gtstub.profiling import Report
 from gtstub.signature.model import StaticArgument
 from gtstub.toolchain import INCLUDE, RUNTIME, Toolchain
@@ -39,6 +40,27 @@ def counts(report: Report) -> dict[str, tuple[int, int]]:
         item.name: (item.initial.calls if item.initial else 0, item.run.calls if item.run else 0)
         for item in report.programs
     }
+
+
+SCRIPT = """
+import os, sys
+from gtstub import _host
+from hosting import good_arguments
+
+program = _host.load(*sys.argv[1:3])
+arguments = good_arguments()
+for _ in range(4):
+    program(**arguments)
+"""
+
+STUCK = """
+import threading, time
+from recording import Recorder
+from pathlib import Path
+Recorder(Path(sys.argv[2])).behaviour.delay = 30_000_000
+threading.Thread(target=lambda: program(**good_arguments()), daemon=True).start()
+time.sleep(0.2)
+"""
 
 
 # --- Recording --------------------------------------------------------------------------------------------------------
@@ -154,12 +176,86 @@ def test_no_call_of_a_thread_is_lost_when_profiles_end(bound: Bound) -> None:
 
 
 def test_a_profile_ends_once() -> None:
-    from gtstub import _host
-
     running = _host.begin_profile()
     _host.end_profile(running)
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"^The profile has ended before\.$"):
         _host.end_profile(running)
+    with pytest.raises(
+        TypeError, match=r"^Argument 'profile' of 'end_profile' must be of 'begin_profile', not 'int'\.$"
+    ):
+        _host.end_profile(3)
+
+
+ENDS_WITHIN_A_CALL = """
+import sys
+import gtstub
+from gtstub import _host
+from hosting import good_arguments
+
+program, other = (_host.load(*sys.argv[1:3]) for _ in range(2))
+arguments = good_arguments()
+
+class Index:
+    def __index__(self):
+        try:
+            end()
+        except RuntimeError as error:
+            print(error)
+        return 1
+
+def call():
+    program(**{**arguments, "n": Index()})
+
+outer = gtstub.profile()
+report = outer.__enter__()
+inner = _host.begin_profile()
+end = lambda: _host.end_profile(inner)
+call()
+end()
+
+def block():  # of a generator that is left to the garbage collector
+    with gtstub.profile():
+        yield
+
+abandoned = block()
+next(abandoned)
+end = abandoned.close
+call()
+
+def begin_and_end():  # a profile that the call does not know
+    with gtstub.profile():
+        other(**arguments)
+
+end = begin_and_end
+call()
+outer.__exit__(None, None, None)
+print([item.calls for item in report.programs])
+"""
+
+
+def test_a_profile_does_not_end_within_a_call(bound: Bound) -> None:
+    refusal = "A profile cannot end within a call of program 'host'.\n"
+    assert run_script(ENDS_WITHIN_A_CALL, bound.stub, bound.library) == 3 * refusal + "[4]\n"
+
+
+def test_a_profile_does_not_end_when_the_interpreter_does(bound: Bound) -> None:
+    """It would wait for a thread that never leaves its call."""
+    text = """
+class Finalizer:
+    def __init__(self):
+        self.profile = _host.begin_profile()
+
+    def __del__(self, end=_host.end_profile, write=os.write, error=RuntimeError):
+        try:
+            end(self.profile)
+        except error as caught:
+            write(1, f"{caught}\\n".encode())
+
+import builtins
+builtins.last = Finalizer()
+"""
+    printed = run_script(SCRIPT + STUCK + text, bound.stub, bound.library)
+    assert printed == "A profile cannot end at the end of the interpreter.\n"
 
 
 def test_static_arguments_are_in_the_report(tmp_path: Path, toolchain: Toolchain) -> None:
@@ -186,17 +282,6 @@ def test_report_is_read_as_it_was_saved(bound: Bound, tmp_path: Path) -> None:
 
 
 # --- GTSTUB_PROFILE ---------------------------------------------------------------------------------------------------
-
-SCRIPT = """
-import os, sys
-from gtstub import _host
-from hosting import good_arguments
-
-program = _host.load(*sys.argv[1:3])
-arguments = good_arguments()
-for _ in range(4):
-    program(**arguments)
-"""
 
 
 def script(bound: Bound, text: str, path: Path) -> None:
@@ -245,15 +330,7 @@ def test_a_path_that_cannot_be_written_is_one_warning(bound: Bound, tmp_path: Pa
 
 
 def test_a_thread_that_is_still_in_a_call_does_not_hold_up_the_end(bound: Bound, tmp_path: Path) -> None:
-    stuck = """
-import threading, time
-from recording import Recorder
-from pathlib import Path
-Recorder(Path(sys.argv[2])).behaviour.delay = 30_000_000
-threading.Thread(target=lambda: program(**good_arguments()), daemon=True).start()
-time.sleep(0.2)
-"""
-    script(bound, SCRIPT + stuck, tmp_path / "report.json")
+    script(bound, SCRIPT + STUCK, tmp_path / "report.json")
     assert counts(Report.load(tmp_path / "report.json")) == {"host": (1, 3)}
 
 
