@@ -114,7 +114,7 @@ def test_pythons_own_wording(variants: Variants) -> None:
         ((vn, 1, True, 4), {}),
         ((vn, 1, True, 4, 5), {}),
         ((vn, 1, True), {"vn": vn}),
-        ((), {"vn": vn, "flag": True, "n": 1, "nn": 3}),
+        ((), {"vn": vn, "flag": True, "n": 1, "elsewhere": 3}),  # a name like none: Python 3.13 suggests others
         ((vn, 1), {"flag": True, "x": 1}),
     ):
         program(vn, 1, True)
