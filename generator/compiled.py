@@ -15,9 +15,9 @@ from typing import Any, get_args
 
 from gtstub import _host, cache, entry
 from gtstub.errors import CompilationError
+from gtstub.printing import make_error_console
 from gtstub.signature.model import DType
 
-Scalar = bool | int | float
 PATIENCE = 0.3
 """Seconds of waiting before anybody is told."""
 
@@ -152,16 +152,14 @@ class CompiledProgram(_host.Dispatcher):
                 f" not of {_listed(static_args)}."
             )
         bound = {name: self.interface.bound[name] for name in statics if name in self.interface.bound}
-        self.add(*product(self.__name__, {**{name: [value] for name, value in bound.items()}, **static_args}))
+        choices_of_all = {**{name: [value] for name, value in bound.items()}, **static_args}
+        self.add(*product(self.__name__, choices_of_all, self._builder.static_value))
 
     def add(self, *combinations: Mapping[str, Any]) -> None:
         """Starts to build the variants for combinations of static arguments, for each offset provider."""
         order = dict.fromkeys(scalar.parameter for scalar in self.interface.statics)
-        exact = [
-            {name: self._builder.static_value(name, combination[name]) for name in order}
-            for combination in combinations
-        ]
-        wanted = list(itertools.product(exact, range(len(self.interface.offset_providers))))
+        ordered = [{name: combination[name] for name in order} for combination in combinations]
+        wanted = list(itertools.product(ordered, range(len(self.offset_providers))))
         for static, provider in wanted:
             self._check_new(static, provider)
         for static, provider in wanted:
@@ -206,10 +204,7 @@ class CompiledProgram(_host.Dispatcher):
                 self.prepare_variant(number)
             except Exception as error:
                 errors.append(error)
-        if len(errors) == 1:
-            raise errors[0]
-        if errors:
-            raise ExceptionGroup(f"Variants of program '{self.__name__}' could not be compiled", errors)
+        _raise_all(f"Variants of program '{self.__name__}' could not be compiled", errors)
 
     def __repr__(self) -> str:
         count = len(self.variants)
@@ -258,13 +253,16 @@ def restore(interface: Interface, variants: Sequence[tuple[int, Mapping[str, Any
     return program
 
 
-def product(name: str, choices: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """All combinations of static arguments of program `name`."""
+def product(
+    name: str, choices: Mapping[str, Sequence[Any]], static_value: Callable[[str, Any], Any]
+) -> list[dict[str, Any]]:
+    """All combinations of static arguments of program `name`, as `static_value` makes them."""
     for argument, values in choices.items():
         if not isinstance(values, list | tuple | range) or not values:
             found = "an empty one" if isinstance(values, list | tuple | range) else f"'{type(values).__name__}'"
             raise TypeError(f"Static argument '{argument}' of program '{name}' needs a list of values, not {found}.")
-    return [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
+    exact = {argument: [static_value(argument, value) for value in values] for argument, values in choices.items()}
+    return [dict(zip(exact, values, strict=True)) for values in itertools.product(*exact.values())]
 
 
 def _listed(names: Any) -> str:
@@ -310,10 +308,14 @@ def wait_for_compilation() -> None:
             errors.extend(group.exceptions)
         except Exception as error:
             errors.append(error)
+    _raise_all("Programs could not be compiled", errors)
+
+
+def _raise_all(what: str, errors: Sequence[Exception]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise ExceptionGroup("Programs could not be compiled", errors)
+        raise ExceptionGroup(what, errors)
 
 
 def wait_for(builds: Mapping[concurrent.futures.Future[Any], str]) -> None:
@@ -321,9 +323,7 @@ def wait_for(builds: Mapping[concurrent.futures.Future[Any], str]) -> None:
     _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
     if not pending:
         return
-    from rich.console import Console
-
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    console = make_error_console()
     begin = time.monotonic()
     with console.status("") as status:
         while pending:

@@ -18,6 +18,13 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(markup=False, highlight=False, emoji=False, width=1_000_000)
 
 
+def make_error_console() -> Console:
+    """On stderr: for what is said while something takes its time."""
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
 def make_table(*columns: str) -> Table:
     from rich import box
     from rich.table import Table

@@ -31,7 +31,7 @@ from gtstub.plan import (
     Tuple,
     Unused,
 )
-from gtstub.printing import make_console, make_table, print_parts
+from gtstub.printing import make_console, make_error_console, make_table, print_parts
 from gtstub.signature.model import Axis, Property
 from gtstub.wording import c_type, describe_leaf, describe_source, describe_statics
 
@@ -326,8 +326,6 @@ def _filtered(document: dict[str, Any], filter_: str) -> list[Any]:
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[None]:
     """Says on a terminal what takes its time."""
-    from rich.console import Console
-
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    console = make_error_console()
     with console.status(f"{what} ...") if console.is_terminal else contextlib.nullcontext():
         yield

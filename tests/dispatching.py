@@ -75,5 +75,6 @@ class Variants:
         program = CompiledProgram.make(
             interface, Builder(lambda _, value: value, start or self.start, load or self.load, self.release)
         )
-        program.add(*product("host", {**{name: [value] for name, value in bound.items()}, **choices}))
+        all_choices = {**{name: [value] for name, value in bound.items()}, **choices}
+        program.add(*product("host", all_choices, lambda _, value: value))
         return program

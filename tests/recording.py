@@ -19,6 +19,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from gtstub.planner import STRUCT_CODES
 from gtstub.signature.model import Argument, ArrayArgument, SdfgSignature
 
 FUNCTIONS = ("program", "init", "exit", "workspace_bytes", "workspace_install")
@@ -38,20 +39,7 @@ _C_TYPES = {
     "float64": "double",
 }
 
-_STRUCT_CODES = {
-    "pointer": "Q",
-    "bool": "?",
-    "int8": "b",
-    "uint8": "B",
-    "int16": "h",
-    "uint16": "H",
-    "int32": "i",
-    "uint32": "I",
-    "int64": "q",
-    "uint64": "Q",
-    "float32": "f",
-    "float64": "d",
-}
+_STRUCT_CODES = {"pointer": "Q", **STRUCT_CODES}
 
 Value = bool | int | float
 

@@ -74,12 +74,12 @@ def compile(  # noqa: A001  gt4py's own word for it
     statics = {**vertical_sizes, **bound_static_args}
     if static_horizontal_sizes:
         statics |= horizontal_sizes
-    combinations = product(target.name, {**{name: [value] for name, value in statics.items()}, **static_args})
-    for name, value in itertools.chain.from_iterable(combination.items() for combination in combinations):
-        target.arguments.static_value(name, value)
+    types = ArgumentTypes(target.name, target.types)
+    choices = {**{name: [value] for name, value in statics.items()}, **static_args}
+    combinations = product(target.name, choices, types.static_value)
     bound = {**horizontal_sizes, **vertical_sizes, **bound_args, **bound_static_args}
     for name, value in bound.items():
-        target.arguments.check(name, value)
+        types.check(name, value)
 
     interface = Interface(
         name=target.name,
@@ -87,15 +87,10 @@ def compile(  # noqa: A001  gt4py's own word for it
         doc=target.definition.__doc__,
         bound=bound,
         overridable=overridable,
-        statics=tuple(
-            scalar
-            for name in target.types
-            if name in combinations[0]
-            for scalar in target.arguments.static_scalars(name)
-        ),
+        statics=tuple(scalar for name in target.types if name in choices for scalar in types.static_scalars(name)),
         offset_providers=providers,
     )
-    builder = Builder(target.arguments.static_value, target.start, target.load, runners.reset_default_runner)
+    builder = Builder(types.static_value, target.start, target.load, runners.reset_default_runner)
     compiled = CompiledProgram.make(interface, builder)
     compiled.add(*combinations)
     if os.environ.get("GTSTUB_WAIT", "0") not in ("", "0"):
@@ -157,10 +152,6 @@ class _Target:
         if any(isinstance(type_, ts.DeferredType) for type_ in types.values()):
             raise TypeError(f"Program '{self.name}' is generic, as scan operators are; wrap it in a field operator.")
         return types
-
-    @property
-    def arguments(self) -> ArgumentTypes:
-        return ArgumentTypes(self.name, self.types)
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:

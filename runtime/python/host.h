@@ -163,6 +163,8 @@ GTS_COLD void gts_py_refuse_keyword(const char *function, PyObject *keyword, boo
 void *const *gts_py_tuple(gts_program *, const char *path, void *object, uint32_t length);
 void *const *gts_py_collection(gts_program *, uint32_t collection, void *object);
 void *gts_py_connectivity(gts_program *, uint32_t leaf, void *offset_provider);
+/* Refuses, by an exception, an offset provider of `program` that is no mapping. */
+int gts_py_check_mapping(const gts_py_state *, const char *program, PyObject *provider);
 
 /* field.c */
 int gts_py_field(gts_program *, uint32_t leaf, void *object);

@@ -43,26 +43,10 @@ static int has_objects(PyObject *mapping, PyObject *compiled)
     return 1;
 }
 
-/* Having keys is what makes a mapping for Python's own dict.update(). */
-static int check_mapping(const gts_py_dispatcher *self, PyObject *provider)
-{
-    PyObject *keys;
-    if (PyDict_Check(provider))
-        return 0;
-    const int found = PyObject_GetOptionalAttr(provider, self->state->name.keys, &keys);
-    if (found == 0)
-        PyErr_Format(PyExc_TypeError, "The offset provider of program '%U' must be a mapping, not '%s'.", self->name,
-                     Py_TYPE(provider)->tp_name);
-    if (found <= 0)
-        return -1;
-    Py_DECREF(keys);
-    return 0;
-}
-
 int gts_py_find_provider(const gts_py_dispatcher *self, PyObject **provider, uint64_t *number)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(self->providers);
-    if (GTS_UNLIKELY(check_mapping(self, *provider) != 0))
+    if (GTS_UNLIKELY(!PyDict_CheckExact(*provider)) && gts_py_check_mapping(self->state, self->utf8, *provider) != 0)
         return -1;
     for (Py_ssize_t i = 0; i < count; ++i) {
         PyObject *const compiled = PyTuple_GET_ITEM(self->providers, i);

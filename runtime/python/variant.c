@@ -5,6 +5,12 @@
 
 /* ---- Static arguments ------------------------------------------------------------------------------------------ */
 
+static GTS_COLD int refuse_static(const gts_py_dispatcher *self, const char *path)
+{
+    PyErr_Format(PyExc_ValueError, "Static argument '%s' of program '%s' cannot be reached.", path, self->utf8);
+    return -1;
+}
+
 static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
 {
     gts_py_static *const way = &self->statics[index];
@@ -16,19 +22,15 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
     if (!PyArg_ParseTuple(item, "IO!si:static", &parameter, &PyTuple_Type, &steps, &path, &dtype))
         return -1;
     if (parameter >= PyTuple_GET_SIZE(self->parameters) || dtype < GTS_BOOL || dtype > GTS_FLOAT64 ||
-        PyTuple_GET_SIZE(steps) > GTS_PY_MAX_DEPTH) {
-        PyErr_Format(PyExc_ValueError, "Static argument '%s' of program '%s' cannot be reached.", path, self->utf8);
-        return -1;
-    }
+        PyTuple_GET_SIZE(steps) > GTS_PY_MAX_DEPTH)
+        return refuse_static(self, path);
     way->parameter = parameter;
     way->depth = (uint32_t)PyTuple_GET_SIZE(steps);
     for (uint32_t i = 0; i < way->depth; ++i) {
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "II:step", &way->step[i].index, &way->step[i].length))
             return -1;
-        if (way->step[i].index >= way->step[i].length) {
-            PyErr_Format(PyExc_ValueError, "Static argument '%s' of program '%s' cannot be reached.", path, self->utf8);
-            return -1;
-        }
+        if (way->step[i].index >= way->step[i].length)
+            return refuse_static(self, path);
     }
     char *const copy = PyMem_Malloc(strlen(path) + 1);
     if (copy == NULL) {
@@ -140,10 +142,10 @@ int gts_py_set_bound_key(gts_py_dispatcher *self)
 
 static uint32_t hash_key(const uint64_t *key, uint32_t length)
 {
+    const uint64_t spread = UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / golden ratio: for keys that differ in few bits */
     uint64_t hash = 0;
     for (uint32_t i = 0; i < length; ++i) {
-        hash = (hash ^ key[i]) *
-               UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / golden ratio: spreads what differs in few bits */
+        hash = (hash ^ key[i]) * spread;
         hash ^= hash >> 32;
     }
     return (uint32_t)hash;

@@ -57,11 +57,18 @@ void *const *gts_py_collection(gts_program *program, uint32_t index, void *objec
     return (void *const *)items;
 }
 
-static GTS_COLD void *refuse_offset_provider(gts_program *program, PyObject *object)
+/* Having keys is what makes a mapping for Python's own dict.update(). */
+int gts_py_check_mapping(const gts_py_state *state, const char *program, PyObject *provider)
 {
-    gts_error_set(program, GTS_TYPE_ERROR, "The offset provider of program '%s' must be a mapping, not '%s'.",
-                  program->stub->name, Py_TYPE(object)->tp_name);
-    return NULL;
+    PyObject *keys;
+    const int found = PyObject_GetOptionalAttr(provider, state->name.keys, &keys);
+    if (found == 0)
+        PyErr_Format(PyExc_TypeError, "The offset provider of program '%s' must be a mapping, not '%s'.", program,
+                     Py_TYPE(provider)->tp_name);
+    if (found <= 0)
+        return -1;
+    Py_DECREF(keys);
+    return 0;
 }
 
 static GTS_COLD void *refuse_missing(gts_program *program, const gts_contract *contract)
@@ -75,11 +82,8 @@ static GTS_COLD void *refuse_missing(gts_program *program, const gts_contract *c
 /* A new reference to what a mapping other than a dict has under `name`. */
 static PyObject *get_item(gts_py_program *self, const gts_contract *contract, PyObject *mapping, PyObject *name)
 {
-    PyObject *keys; /* having keys is what makes a mapping for Python's own dict.update() */
-    const int found = PyObject_GetOptionalAttr(mapping, self->state->name.keys, &keys);
-    if (found <= 0)
-        return found < 0 ? NULL : refuse_offset_provider(self->program, mapping);
-    Py_DECREF(keys);
+    if (gts_py_check_mapping(self->state, self->program->stub->name, mapping) != 0)
+        return NULL;
     PyObject *const object = PyObject_GetItem(mapping, name);
     if (object == NULL && PyErr_ExceptionMatches(PyExc_KeyError)) {
         PyErr_Clear();
