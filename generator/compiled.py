@@ -235,7 +235,8 @@ class CompiledProgram(_host.Dispatcher):
             (variant.provider, variant.static, artifact.path)
             for variant, artifact in zip(self.variants, artifacts, strict=True)
         ]
-        return restore, (dataclasses.replace(self.interface, signature=bare), variants)
+        providers = tuple(map(dict, self.offset_providers))
+        return restore, (dataclasses.replace(self.interface, signature=bare, offset_providers=providers), variants)
 
 
 def restore(interface: Interface, variants: Sequence[tuple[int, Mapping[str, Any], Path]]) -> CompiledProgram:

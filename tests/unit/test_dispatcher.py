@@ -596,8 +596,11 @@ def test_pickle_keeps_bound_arguments_and_variants(variants: Variants, tmp_path:
         return done
 
     bound = arguments("out", "x")
-    program = variants.compile(ALL, bound, start=start, load=cache.StubArtifact.load)
+    provider = {"E2V": np.full((EDGES, 2), 3, np.int32)}
+    program = variants.compile(ALL, bound, [provider], start=start, load=cache.StubArtifact.load)
+    provider.clear()
     copy = pickle.loads(pickle.dumps(program))
+    np.testing.assert_array_equal(copy.offset_providers[0]["E2V"], np.full((EDGES, 2), 3))
     assert repr(copy) == repr(program)
     assert inspect.signature(copy) == inspect.signature(program)
     assert copy.bound_args["out"] is not bound["out"]
