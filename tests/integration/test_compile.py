@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from gt4py.next import config
 from gt4py.next.instrumentation import metrics
+from gt4py.next.otf import runners
 from icon4py.model.common import model_backends, model_options
 
 import gtstub
@@ -125,6 +126,23 @@ def test_a_variant_compiled_later_takes_values_of_any_type_that_fits(relax: Comp
     relax(arguments["a"], (4.0, 1), True, arguments["out"])
     wanted = expected(STATIC, flag=True, weights=(4.0, 1.0), exponent=np.int32(3))
     np.testing.assert_array_equal(arguments["out"].asnumpy(), wanted)
+
+
+@pytest.mark.parametrize(("wait", "is_built"), [("1", True), ("0", False)])
+def test_gtstub_wait_builds_before_compile_returns(wait: str, is_built: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTSTUB_WAIT", wait)
+    runner = runners.ThreadRunner(max_workers=1)
+    monkeypatch.setattr(runners, "get_default_runner", lambda: runner)
+    program = gtstub.compile(
+        small.static_arguments,
+        bound_static_args={"exponent": 70 + int(wait), "weights": (2.0, 1.0), "flag": False},  # not in the cache yet
+        backend_tag="GTSTUB_CPU",
+        offset_provider={},
+    )
+    assert program.variants[0].artifact.done() == is_built
+    program.wait()
+    runner.shutdown()
+    assert isinstance(program.prepare_variant(0), _host.Program)
 
 
 def test_metrics_go_to_the_program(relax: CompiledProgram, monkeypatch: pytest.MonkeyPatch) -> None:
