@@ -1,29 +1,36 @@
 """
 Cache entries: a directory for each compiled program, which exists whole or not at all.
 
-An entry is built in a private directory beside its place and published by one rename. Two processes that build the same
-program at the same time both succeed: the second one to finish finds the entry there, and uses it.
+An entry is built in a private directory beside its place and published by one rename. Who builds is agreed on in
+`claim.py`; where two build the same program all the same, both succeed: the second finds the entry there, and uses it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import errno
-import hashlib
 import json
 import os
 import shutil
+import socket
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gtstub import __version__, entry
-from gtstub.errors import CacheError
+from gtstub.errors import CacheError, unwritable
+from gtstub.ingredients import Difference, differences, plain, short_name
+from gtstub.ingredients import key as key_of
+from gtstub.owner import this_process
 
 if TYPE_CHECKING:
     from gtstub._host import Program
+
+OWN = "GTSTUB_CACHE_DIR"
+SHARED = "GTSTUB_SHARED_CACHE_DIR"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,87 +39,222 @@ class StubArtifact:
 
     path: Path
 
-    def load(self) -> Program:
-        return entry.load(self.path)
+    def load(self, baked: Mapping[str, Any] | None = None) -> Program:
+        return entry.load(self.path, baked)
+
+
+@dataclasses.dataclass(frozen=True)
+class Nearest:
+    """An entry that was built of other ingredients, and where they differ from those that were asked for."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    differences: list[Difference]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cache:
+    """
+    Entries are looked for in `root` first, then in the `shared` layers, in their order; they are loaded where they lie.
+    New ones are built in `root`; a shared layer is never written to.
+    """
+
+    root: Path
+    shared: tuple[Path, ...] = ()
+
+    @property
+    def layers(self) -> tuple[Path, ...]:
+        return (self.root, *self.shared)
+
+    def find(self, key: str) -> StubArtifact | None:
+        """The entry of a key, verified; None where no layer has one that is whole and fits this machine."""
+        for layer in self.layers:
+            try:
+                entry.check_machine(layer / key, entry.verify(layer / key))
+            except CacheError:
+                continue
+            entry.mark_used(layer / key)
+            return StubArtifact(layer / key)
+        return None
+
+    def entries(self) -> Iterator[Path]:
+        """The directories of all entries, whole or not, layer by layer."""
+        for layer in self.layers:
+            with suppress(OSError):
+                for path in sorted(layer.iterdir()):
+                    if not path.name.startswith(".") and (path / entry.MANIFEST).is_file():
+                        yield path
+
+    def nearest(self, name: str, ingredients: Mapping[str, Any]) -> Nearest | None:
+        """The entry of program `name` whose ingredients differ least; the newest of several."""
+        found: Nearest | None = None
+        best: tuple[int, float] | None = None
+        for path in self.entries():
+            if path.name.rpartition("-")[0] != short_name(name):
+                continue
+            try:
+                manifest = entry.read_manifest(path)
+            except CacheError:
+                continue
+            different = differences(ingredients, manifest["ingredients"])
+            rank = (len(different), -manifest["built"]["time"])
+            if manifest["name"] == name and (best is None or rank < best):
+                best, found = rank, Nearest(path, manifest, different)
+        return found
+
+    @contextmanager
+    def private_directory(self, key: str) -> Iterator[Path]:
+        """A new directory on the file system of the entries, to build one in; it is gone afterwards."""
+        owner = this_process()
+        # Its name says whose it is: what a killed builder leaves is known by it, and taken away by the next one.
+        prefix = f".building-{key[:64]}-{owner.boot[:8]}.{owner.pid}.{owner.start}-"
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            path = Path(tempfile.mkdtemp(prefix=prefix, dir=self.root))
+        except OSError as error:
+            raise unwritable(self.root, error) from error
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def publish(self, directory: Path, key: str, manifest: Mapping[str, Any]) -> StubArtifact:
+        """
+        Makes `directory`, which holds files only, the entry of a key, unless another process was faster.
+
+        `manifest` names the program as 'name', and 'stub' and 'library' among the files. It may say which 'workspaces'
+        the caller lends, of which 'ingredients' the entry was made, which values are 'baked' in, for which 'machine' it
+        was built, and as 'built' in how many 'seconds'. Time and host, and the digests of the files, are added here.
+        Raises CacheError where that cannot be written, or where the key is taken by what is no entry of this gtstub's.
+        """
+        place = self.root / key
+        try:
+            files = {file.name: entry.describe(file) for file in sorted(directory.iterdir())}
+            _write(directory / entry.MANIFEST, _document(manifest, key, files))
+            for file in (*files, entry.MANIFEST):
+                _sync(directory / file)
+            _sync(directory)
+            while not _rename(directory, place):
+                if _is_whole(place):
+                    return StubArtifact(place)
+                self._set_aside(key)
+            _sync(self.root)
+        except OSError as error:
+            raise unwritable(place, error) from error
+        return StubArtifact(place)
+
+    def _set_aside(self, key: str) -> None:
+        """Takes a broken entry out of the way; puts it back where somebody else was faster, and it is whole."""
+        with self.private_directory(key) as grave:
+            try:
+                (self.root / key).rename(grave / "broken")
+            except FileNotFoundError:
+                return
+            if _is_whole(grave / "broken"):
+                _rename(grave / "broken", self.root / key)
+
+
+def open_cache(default: Path | None = None, code_path: str = "") -> Cache:
+    """
+    The cache of this process: GTSTUB_CACHE_DIR, else '.gtstub_cache' in GT_CACHE_ROOT, else `default`, else the user's
+    cache directory, over the shared layers that GTSTUB_SHARED_CACHE_DIR lists. `code_path` is a subdirectory of each.
+    """
+    if own := os.environ.get(OWN):
+        root = Path(own)
+    elif gt_root := os.environ.get("GT_CACHE_ROOT"):
+        root = Path(gt_root) / ".gtstub_cache"
+    elif default is not None:
+        root = default
+    else:
+        import platformdirs  # Here, because most callers say where.
+
+        root = platformdirs.user_cache_path("gtstub")
+    layers = [root, *map(Path, filter(None, os.environ.get(SHARED, "").split(os.pathsep)))]
+    first, *rest = dict.fromkeys(layer.absolute() / code_path for layer in layers)
+    return Cache(first, tuple(rest))
+
+
+def _document(manifest: Mapping[str, Any], key: str, files: Mapping[str, Any]) -> dict[str, Any]:
+    document = {
+        "schema": entry.SCHEMA,
+        "key": key,
+        "name": manifest["name"],
+        "stub": manifest["stub"],
+        "library": manifest["library"],
+        "workspaces": manifest.get("workspaces", {}),
+        "ingredients": plain(manifest.get("ingredients", {})),
+        "baked": plain(manifest.get("baked", {})),
+        "machine": {"cpu": [], "device": "", "arch": "", **plain(manifest.get("machine", {}))},
+        "built": {"time": time.time(), "host": socket.gethostname(), "seconds": 0.0, **manifest.get("built", {})},
+        "files": files,
+    }
+    for member in ("stub", "library"):
+        if document[member] not in files:
+            raise CacheError(f"The cache entry '{key}' lacks its file '{document[member]}'.")
+    return {**document, "digest": entry.manifest_digest(document)}
+
+
+def _write(file: Path, document: Mapping[str, Any]) -> None:
+    file.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _sync(path: Path) -> None:
+    """Returns when a file or a directory is on the disk, so that no crash leaves an entry that is named but empty."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # Some file systems cannot do it for directories.
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _rename(directory: Path, place: Path) -> bool:
+    """Whether the place was free."""
+    try:
+        directory.rename(place)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+        return False
+    return True
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether an entry needs no other one in its place. Raises CacheError where it is of another gtstub."""
+    try:
+        entry.verify(path)
+    except CacheError:
+        return False
+    return True
+
+
+# --- As the callers know it that have not moved to Cache yet ----------------------------------------------------------
 
 
 def default_root() -> Path:
-    """Where entries are kept unless the caller says otherwise: GTSTUB_CACHE_DIR, else the user's cache directory."""
-    if directory := os.environ.get("GTSTUB_CACHE_DIR"):
-        return Path(directory).resolve()
-    import platformdirs  # Here, because most callers say where.
-
-    return platformdirs.user_cache_path("gtstub")
+    return open_cache().root
 
 
 def key(name: str, inputs: Mapping[str, Any]) -> str:
-    """The name of the entry that is made of `inputs`, which JSON can express: everything that decides what is built."""
-    text = json.dumps({"gtstub": __version__, **inputs}, sort_keys=True)
-    return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+    return key_of(name, {"gtstub": __version__, **inputs})
 
 
 def find(root: Path, key_: str) -> StubArtifact | None:
-    """The entry of a key; None where there is none, or where it is broken and has to be built again."""
-    try:
-        entry.read_manifest(root / key_)
-    except CacheError:
-        return None
-    return StubArtifact(root / key_)
+    return Cache(root).find(key_)
 
 
 @contextmanager
 def private_directory(root: Path, key_: str) -> Iterator[Path]:
-    """A new directory on the file system of the entries, to build one in; it is gone afterwards."""
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        path = Path(tempfile.mkdtemp(prefix=f".building-{key_[:64]}-", dir=root))
-    except OSError as error:
-        raise CacheError(f"The cache directory '{root}' cannot be written: {error.strerror}.") from error
-    try:
+    with Cache(root).private_directory(key_) as path:
         yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def publish(directory: Path, root: Path, key_: str, manifest: Mapping[str, Any]) -> StubArtifact:
-    """
-    Makes `directory` the entry of a key, unless another process was faster. `manifest` names 'stub' and 'library'
-    among its files, and says what they were made of; their digests are added here.
-    """
-    files = {file.name: _describe(file) for file in sorted(directory.iterdir())}
-    document = {**manifest, "schema": entry.SCHEMA, "version": __version__, "key": key_, "files": files}
-    (directory / entry.MANIFEST).write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    while True:
-        try:
-            directory.rename(root / key_)
-        except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                raise CacheError(f"The cache entry '{root / key_}' cannot be written: {error.strerror}.") from error
-        else:
-            return StubArtifact(root / key_)
-        if (winner := find(root, key_)) is not None:
-            return winner
-        _set_aside(root, key_)
+    known = {"name": key_, **manifest, "ingredients": manifest.get("inputs", {})}
+    return Cache(root).publish(directory, key_, known)
 
 
 def verify(path: Path) -> None:
-    """Raises CacheError unless every file of an entry is the one that was built."""
-    for name, file in entry.read_manifest(path)["files"].items():
-        if _describe(path / name) != file:
-            raise CacheError(
-                f"File '{name}' of cache entry '{path}' is not the one that was built: its digest differs."
-            )
-
-
-def _describe(file: Path) -> dict[str, Any]:
-    content = file.read_bytes()
-    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-
-
-def _set_aside(root: Path, key_: str) -> None:
-    """Takes a broken entry out of the way; another process may have done so already."""
-    with private_directory(root, key_) as grave:
-        try:
-            (root / key_).rename(grave / "broken")
-        except FileNotFoundError:
-            return
+    entry.verify(path)

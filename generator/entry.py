@@ -1,5 +1,5 @@
 """
-Loading a cache entry: the directory of one compiled program, which `cache.py` builds.
+Loading a cache entry: the directory of one compiled program, which `cache.py` publishes.
 
 An entry holds lib<name>.so and <name>_stub.so, the stub's text, both signatures, and manifest.json, which names them.
 It can be moved: nothing in it knows where it lies. This module imports little, because a model loads many programs.
@@ -7,27 +7,44 @@ It can be moved: nothing in it knows where it lies. This module imports little, 
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import time
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gtstub.errors import CacheError
+from gtstub.ingredients import canonical, plain
 
 if TYPE_CHECKING:
     from gtstub._host import Program
 
-SCHEMA = "gtstub/cache-entry/1"
+SCHEMA = "gtstub/cache-entry/2"
 MANIFEST = "manifest.json"
 
+DAY = 24 * 60 * 60
+"""Seconds; the last use of an entry is known to the day, so that a model does not write to its cache on every start."""
 
-def load(path: str | PathLike[str]) -> Program:
-    """Loads the compiled program of a cache entry. Raises CacheError where the entry is missing or incomplete."""
+
+def load(path: str | PathLike[str], baked: Mapping[str, Any] | None = None) -> Program:
+    """
+    Loads the compiled program of a cache entry.
+
+    Raises CacheError where a file of the entry is missing or not the one that was built, where this machine cannot run
+    it, and where a value that was compiled in is not the one that `baked` has under its name.
+    """
     entry = Path(path)
-    manifest = read_manifest(entry)
+    manifest = verify(entry)
+    check_machine(entry, manifest)
+    check_baked(entry, manifest, baked or {})
     from gtstub import _host  # Here, because tools that only look at entries do not need the host.
 
-    return _host.load(entry / manifest["stub"], entry / manifest["library"])
+    program = _host.load(entry / manifest["stub"], entry / manifest["library"])
+    mark_used(entry)
+    return program
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -36,22 +53,81 @@ def read_manifest(path: Path) -> dict[str, Any]:
         manifest: Any = json.loads((path / MANIFEST).read_bytes())
     except FileNotFoundError:
         raise CacheError(f"There is no cache entry at '{path}'.") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CacheError(f"The manifest of cache entry '{path}' cannot be read: {error}.") from None
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
         raise CacheError(f"The manifest of cache entry '{path}' is not of schema '{SCHEMA}'.")
-    try:
-        sizes = {name: file["bytes"] for name, file in manifest["files"].items()}
-        whole = {manifest["stub"], manifest["library"]} <= sizes.keys()
-    except (KeyError, TypeError, AttributeError):
-        whole = False
-    if not whole:
-        raise CacheError(f"The manifest of cache entry '{path}' is incomplete.")
-    for name, expected in sizes.items():
+    if manifest.get("digest") != manifest_digest(manifest):
+        raise CacheError(f"The manifest of cache entry '{path}' is not the one that was written: its digest differs.")
+    for name, expected in manifest["files"].items():
         try:
             size = (path / name).stat().st_size
         except OSError:
             raise CacheError(f"The cache entry '{path}' lacks its file '{name}'.") from None
-        if size != expected:
-            raise CacheError(f"File '{name}' of cache entry '{path}' has {size} bytes, not {expected}.")
+        if size != expected["bytes"]:
+            raise CacheError(f"File '{name}' of cache entry '{path}' has {size} bytes, not {expected['bytes']}.")
     return manifest
+
+
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
+    """SHA-256 of a manifest without its member 'digest', hexadecimal."""
+    rest = {name: value for name, value in manifest.items() if name != "digest"}
+    try:
+        return hashlib.sha256(canonical(rest)).hexdigest()
+    except ValueError:  # NaN, which a manifest never has
+        return ""
+
+
+def verify(path: Path) -> dict[str, Any]:
+    """The manifest of a cache entry every file of which is the one that was built; else raises CacheError."""
+    manifest = read_manifest(path)
+    for name, expected in manifest["files"].items():
+        try:
+            found = describe(path / name)
+        except OSError as error:
+            raise CacheError(f"File '{name}' of cache entry '{path}' cannot be read: {error.strerror}.") from None
+        if found != expected:
+            raise CacheError(
+                f"File '{name}' of cache entry '{path}' is not the one that was built: its digest differs."
+            )
+    return manifest
+
+
+def describe(file: Path) -> dict[str, Any]:
+    """A file as a manifest has it."""
+    content = file.read_bytes()
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def check_machine(path: Path, manifest: Mapping[str, Any]) -> None:
+    """Raises CacheError where this machine cannot run what was built."""
+    built_for = manifest["machine"]["arch"]
+    if built_for.startswith(("sm_", "gfx")):
+        from gtstub.arch import arch  # Here, because only programs for a GPU need to ask for it.
+
+        if (found := arch("gpu")) not in ("", built_for):
+            raise CacheError(f"The cache entry '{path}' was built for '{built_for}', but the GPU here is '{found}'.")
+
+
+def check_baked(path: Path, manifest: Mapping[str, Any], baked: Mapping[str, Any]) -> None:
+    """Raises CacheError where a value was compiled in that is not the one in `baked`, whose other values are free."""
+    compiled_in = manifest["baked"]
+    for name, value in baked.items():
+        if name in compiled_in and canonical(compiled_in[name]) != canonical(plain(value)):
+            raise CacheError(
+                f"The cache entry '{path}' has {name} = {json.dumps(compiled_in[name])} compiled in,"
+                f" but is wanted with {name} = {json.dumps(plain(value))}: build it for that value,"
+                " or leave it to run time."
+            )
+
+
+def mark_used(path: Path) -> None:
+    """Notes at most once a day that an entry was used, as the time of its directory; a shared layer is left alone."""
+    layers = filter(None, os.environ.get("GTSTUB_SHARED_CACHE_DIR", "").split(os.pathsep))
+    if any(path.is_relative_to(Path(layer).absolute()) for layer in layers):
+        return
+    try:
+        if abs(time.time() - path.stat().st_mtime) > DAY:
+            os.utime(path)
+    except OSError:
+        pass  # It may be another user's, and is used all the same.

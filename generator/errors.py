@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 class GtstubError(Exception):
     """Base of all errors below; the CLI prints its text and exits with `exit_code`."""
@@ -31,6 +36,14 @@ class CacheError(GtstubError):
     """A cache entry is missing, incomplete, or of another program."""
 
     exit_code = 6
+
+
+def unwritable(path: Path, error: OSError) -> CacheError:
+    """What to raise where a cache cannot be written."""
+    return CacheError(
+        f"The cache cannot be written at '{path}': {error.strerror}; free the way, or name another directory in"
+        " GTSTUB_CACHE_DIR."
+    )
 
 
 class ConfigError(GtstubError):

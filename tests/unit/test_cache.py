@@ -75,8 +75,7 @@ def test_entry_can_be_moved(tmp_path: Path, toolchain: Toolchain) -> None:
 def test_manifest_says_what_was_built(tmp_path: Path, toolchain: Toolchain) -> None:
     path = build(tmp_path, toolchain).path
     manifest = entry.read_manifest(path)
-    assert manifest["schema"] == "gtstub/cache-entry/1"
-    assert manifest["version"] == gtstub.__version__
+    assert manifest["schema"] == "gtstub/cache-entry/2"
     assert manifest["key"] == KEY
     assert manifest.keys() > MANIFEST.keys()
     assert set(manifest["files"]) == {file.name for file in path.iterdir()} - {"manifest.json"}
@@ -153,9 +152,10 @@ def test_damaged_manifest(tmp_path: Path, toolchain: Toolchain) -> None:
     assert refusal(path).startswith(f"The manifest of cache entry '{path}' cannot be read: ")
     for wrong in ("[]", "{}", json.dumps({"schema": "gtstub/cache-entry/9"})):
         (path / "manifest.json").write_text(wrong)
-        assert refusal(path) == f"The manifest of cache entry '{path}' is not of schema 'gtstub/cache-entry/1'."
-    (path / "manifest.json").write_text(json.dumps({"schema": "gtstub/cache-entry/1", "files": {"libprog.so": 1}}))
-    assert refusal(path) == f"The manifest of cache entry '{path}' is incomplete."
+        assert refusal(path) == f"The manifest of cache entry '{path}' is not of schema 'gtstub/cache-entry/2'."
+    (path / "manifest.json").write_text(text.replace('"name": "prog"', '"name": "grog"'))
+    message = f"The manifest of cache entry '{path}' is not the one that was written: its digest differs."
+    assert refusal(path) == message
 
 
 def test_broken_entry_is_built_again(tmp_path: Path, toolchain: Toolchain) -> None:
@@ -183,7 +183,10 @@ def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CacheError) as caught, cache.private_directory(tmp_path / "file", KEY):
         pass
-    assert str(caught.value) == f"The cache directory '{tmp_path / 'file'}' cannot be written: File exists."
+    assert str(caught.value) == (
+        f"The cache cannot be written at '{tmp_path / 'file'}': File exists; free the way, or name another directory in"
+        " GTSTUB_CACHE_DIR."
+    )
 
 
 # --- Keys and places --------------------------------------------------------------------------------------------------

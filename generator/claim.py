@@ -1,0 +1,207 @@
+"""
+Who builds an entry: one process, without locks, which parallel file systems promise and do not keep.
+
+A claim is a file '<root>/.claims/<key>.<generation>', made by the one process that finds it missing; the highest
+generation builds. A claim whose process is gone is not removed but overtaken by one generation more, so nobody takes
+away the claim of another by mistake. Where two build all the same, `Cache.publish` lets both of them succeed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gtstub.errors import CacheError, unwritable
+from gtstub.owner import Owner, this_process
+
+if TYPE_CHECKING:
+    from gtstub.cache import Cache, StubArtifact
+
+DIRECTORY = ".claims"
+
+HEARTBEAT = 1.0
+"""Seconds from one sign of life of a builder to the next."""
+
+SHORTEST_SLEEP, LONGEST_SLEEP = 0.005, 0.1
+"""Seconds between two looks of a process that waits: often at first, when everybody has just started."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """A claim as it was read: its builder (None where it is just being written), and its heartbeat."""
+
+    generation: int
+    owner: Owner | None
+    beat: int
+
+
+def build_once(cache: Cache, key: str, build: Callable[[], StubArtifact]) -> StubArtifact:
+    """
+    The entry of a key: it is found, or built here by `build`, or waited for where another process or thread builds it.
+    Whose builder is gone, or could not build it, is built by one of those who wait. Raises what `build` raises.
+    """
+    watch = _Watch(cache, key)
+    while True:
+        if (artifact := watch.wait()) is not None:
+            return artifact
+        with _claim(cache, key, watch.generation + 1) as is_ours:
+            if is_ours:  # It may have been published between the look and the claim.
+                return cache.find(key) or build()
+
+
+def is_claimed(cache: Cache, key: str) -> bool:
+    """Whether somebody builds the entry of a key, as far as one look can tell."""
+    return not _Watch(cache, key).is_free()
+
+
+def wait(cache: Cache, key: str, timeout: float | None = None) -> StubArtifact | None:
+    """
+    Waits for the entry of a key that somebody builds, without spinning; None where nobody builds it any more.
+
+    Raises CacheError, which names the builder, where it takes more than `timeout` seconds.
+    """
+    return _Watch(cache, key).wait(timeout)
+
+
+def build_timeout() -> float:
+    """Seconds without a sign of life after which a builder that this process cannot see is taken for dead."""
+    text = os.environ.get("GTSTUB_BUILD_TIMEOUT", "60")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise CacheError(f"GTSTUB_BUILD_TIMEOUT must be a number of seconds, not '{text}'.")
+    return seconds
+
+
+class _Watch:
+    """Watches who builds an entry, by this process's own clock: those of two hosts differ."""
+
+    def __init__(self, cache: Cache, key: str) -> None:
+        self._cache = cache
+        self._key = key
+        self._timeout = build_timeout()
+        self._claim: Claim | None = None
+        self._since = 0.0
+
+    @property
+    def generation(self) -> int:
+        """The highest one that was seen at the last look; 0 where there was none."""
+        return self._claim.generation if self._claim else 0
+
+    def wait(self, timeout: float | None = None) -> StubArtifact | None:
+        begin = time.monotonic()
+        sleep = SHORTEST_SLEEP
+        while True:
+            is_free = self.is_free()  # Before the look for the entry: a builder publishes first and releases then.
+            if (artifact := self._cache.find(self._key)) is not None:
+                return artifact
+            if is_free:
+                return None
+            if timeout is not None and time.monotonic() - begin > timeout:
+                who = self._claim.owner if self._claim and self._claim.owner else "another process"
+                path = self._cache.root / self._key
+                raise CacheError(f"The cache entry '{path}' was not built within {timeout:g} s by {who}.")
+            time.sleep(sleep)
+            sleep = min(2 * sleep, LONGEST_SLEEP)
+
+    def is_free(self) -> bool:
+        """Whether nobody builds the entry, or who did is gone, or has given no sign of life for too long."""
+        claim = _highest(self._cache, self._key)
+        if claim != self._claim:
+            self._claim, self._since = claim, time.monotonic()
+        if claim is None or (claim.owner is not None and claim.owner.is_gone):
+            return True
+        return time.monotonic() - self._since > self._timeout
+
+
+def _highest(cache: Cache, key: str) -> Claim | None:
+    generations = _generations(cache, key)
+    return _read(max(generations), generations[max(generations)]) if generations else None
+
+
+def _generations(cache: Cache, key: str) -> dict[int, Path]:
+    """The claims of a key by their generations."""
+    found = {}
+    with suppress(OSError):
+        for file in (cache.root / DIRECTORY).iterdir():
+            name, _, generation = file.name.rpartition(".")
+            if name == key and generation.isdigit():
+                found[int(generation)] = file
+    return found
+
+
+def _read(generation: int, file: Path) -> Claim | None:
+    try:
+        document = json.loads(file.read_bytes())
+        return Claim(generation, Owner(**document["owner"]), document["beat"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError):
+        return Claim(generation, None, 0)
+
+
+# --- Claiming ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _claim(cache: Cache, key: str, generation: int) -> Iterator[bool]:
+    """Whether this thread has the claim, as long as it is in here; False where another one was faster."""
+    file = cache.root / DIRECTORY / f"{key}.{generation}"
+    owner = this_process()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError:
+        yield False
+        return
+    except OSError as error:
+        raise unwritable(file, error) from error
+    try:
+        _write(descriptor, owner, 0)
+    except OSError as error:
+        _release(cache, key, file, descriptor)
+        raise unwritable(file, error) from error
+    released = threading.Event()
+    heart = threading.Thread(target=_beat, args=(descriptor, owner, released), daemon=True)
+    heart.start()
+    try:
+        yield True
+    finally:
+        if os.getpid() == owner.pid:  # Else this is a fork of the builder, which goes on building.
+            released.set()
+            heart.join()
+            _release(cache, key, file, descriptor)
+
+
+def _beat(descriptor: int, owner: Owner, released: threading.Event) -> None:
+    beat = 0
+    while not released.wait(HEARTBEAT):
+        beat += 1
+        with suppress(OSError):  # Who hears nothing overtakes; that costs a second build, and nothing else.
+            _write(descriptor, owner, beat)
+
+
+def _write(descriptor: int, owner: Owner, beat: int) -> None:
+    os.pwrite(descriptor, json.dumps({"owner": dataclasses.asdict(owner), "beat": beat}).encode(), 0)
+
+
+def _release(cache: Cache, key: str, file: Path, descriptor: int) -> None:
+    """Removes a claim, and those that it has overtaken; last its own, so that none of the others counts again."""
+    generation = int(file.suffix[1:])
+    with suppress(OSError):
+        is_ours = os.path.samestat(os.fstat(descriptor), file.stat())  # Else somebody overtook it, and has ended.
+        if is_ours:
+            for older, overtaken in sorted(_generations(cache, key).items()):
+                if older < generation:
+                    overtaken.unlink(missing_ok=True)
+            file.unlink()
+    os.close(descriptor)
