@@ -1,0 +1,107 @@
+"""CPU features: asked of the kernel, and of the compilers that are here."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gtstub import cpu
+from gtstub.errors import ToolchainError
+
+COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
+
+x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="flags of x86")
+
+
+@pytest.fixture(params=COMPILERS)
+def compiler(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_what_is_compiled_for_this_cpu_runs_on_it(compiler: str) -> None:
+    native = cpu.compiled_features([compiler], ["-O3", "-march=native"])
+    assert native
+    assert cpu.lacking(native) == []
+
+
+def test_the_key_holds_whatever_native_may_use(compiler: str) -> None:
+    native = cpu.compiled_features([compiler], ["-march=native"])
+    assert set(native) <= set(cpu.key_features("-march=native"))
+
+
+@x86
+def test_without_flags_the_baseline_is_needed_alone(compiler: str) -> None:
+    assert cpu.compiled_features([compiler], ["-O1"]) == ["fxsr", "mmx", "sse", "sse2"]
+
+
+@x86
+def test_a_cpu_that_flags_name_decides_not_this_one(compiler: str) -> None:
+    needed = cpu.compiled_features([compiler], ["-march=sapphirerapids"])
+    assert {"avx512f", "avx512_fp16", "avx_vnni", "sha_ni", "bmi1", "abm", "pni", "cx16"} <= set(needed)
+
+
+@x86
+def test_tuning_needs_nothing(compiler: str) -> None:
+    assert cpu.compiled_features([compiler], ["-mtune=native"]) == cpu.compiled_features([compiler], [])
+
+
+def test_a_feature_that_this_cpu_lacks_is_named() -> None:
+    assert cpu.lacking([*cpu.features(), "z80", "avx9000"]) == ["avx9000", "z80"]
+
+
+@pytest.mark.parametrize("text", ["", "processor\t: 0\ncpu\t\t: POWER9\n"])
+def test_where_the_kernel_lists_nothing_nothing_is_lacking(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "cpuinfo"
+    file.write_text(text)
+    assert _features_of(file, monkeypatch) == frozenset()
+    assert cpu.lacking(["avx2"]) == []
+
+
+def test_arm_calls_them_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "cpuinfo"
+    file.write_text("processor\t: 0\nFeatures\t: fp asimd sve\n\nprocessor\t: 1\nFeatures\t: fp\n")
+    assert _features_of(file, monkeypatch) == {"fp", "asimd", "sve"}
+    assert cpu.key_features("-mcpu=native") == ["asimd", "sve"]
+
+
+def test_flags_that_compile_for_any_cpu_leave_it_out_of_the_key() -> None:
+    assert cpu.key_features("-O1 -mtune=native") == []
+    assert cpu.key_features("-march=native-like") == []
+    assert cpu.key_features("--device-debug -O3 -Xcompiler -march=native -Xcompiler -Wall") != []
+
+
+def test_what_is_no_instruction_set_is_not_in_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = cpu.key_features("-march=native")
+    file = tmp_path / "cpuinfo"
+    file.write_text(f"flags\t: {' '.join(cpu.features())} retpoline ibrs_enhanced\n")
+    assert "retpoline" in _features_of(file, monkeypatch)
+    assert cpu.key_features("-march=native") == before
+
+
+def test_a_compiler_that_is_not_there() -> None:
+    with pytest.raises(ToolchainError) as refused:
+        cpu.compiled_features(["no-such-compiler"], [])
+    assert str(refused.value) == ("The C++ compiler 'no-such-compiler' cannot be started: No such file or directory.")
+
+
+def test_flags_that_a_compiler_refuses(compiler: str) -> None:
+    with pytest.raises(ToolchainError) as refused:
+        cpu.compiled_features([compiler], ["-march=z80"])
+    assert str(refused.value).startswith(f"The C++ compiler '{compiler}' refused the flags ['-march=z80'].\n")
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> object:
+    yield
+    cpu.features.cache_clear()
+
+
+def _features_of(file: Path, monkeypatch: pytest.MonkeyPatch) -> frozenset[str]:
+    monkeypatch.setattr(cpu, "CPUINFO", file)
+    cpu.features.cache_clear()
+    return cpu.features()
