@@ -47,18 +47,18 @@ def build_once(cache: Cache, key: str, build: Callable[[], StubArtifact]) -> Stu
     The entry of a key: it is found, or built here by `build`, or waited for where another process or thread builds it.
     Whose builder is gone, or could not build it, is built by one of those who wait. Raises what `build` raises.
     """
-    watch = _Watch(cache, key)
+    watch = Watch(cache, key)
     while True:
         if (artifact := watch.wait()) is not None:
             return artifact
-        with _claim(cache, key, watch.generation + 1) as is_ours:
+        with attempt(cache, key, watch.generation + 1) as is_ours:
             if is_ours:  # It may have been published between the look and the claim.
                 return cache.find(key) or build()
 
 
 def is_claimed(cache: Cache, key: str) -> bool:
     """Whether somebody builds the entry of a key, as far as one look can tell."""
-    return not _Watch(cache, key).is_free()
+    return not Watch(cache, key).is_free()
 
 
 def wait(cache: Cache, key: str, timeout: float | None = None) -> StubArtifact | None:
@@ -67,7 +67,7 @@ def wait(cache: Cache, key: str, timeout: float | None = None) -> StubArtifact |
 
     Raises CacheError, which names the builder, where it takes more than `timeout` seconds.
     """
-    return _Watch(cache, key).wait(timeout)
+    return Watch(cache, key).wait(timeout)
 
 
 def build_timeout() -> float:
@@ -82,7 +82,7 @@ def build_timeout() -> float:
     return seconds
 
 
-class _Watch:
+class Watch:
     """Watches who builds an entry, by this process's own clock: those of two hosts differ."""
 
     def __init__(self, cache: Cache, key: str) -> None:
@@ -153,7 +153,7 @@ def _read(generation: int, file: Path) -> Claim | None:
 
 
 @contextmanager
-def _claim(cache: Cache, key: str, generation: int) -> Iterator[bool]:
+def attempt(cache: Cache, key: str, generation: int) -> Iterator[bool]:
     """Whether this thread has the claim, as long as it is in here; False where another one was faster."""
     file = cache.root / DIRECTORY / f"{key}.{generation}"
     owner = this_process()

@@ -54,3 +54,9 @@ class ConfigError(GtstubError):
 
 class CompilationError(GtstubError):
     """A variant of a program could not be built; the reason is its `__cause__`."""
+
+
+class RanksError(GtstubError):
+    """What is said about ranks, layout or code path is malformed or contradicts itself."""
+
+    exit_code = 9

@@ -1,0 +1,157 @@
+"""
+Waiting for another process to build an entry, instead of building it too.
+
+Lowering a program takes longer than most compilers, so who does not build does not lower either. The ranks of a run
+elect a builder for each key (`Ranks.builder`); the rest wait for what it publishes. They never wait for ever: a builder
+that does not come, because its program differs or because it died, is replaced by the next rank in turn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from gtstub import claim
+from gtstub.cache import Cache, StubArtifact
+from gtstub.errors import CompilationError, RanksError
+from gtstub.ranks import Ranks
+
+GRACE = "GTSTUB_BUILDER_GRACE"
+"""Seconds that the builder of a key has until it must have claimed it; 5 where this is not set."""
+
+_POLL = 0.1
+
+
+class Build(Future[StubArtifact]):
+    """
+    An entry in the making. `is_elsewhere`: its builder's cache is one that this rank does not see, and it is brought by
+    `Ranks.exchange`.
+    """
+
+    def __init__(self, cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[StubArtifact]]) -> None:
+        super().__init__()
+        self.key = key
+        self.is_elsewhere = not ranks.shares_with(ranks.builder(key))
+        self._cache, self._ranks, self._submit = cache, ranks, submit
+        # Lowering comes before the build, and has a claim of its own: the build, which may run in another process,
+        # claims the key by itself.
+        self._lowering = claim.Watch(cache, f"{key}.lowering")
+        self._building = claim.Watch(cache, key)
+        self._claims = ExitStack()
+
+    @property
+    def _is_free(self) -> bool:
+        return self._lowering.is_free() and self._building.is_free()
+
+    def begin(self) -> bool:
+        """Builds here, unless another process does. Raises what lowering raises."""
+        if not self._is_free:
+            return False
+        attempt = claim.attempt(self._cache, f"{self.key}.lowering", self._lowering.generation + 1)
+        if not self._claims.enter_context(attempt):
+            return False
+        try:
+            building = self._submit()
+        except BaseException as error:
+            self._note_failure(error)
+            self._claims.close()
+            raise
+        building.add_done_callback(self._take)
+        return True
+
+    def _take(self, building: Future[StubArtifact]) -> None:
+        if (error := building.exception()) is None:
+            self.set_result(building.result())
+        else:
+            self._note_failure(error)
+            self.set_exception(error)
+        self._claims.close()
+
+    def wait(self) -> None:
+        """Waits until the entry is there, or until it is this rank's turn to build it."""
+        try:
+            self._wait()
+        except BaseException as error:
+            self.set_exception(error)
+
+    def _wait(self) -> None:
+        grace, turn = grace_time(), self._ranks.turn(self.key)
+        deadline = time.monotonic() + grace * turn
+        known_failure = self._failure()
+        was_free = True
+        while True:
+            is_free = self._is_free  # before the look for the entry, which is published first
+            if (artifact := self._cache.find(self.key)) is not None:
+                self.set_result(artifact)
+                return
+            if (failure := self._failure()) is not None and failure != known_failure:
+                raise CompilationError(failure["text"])
+            if is_free and not was_free:  # Who built it is gone: the next one's turn.
+                turn = max(0, turn - 1)
+                deadline = time.monotonic() + grace * turn
+            was_free = is_free
+            if is_free and time.monotonic() >= deadline and self.begin():
+                return
+            time.sleep(_POLL)
+
+    # --- Failures ----------------------------------------------------------------------------------------------------
+    # The ranks of a run would all fail alike, one after the other: who waits is told instead. A process that is alone
+    # tries for itself.
+
+    def _failure(self) -> dict[str, str] | None:
+        if self._ranks.size == 1:
+            return None
+        try:
+            note: dict[str, str] = json.loads(self._note.read_bytes())
+        except (OSError, ValueError):
+            return None
+        return note
+
+    def _note_failure(self, error: BaseException) -> None:
+        if self._ranks.size == 1:
+            return
+        text = f"Rank {self._ranks.rank} could not build '{self.key}': {error}"
+        note = {"text": text, "id": uuid.uuid4().hex}  # which tells this failure from the same one yesterday
+        with suppress(OSError):  # Unwritten, the others take over, and fail by themselves.
+            self._note.parent.mkdir(parents=True, exist_ok=True)
+            aside = self._note.with_name(f"{self._note.name}.{note['id']}")
+            aside.write_text(json.dumps(note), encoding="utf-8")
+            aside.replace(self._note)
+
+    @property
+    def _note(self) -> Path:
+        return self._cache.root / ".failures" / self.key
+
+
+def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[StubArtifact]]) -> Build:
+    """
+    Has the entry of a key built, which `cache` does not have, by whoever it is up to; does not wait for it.
+
+    `submit` begins to build, and returns the build's future. It is called here where this process is the one to build,
+    and raises then what lowering raises; else later, in a thread, or never.
+    """
+    build = Build(cache, key, ranks, submit)
+    if build.is_elsewhere:
+        return build
+    if ranks.turn(key) != 0 or not build.begin():
+        threading.Thread(target=build.wait, name=f"gtstub waits for {key}", daemon=True).start()
+    return build
+
+
+def grace_time() -> float:
+    """What GTSTUB_BUILDER_GRACE says, in seconds."""
+    text = os.environ.get(GRACE, "5")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise RanksError(f"{GRACE} must be a number of seconds, but is '{text}'.")
+    return seconds
