@@ -101,7 +101,8 @@ class Ranks:
                 )
         if not re.fullmatch(r"([\w+-][\w.+-]*)?", self.path, re.ASCII):
             raise RanksError(
-                f"Code path '{self.path}' of rank {self.rank} must be of letters, digits and '_+-.', and begin with no '.'."
+                f"Code path '{self.path}' of rank {self.rank} must be of letters, digits and '_+-.', and not begin with"
+                " '.'."
             )
 
     @functools.cached_property

@@ -65,7 +65,7 @@ def test_code_path_is_a_name() -> None:
     for path in ("../elsewhere", "a/b", ".hidden", "/", "a b"):
         with pytest.raises(RanksError) as caught:
             Ranks(code_path=lambda rank, layout, path=path: path)
-        assert f"Code path '{path}' of rank 0 names a directory" in str(caught.value)
+        assert f"Code path '{path}' of rank 0 must be of letters" in str(caught.value)
 
 
 # --- Who builds -------------------------------------------------------------------------------------------------------
