@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,10 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gtstub import __version__, entry
+from gtstub.canonical import plain
 from gtstub.errors import CacheError, unwritable
-from gtstub.ingredients import Difference, differences, plain, short_name
+from gtstub.ingredients import Difference, differences, short_name
 from gtstub.ingredients import key as key_of
-from gtstub.owner import this_process
+from gtstub.leftovers import building_name, sweep
 
 if TYPE_CHECKING:
     from gtstub._host import Program
@@ -105,12 +105,10 @@ class Cache:
     @contextmanager
     def private_directory(self, key: str) -> Iterator[Path]:
         """A new directory on the file system of the entries, to build one in; it is gone afterwards."""
-        owner = this_process()
-        # Its name says whose it is: what a killed builder leaves is known by it, and taken away by the next one.
-        prefix = f".building-{key[:64]}-{owner.boot[:8]}.{owner.pid}.{owner.start}-"
+        sweep(self.root)
+        path = self.root / building_name(key)
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            path = Path(tempfile.mkdtemp(prefix=prefix, dir=self.root))
+            path.mkdir(parents=True)
         except OSError as error:
             raise unwritable(self.root, error) from error
         try:
@@ -127,12 +125,22 @@ class Cache:
         was built, and as 'built' in how many 'seconds'. Time and host, and the digests of the files, are added here.
         Raises CacheError where that cannot be written, or where the key is taken by what is no entry of this gtstub's.
         """
-        place = self.root / key
         try:
+            for file in directory.iterdir():
+                if file.is_symlink() or not file.is_file():
+                    raise CacheError(f"A cache entry holds files only, but '{file}' is none.")
             files = {file.name: entry.describe(file) for file in sorted(directory.iterdir())}
             _write(directory / entry.MANIFEST, _document(manifest, key, files))
-            for file in (*files, entry.MANIFEST):
-                _sync(directory / file)
+        except OSError as error:
+            raise unwritable(directory, error) from error
+        return self.adopt(directory, key)
+
+    def adopt(self, directory: Path, key: str) -> StubArtifact:
+        """Makes `directory`, an entry that is whole, that of a key, as `publish` does."""
+        place = self.root / key
+        try:
+            for file in directory.iterdir():
+                _sync(file)
             _sync(directory)
             while not _rename(directory, place):
                 if _is_whole(place):

@@ -125,7 +125,7 @@ class Watch:
 
 def _highest(cache: Cache, key: str) -> Claim | None:
     generations = _generations(cache, key)
-    return _read(max(generations), generations[max(generations)]) if generations else None
+    return read_claim(generations[max(generations)]) if generations else None
 
 
 def _generations(cache: Cache, key: str) -> dict[int, Path]:
@@ -139,7 +139,9 @@ def _generations(cache: Cache, key: str) -> dict[int, Path]:
     return found
 
 
-def _read(generation: int, file: Path) -> Claim | None:
+def read_claim(file: Path) -> Claim | None:
+    """A claim; None where it is released."""
+    generation = int(file.suffix[1:])
     try:
         document = json.loads(file.read_bytes())
         return Claim(generation, Owner(**document["owner"]), document["beat"])

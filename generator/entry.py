@@ -16,8 +16,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gtstub.canonical import canonical, plain
 from gtstub.errors import CacheError
-from gtstub.ingredients import canonical, plain
 
 if TYPE_CHECKING:
     from gtstub._host import Program
@@ -101,12 +101,25 @@ def describe(file: Path) -> dict[str, Any]:
 
 def check_machine(path: Path, manifest: Mapping[str, Any]) -> None:
     """Raises CacheError where this machine cannot run what was built."""
-    built_for = manifest["machine"]["arch"]
+    machine = manifest["machine"]
+    if machine["cpu"]:
+        from gtstub.cpu import lacking  # Here, because not every entry needs to know.
+
+        if missing := lacking(machine["cpu"]):
+            raise CacheError(
+                f"The cache entry '{path}' was built for a CPU with {_listed(missing)}, which this one lacks:"
+                " build it on this machine."
+            )
+    built_for = machine["arch"]
     if built_for.startswith(("sm_", "gfx")):
         from gtstub.arch import arch  # Here, because only programs for a GPU need to ask for it.
 
         if (found := arch("gpu")) not in ("", built_for):
             raise CacheError(f"The cache entry '{path}' was built for '{built_for}', but the GPU here is '{found}'.")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
 
 
 def check_baked(path: Path, manifest: Mapping[str, Any], baked: Mapping[str, Any]) -> None:

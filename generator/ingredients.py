@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
-import math
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
+
+from gtstub.canonical import canonical, plain
 
 LONGEST_NAME = 100
 """Characters of a program's name in a key: file systems take names of 255 bytes, and claims and copies add to a key."""
@@ -45,34 +45,6 @@ def key(name: str, ingredients: Mapping[str, Any]) -> str:
 def short_name(name: str) -> str:
     """What the key of an entry of program `name` begins with, before the last '-'."""
     return re.sub(r"\W", "_", name, flags=re.ASCII)[:LONGEST_NAME]
-
-
-def canonical(document: Any) -> bytes:
-    """The one text of a document that is made of what JSON has."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-
-
-def plain(value: Any) -> Any:
-    """
-    A value as a manifest has it: tuples are lists, sets are sorted, numpy's scalars are Python's, infinities and NaN
-    are text as in the program signature. Raises TypeError for what JSON has no word for.
-    """
-    match value:
-        case None | bool() | str():
-            return value
-        case Mapping():
-            return {str(name): plain(element) for name, element in value.items()}
-        case list() | tuple():
-            return [plain(element) for element in value]
-        case Set():
-            return sorted(map(plain, value), key=canonical)
-        case int():
-            return int(value)
-        case float():
-            return float(value) if math.isfinite(value) else str(float(value))
-    if hasattr(value, "item"):
-        return plain(value.item())
-    raise TypeError(f"'{type(value).__name__}' cannot stand in the manifest of a cache entry.")
 
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[Difference]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import socket
+import zlib
 from functools import cache
 from pathlib import Path
 
@@ -32,6 +33,11 @@ class Owner:
         """Whether it has surely ended; False where it runs elsewhere."""
         return self.is_here and _start(self.pid) != self.start
 
+    @property
+    def tag(self) -> str:
+        """What the name of a file says of its owner; see `is_tag_of_gone()`."""
+        return f"{_short(self.boot)}.{self.pid}.{self.start}"
+
     def __str__(self) -> str:
         return f"process {self.pid} on host '{self.host}'"
 
@@ -39,6 +45,19 @@ class Owner:
 def this_process() -> Owner:
     pid = os.getpid()
     return Owner(socket.gethostname(), _boot(), pid, _start(pid) or 0)
+
+
+def is_tag_of_gone(tag: str) -> bool | None:
+    """Whether the process of a tag has ended; None where this process cannot tell."""
+    boot, *numbers = tag.split(".")
+    if boot != _short(_boot()) or not _boot() or len(numbers) != 2 or not all(map(str.isdigit, numbers)):
+        return None
+    pid, start = map(int, numbers)
+    return _start(pid) != start
+
+
+def _short(boot: str) -> str:
+    return f"{zlib.crc32(boot.encode()):08x}"
 
 
 @cache

@@ -184,7 +184,7 @@ def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(CacheError) as caught, cache.private_directory(tmp_path / "file", KEY):
         pass
     assert str(caught.value) == (
-        f"The cache cannot be written at '{tmp_path / 'file'}': File exists; free the way, or name another directory in"
+        f"The cache cannot be written at '{tmp_path / 'file'}': Not a directory; free the way, or name another directory in"
         " GTSTUB_CACHE_DIR."
     )
 

@@ -1,0 +1,69 @@
+"""What killed builders leave in a cache: it goes away with the next build there, or by 'gtstub cache prune'."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from gtstub.claim import DIRECTORY as CLAIMS
+from gtstub.claim import read_claim
+from gtstub.owner import is_tag_of_gone, this_process
+
+BUILDING = ".building-"
+
+LONGEST_BUILD = 24 * 60 * 60
+"""Seconds after which what a process left that runs elsewhere, if it runs, is taken for left behind."""
+
+FAILED_KEPT = 21 * LONGEST_BUILD
+"""Seconds that a stub is kept that did not compile."""
+
+
+def building_name(key: str) -> str:
+    """A new name for a directory to build in; it says whose it is."""
+    return f"{BUILDING}{key[:64]}-{this_process().tag}-{os.urandom(4).hex()}"
+
+
+def sweep(root: Path) -> None:
+    """Removes from a cache what nobody will ever want again. What cannot be removed stays."""
+    for path in list(leftovers(root)):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+
+
+def leftovers(root: Path) -> Iterator[Path]:
+    """What `sweep` removes: directories and claims of processes that are gone, and old stubs that did not compile."""
+    for path in _listed(root):
+        if path.name.startswith(BUILDING):
+            is_gone = is_tag_of_gone(path.name.split("-")[-2])
+            if is_gone or (is_gone is None and _is_older(path, LONGEST_BUILD)):
+                yield path
+    for path in _listed(root / CLAIMS):
+        claim = read_claim(path)
+        owner = claim.owner if claim else None
+        if owner.is_gone if owner and owner.is_here else _is_older(path, LONGEST_BUILD):
+            yield path
+    for path in _listed(root / "failed"):
+        if _is_older(path, FAILED_KEPT):
+            yield path
+
+
+def _listed(directory: Path) -> list[Path]:
+    try:
+        return list(directory.iterdir())
+    except OSError:
+        return []
+
+
+def _is_older(path: Path, seconds: float) -> bool:
+    """Where the clock went backwards, what is of the future is new."""
+    try:
+        return time.time() - path.stat().st_mtime > seconds
+    except OSError:
+        return False
