@@ -85,12 +85,12 @@ class Cache:
                     if not path.name.startswith(".") and (path / entry.MANIFEST).is_file():
                         yield path
 
-    def nearest(self, name: str, ingredients: Mapping[str, Any]) -> Nearest | None:
-        """The entry of program `name` whose ingredients differ least; the newest of several."""
+    def nearest(self, name: str, ingredients: Mapping[str, Any], but: str = "") -> Nearest | None:
+        """The entry of program `name`, but that of key `but`, whose ingredients differ least; the newest of several."""
         found: Nearest | None = None
         best: tuple[int, float] | None = None
         for path in self.entries():
-            if path.name.rpartition("-")[0] != short_name(name):
+            if path.name.rpartition("-")[0] != short_name(name) or path.name == but:
                 continue
             try:
                 manifest = entry.read_manifest(path)
@@ -145,6 +145,8 @@ class Cache:
             while not _rename(directory, place):
                 if _is_whole(place):
                     return StubArtifact(place)
+                if entry.is_foreign(place):
+                    raise CacheError(f"The cache entry '{place}' is of another version of gtstub: take it away.")
                 self._set_aside(key)
             _sync(self.root)
         except OSError as error:
@@ -230,7 +232,7 @@ def _rename(directory: Path, place: Path) -> bool:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether an entry needs no other one in its place. Raises CacheError where it is of another gtstub."""
+    """Whether an entry needs no other one in its place."""
     try:
         entry.verify(path)
     except CacheError:

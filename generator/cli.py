@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from gtstub import __version__
+from gtstub.cli_cache import cache
 from gtstub.cli_config import config
 from gtstub.cli_options import example, jq_option, json_options
 from gtstub.cli_profile import profile
@@ -75,6 +76,7 @@ def main() -> None:
     """
 
 
+main.add_command(cache)
 main.add_command(config)
 
 

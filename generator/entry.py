@@ -93,6 +93,20 @@ def verify(path: Path) -> dict[str, Any]:
     return manifest
 
 
+def is_foreign(path: Path) -> bool:
+    """Whether the entry is of another version of gtstub, which has another schema: it is not ours to judge."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_bytes())
+        schema, digest = manifest["schema"], manifest.get("digest")
+    except (OSError, ValueError, RecursionError, TypeError, KeyError):
+        return False
+    family = SCHEMA.rpartition("/")[0]
+    if schema == f"{family}/1":  # It had no digest.
+        return True
+    # Else a flipped bit in the name of the schema would keep a broken entry from being built again.
+    return schema != SCHEMA and str(schema).rpartition("/")[0] == family and digest == manifest_digest(manifest)
+
+
 def describe(file: Path) -> dict[str, Any]:
     """A file as a manifest has it."""
     content = file.read_bytes()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,8 +16,8 @@ from gtstub.errors import CacheError
 @dataclasses.dataclass(frozen=True)
 class Item:
     """
-    An entry, whole or not. `built` and `used` are times in seconds since 1970, `used` to the day; a shared layer knows no
-    use. `state` is 'ok'; 'broken', then `problem` says why; or 'foreign': of another version of gtstub.
+    An entry, whole or not. `built` and `used` are times in seconds since 1970, `used` to the day; a shared layer knows
+    no use. `state` is 'ok'; 'broken', then `problem` says why; or 'foreign': of another version of gtstub.
     """
 
     path: Path
@@ -72,20 +71,7 @@ def _item(path: Path) -> Item | None:
         manifest = entry.read_manifest(path)
     except CacheError as error:
         problem = str(error)
-        state = "foreign" if _is_foreign(path) else "broken"
+        state = "foreign" if entry.is_foreign(path) else "broken"
     name = manifest.get("name", path.name.rpartition("-")[0] or path.name)
     built = manifest["built"]["time"] if manifest else used
     return Item(path, path.parent, name, size, built, used, state, problem, manifest)
-
-
-def _is_foreign(path: Path) -> bool:
-    return schema(path) not in ("", entry.SCHEMA)
-
-
-def schema(path: Path) -> str:
-    """What the manifest of an entry says of itself; empty where it says nothing of the kind."""
-    try:
-        found = json.loads((path / entry.MANIFEST).read_bytes())["schema"]
-    except (OSError, ValueError, TypeError, KeyError):
-        return ""
-    return found if isinstance(found, str) and found.startswith("gtstub/cache-entry/") else ""

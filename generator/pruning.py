@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -32,8 +31,10 @@ def size(text: str) -> float:
     number, unit = _split(text)
     for known, factor in SIZES.items():
         if known.upper() == unit.upper():
-            return number * factor
-    raise ValueError(f"'{text}' is not a size as '2GiB': a number, and a unit as B, KiB, MiB, GiB, TiB, kB, MB, GB, TB.")
+            return float(number * factor)
+    raise ValueError(
+        f"'{text}' is not a size as '2GiB': a number, and a unit as B, KiB, MiB, GiB, TiB, kB, MB, GB, TB."
+    )
 
 
 def _split(text: str) -> tuple[float, str]:
@@ -72,5 +73,5 @@ def remove(cache: Cache, item: Item) -> bool:
         if (grave / "removed").stat().st_mtime == item.used:
             return True
         with suppress(OSError):  # Else there is a new one in its place.
-            os.rename(grave / "removed", item.path)
+            (grave / "removed").rename(item.path)
         return False

@@ -184,8 +184,8 @@ def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(CacheError) as caught, cache.private_directory(tmp_path / "file", KEY):
         pass
     assert str(caught.value) == (
-        f"The cache cannot be written at '{tmp_path / 'file'}': Not a directory; free the way, or name another directory in"
-        " GTSTUB_CACHE_DIR."
+        f"The cache cannot be written at '{tmp_path / 'file'}': Not a directory; free the way, or name another"
+        " directory in GTSTUB_CACHE_DIR."
     )
 
 

@@ -24,7 +24,7 @@ from recording import build_null_library
 from signatures import WHOLE_PROGRAM, WHOLE_SDFG, program, scalar, sdfg, symbol
 from stubs import render_stub
 
-COMMANDS = ("build", "config", "doctor", "extract", "generate", "plan", "show")
+COMMANDS = ("build", "cache", "config", "doctor", "extract", "generate", "plan", "show")
 
 
 @pytest.fixture(autouse=True)
