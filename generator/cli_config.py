@@ -1,7 +1,11 @@
-"""'gtstub config': which backend and options tables of backends give a program, and which line decided what."""
+"""
+'gtstub config': which backend and options tables of backends give a program, which line decided what, and the DaCe
+configuration of builds.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import click
@@ -9,15 +13,18 @@ import click
 from gtstub.arch import arch as arch_of
 from gtstub.backends import Choice, Reason, Setting, Tag, choose, load_tables, sources
 from gtstub.cli_options import example, json_options
-from gtstub.report import print_choice, print_document, print_tables
+from gtstub.report import print_choice, print_dace_config, print_document, print_tables
+from gtstub.signature.model import Device
+
+BUILD_TYPES = ("Debug", "Release", "RelWithDebInfo", "MinSizeRel")
 
 
 @click.group(epilog=example("gtstub config explain graupel_run --tag GPU"))
 def config() -> None:
     """
-    Say which backend compiles a program, and why.
+    Say which backend compiles a program, and why; and how DaCe builds.
 
-    Tables in TOML decide it, gtstub's own and yours (docs/backends.md).
+    Tables in TOML decide the backend, gtstub's own and yours (docs/backends.md).
     """
 
 
@@ -66,6 +73,42 @@ def show(as_json: bool, filter_: str | None) -> None:
         print_document({"files": files, "settings": settings}, filter_)
     else:
         print_tables(sources(), load_tables())
+
+
+@config.command(
+    epilog=example("gtstub config dace", "gtstub config dace --jq '.settings.\"compiler.cpu.args\"'"),
+)
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda", "rocm"]),
+    default="cpu",
+    show_default=True,
+    help="What builds are for.",
+)
+@click.option(
+    "--build-type",
+    metavar="TYPE",
+    type=click.Choice(BUILD_TYPES),
+    default="Release",
+    show_default=True,
+    help=f"As CMake names it, one of {', '.join(BUILD_TYPES)}.",
+)
+@json_options
+def dace(device: Device, build_type: str, as_json: bool, filter_: str | None) -> None:
+    """
+    Print the DaCe configuration of builds, and what decided it.
+
+    It is gtstub's own (docs/dace-config.md). No file of DaCe's has a part in it. What 'make_backend' and tables of
+    backends say of a program comes on top; 'gtstub config explain PROGRAM' has it.
+    """
+    from gtstub.frameworks.dace_config import FILE, configuration
+
+    settings = configuration(device, build_type)
+    if as_json or filter_ is not None:
+        found = {name: dataclasses.asdict(setting) for name, setting in settings.items()}
+        print_document({"file": str(FILE), "settings": found}, filter_)
+    else:
+        print_dace_config(FILE, [(name, setting.value, setting.by) for name, setting in settings.items()])
 
 
 def _check(choice: Choice) -> str:

@@ -284,6 +284,14 @@ def print_tables(sources: Sequence[tuple[str, Path]], tables: Sequence[BackendTa
     print_parts(files, settings)
 
 
+def print_dace_config(file: Path, settings: Sequence[tuple[str, Any, str]]) -> None:
+    """The DaCe configuration, a row a setting: name, value, what decided it; what is not DaCe's default comes first."""
+    table = make_table("setting", "value", "decided by")
+    for name, value, by in sorted(settings, key=lambda row: (row[2] == "DaCe", row[2] == "gtstub", row[0])):
+        table.add_row(name, json.dumps(value), by)
+    print_parts(f"gtstub: {file}", table)
+
+
 def _short_names(sources: Sequence[tuple[str, Path]]) -> dict[Path, str]:
     """A table is called by who speaks in it; one that the environment names, by its file."""
     return {file: who if who in ("gtstub", "user") else str(file) for who, file in sources}

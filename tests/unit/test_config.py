@@ -164,3 +164,17 @@ def test_the_page_shows_what_is_printed(mine: Path) -> None:
     printed = run("explain", "graupel_run", "--tag", "GPU", "--arch", "sm_90").stdout
     lines = shown.splitlines()[:-2]
     assert lines == printed.splitlines()[: len(lines)], "Only where the files are may differ."
+
+
+def test_the_configuration_of_dace_says_what_decided_each_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O1 -DMINE")
+    result = run("dace", "--build-type", "Debug")
+    assert (result.exit_code, result.stderr) == (0, "")
+    rows = [re.split(" {2,}", line) for line in result.stdout.splitlines()[3:]]
+    assert rows[0] == ["compiler.build_type", '"Debug"', "build type"]
+    assert ["compiler.cpu.args", '"-O1 -DMINE"', "CXXFLAGS"] in rows
+    assert ["compiler.use_cache", "false", "gtstub"] in rows
+    assert rows[-1] == ["treps", "100", "DaCe"]
+    document = json.loads(run("dace", "--json").stdout)
+    assert document["settings"]["compiler.cpu.args"] == {"value": "-O1 -DMINE", "by": "CXXFLAGS"}
+    assert len(document["settings"]) == len(rows)
