@@ -22,7 +22,7 @@ BUILD_TYPES = ("Debug", "Release", "RelWithDebInfo", "MinSizeRel")
 @click.group(epilog=example("gtstub config explain graupel_run --tag GPU"))
 def config() -> None:
     """
-    Say which backend compiles a program, and why; and how DaCe builds.
+    Say which backend compiles a program, how, and why.
 
     Tables in TOML decide the backend, gtstub's own and yours (docs/backends.md).
     """
