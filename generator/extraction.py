@@ -42,6 +42,8 @@ def from_module(
         if option not in known:
             raise GtstubError(f"The backend has no option '{option}', but {', '.join(f"'{name}'" for name in known)}.")
     backend = make_backend(**{"gpu": False, **options})
+    if backend is None:
+        raise GtstubError("In mode 'Python' nothing is compiled: unset GTSTUB_MODE to extract signatures.")
     made = _resolve(grid)() if grid is not None else {}
     try:
         return extract_signatures(found, getattr(made, "connectivities", made), static, backend)

@@ -17,7 +17,9 @@ import subprocess
 import sysconfig
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from gtstub import __version__
 from gtstub.errors import ToolchainError
@@ -26,11 +28,14 @@ PACKAGE = Path(__file__).parent
 INCLUDE = PACKAGE / "include"
 RUNTIME = PACKAGE / "lib" / "libgtstub.so.2"
 
-VARIABLES = ("CC", "CFLAGS", "LDFLAGS", "CMAKE_GENERATOR", "CMAKE_TOOLCHAIN_FILE")
-"""What CMake reads from the environment when it looks for a C compiler."""
+VARIABLES = ("CC", "CFLAGS", "LDFLAGS", "CXX", "CMAKE_GENERATOR", "CMAKE_TOOLCHAIN_FILE")
+"""What CMake reads from the environment when it looks for compilers."""
 
 COMPILERS = ("cc", "gcc", "icx", "clang")
 """What CMake looks for on PATH where CC does not say."""
+
+CXX_COMPILERS = ("c++", "g++", "icpx", "clang++")
+"""The same for CXX."""
 
 HOW_TO_GET_A_COMPILER = "install one ('apt-get install gcc', or 'conda install c-compiler') or name it in CC"
 
@@ -76,20 +81,29 @@ class StubBuild:
 
 @dataclasses.dataclass(frozen=True)
 class Toolchain:
-    """A C compiler, and its flags for a stub; stubs that it refuses are kept in the directory `kept`."""
+    """
+    A C compiler, and its flags for a stub; stubs that it refuses are kept in the directory `kept`. `cxx` and
+    `cxx_version` are of the C++ compiler that DaCe finds, empty where there is none.
+    """
 
     compiler: tuple[str, ...]
     id: str
     version: str
     flags: tuple[str, ...]
     link_flags: tuple[str, ...]
+    cxx: str
+    cxx_version: str
     kept: Path
 
     @property
-    def digest(self) -> str:
-        """SHA-256 of what decides how a stub is compiled, hexadecimal."""
-        deciding = (self.compiler, self.id, self.version, self.flags, self.link_flags)
-        return hashlib.sha256(json.dumps(deciding).encode()).hexdigest()
+    def ingredients(self) -> dict[str, Any]:
+        """What decides how stubs and SDFGs are compiled: not where the compilers lie."""
+        return {
+            "c": [f"{self.id} {self.version}", *self.compiler[1:]],
+            "c_flags": " ".join(self.flags),
+            "c_link_flags": " ".join(self.link_flags),
+            "cxx": self.cxx_version,
+        }
 
     def command(self, source: Path, output: Path) -> list[str]:
         """The one command that makes the library `output` of the stub `source`."""
@@ -101,31 +115,33 @@ class Toolchain:
         return StubBuild(self.command(source, output), source, self.kept)
 
 
-def find(cache_dir: Path) -> Toolchain:
+def find(cache_dir: Path, shared: Sequence[Path] = ()) -> Toolchain:
     """
-    The toolchain of this environment. CMake's answer is kept in `cache_dir`, and so are stubs that do not compile.
+    The toolchain of this environment. CMake's answer is kept in `cache_dir`, and so are stubs that do not compile; an
+    answer in one of the directories `shared`, which are only read, will do as well.
 
     Raises ToolchainError where there is no compiler, no CMake, or where they do not work together.
     """
     question = _question()
     key = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
-    file = cache_dir / f"toolchain-{key[:16]}.json"
+    name = f"toolchain-{key[:16]}.json"
     kept = cache_dir / "failed"
-    toolchain = _read(file, kept)
-    if toolchain is None:
-        answer = _ask()
-        toolchain = _toolchain(answer, kept)
-        _write(file, {"question": question, "answer": answer})
-    return toolchain
+    for directory in (cache_dir, *shared):
+        if (toolchain := _read(directory / name, kept)) is not None:
+            return toolchain
+    answer = _ask()
+    _write(cache_dir / name, {"question": question, "answer": answer})
+    return _toolchain(answer, kept)
 
 
 def _question() -> dict[str, object]:
     """Everything that could change CMake's answer."""
     compiler = os.environ.get("CC", "").split()[:1]
+    cxx = os.environ.get("CXX", "").split()[:1]
     return {
         "gtstub": __version__,
         "environment": {name: os.environ.get(name) for name in VARIABLES},
-        "compilers": [_identity(shutil.which(name)) for name in compiler or COMPILERS],
+        "compilers": [_identity(shutil.which(name)) for name in (*(compiler or COMPILERS), *(cxx or CXX_COMPILERS))],
         "cmake": _identity(find_cmake()),
     }
 
@@ -175,6 +191,8 @@ def _toolchain(answer: dict[str, str], kept: Path) -> Toolchain:
         version=answer["version"],
         flags=(*shared, *shlex.split(answer["cflags"])),
         link_flags=tuple(shlex.split(answer["ldflags"])),
+        cxx=answer["cxx"],
+        cxx_version=f"{answer['cxx_id']} {answer['cxx_version']}".strip(),
         kept=kept,
     )
 

@@ -14,16 +14,19 @@ from typing import Any, cast
 from gt4py.next import backend as gtx_backend
 from gt4py.next import common
 from gt4py.next.ffront import type_info as ffront_type_info
+from gt4py.next.ffront.decorator import Program
 from gt4py.next.instrumentation import metrics
 from gt4py.next.otf import arguments, compilation_tasks, runners
+from gt4py.next.otf.definitions import ConcreteProgramDef
 from gt4py.next.type_system import type_specifications as ts
 
-from gtstub import _host
+from gtstub import _host, mode, ranks, waiting
 from gtstub.arch import arch
 from gtstub.backends import Tag, choose, load_tables
 from gtstub.compiled import Builder, CompiledProgram, Interface, product
 from gtstub.frameworks import backends
 from gtstub.frameworks.argument_types import ArgumentTypes
+from gtstub.frameworks.gt4py import StubBackend
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -62,12 +65,16 @@ def compile(  # noqa: A001  gt4py's own word for it
     whoever waits for it.
     """
     _check_program(program)
-    if backend is None:
-        tag = Tag(backend_tag or Tag.CPU)
-        backend = backends.make(choose(program.__name__, tag, arch(tag.device), load_tables()))
-    elif backend_tag is not None or not isinstance(backend, gtx_backend.Backend):
+    if backend is not None and (backend_tag is not None or not isinstance(backend, gtx_backend.Backend)):
         raise TypeError(f"Program '{program.__name__}' needs a 'backend_tag', or a backend of gt4py's as 'backend'.")
-    target = _Target(program, backend)
+    target: _EmbeddedTarget | _CompiledTarget
+    if mode.current() == mode.Mode.PYTHON:
+        target = _EmbeddedTarget(program)
+    elif backend is not None:
+        target = _CompiledTarget(program, backend)
+    else:
+        tag = Tag(backend_tag or Tag.CPU)
+        target = _CompiledTarget(program, backends.make(choose(program.__name__, tag, arch(tag.device), load_tables())))
     providers = _providers(target.name, offset_provider)
     given = (horizontal_sizes, vertical_sizes, bound_args, bound_static_args, static_args)
     target.check_names(given)
@@ -131,10 +138,9 @@ def _providers(name: str, given: Any) -> tuple[Mapping[str, Any], ...]:
 
 @dataclasses.dataclass(frozen=True)
 class _Target:
-    """A program with its backend."""
+    """What callers of a program pass."""
 
     program: Any
-    backend: gtx_backend.Backend[Any]
 
     @property
     def name(self) -> str:
@@ -177,10 +183,37 @@ class _Target:
                 raise TypeError(f"Argument '{name}' of program '{self.name}' was given twice.")
             seen.add(name)
 
-    # --- Building ----------------------------------------------------------------------------------------------------
+
+@dataclasses.dataclass(frozen=True)
+class _EmbeddedTarget(_Target):
+    """A program that gt4py runs in Python."""
+
+    def start(self, *_: Mapping[str, Any]) -> concurrent.futures.Future[Any]:
+        return _done(None)
+
+    def load(self, _: None) -> Callable[..., None]:
+        embedded = self.program.with_backend(None)
+        if isinstance(self.program, Program):
+            return cast(Callable[..., None], embedded)
+
+        def call(*args: Any, offset_provider: common.OffsetProvider) -> None:
+            *inputs, out = args
+            embedded(*inputs, out=out, offset_provider=offset_provider)
+
+        return call
+
+
+@dataclasses.dataclass(frozen=True)
+class _CompiledTarget(_Target):
+    """A program with its backend."""
+
+    backend: gtx_backend.Backend[Any]
 
     def start(self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]) -> concurrent.futures.Future[Any]:
-        """Lowers the program here, and lets gt4py's runner do the rest: in processes, unless gt4py is told other."""
+        """
+        The entry, if it is in the cache. Else the program is lowered here, and gt4py's runner does the rest: in
+        processes, unless gt4py is told other.
+        """
         contexts = {}
         if static:
             descriptors = {name: arguments.StaticArg(value) for name, value in static.items()}
@@ -194,8 +227,18 @@ class _Target:
             column_axis=None,
             argument_descriptor_contexts=contexts,
         )
-        task = compilation_tasks.make_compilation_task(self.backend, self.program.definition_stage, compile_time_args)
-        return cast("concurrent.futures.Future[Any]", runners.get_default_runner().submit(task))
+        stage = self.program.definition_stage
+
+        def submit() -> concurrent.futures.Future[Any]:
+            task = compilation_tasks.make_compilation_task(self.backend, stage, compile_time_args)
+            return cast("concurrent.futures.Future[Any]", runners.get_default_runner().submit(task))
+
+        if not isinstance(self.backend, StubBackend):
+            return submit()
+        request = self.backend.request(ConcreteProgramDef(stage, compile_time_args))
+        if (artifact := request.find()) is not None:
+            return _done(artifact)
+        return waiting.start(request.cache, request.key, ranks.current(), submit)
 
     def load(self, artifact: Any) -> Callable[..., None]:
         executable = self.backend.load_artifact(artifact)
@@ -217,6 +260,12 @@ class _Target:
             executable(*extract(*args)[0], offset_provider=offset_provider)
 
         return call
+
+
+def _done(result: Any) -> concurrent.futures.Future[Any]:
+    future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+    future.set_result(result)
+    return future
 
 
 def _sample(name: str, seconds: float) -> None:

@@ -22,7 +22,7 @@ from gtstub.frameworks.compile import compile  # noqa: A004  gt4py's own word fo
 GPUS: Mapping[DeviceType | None, Gpu] = {DeviceType.CUDA: "cuda", DeviceType.ROCM: "rocm"}
 
 
-def make_backend(*, device: DeviceType, **options: Any) -> gt4py.StubBackend:
+def make_backend(*, device: DeviceType, **options: Any) -> gt4py.StubBackend | None:
     """
     As icon4py's own `make_custom_dace_backend`: fields have unit stride in the horizontal. `options` are those of
     `gtstub.frameworks.gt4py.make_backend`.

@@ -25,6 +25,7 @@ from gt4py.next.type_system import type_specifications as ts
 from icon4py.model.common.grid import simple
 
 from gtstub.frameworks.gt4py import make_backend
+from gtstub.frameworks.workflow import FindingTransforms
 from integration import small_programs as small
 
 DIFFUSION = "icon4py.model.atmosphere.diffusion.stencils"
@@ -126,6 +127,7 @@ def _random(random: np.random.Generator, type_: ts.ScalarType, shape: tuple[int,
 class Lowering:
     """A program as far as its SDFG. As an executable it keeps what gt4py passes to one."""
 
+    concrete: definitions.ConcreteProgramDef[Any, Any]
     compilable: definitions.CompilableProgramDef
     source: stages.ProgramSource[Any]
     args: tuple[Any, ...] = ()
@@ -140,8 +142,10 @@ class LoweringBackend(gtx_backend.Backend[Any]):
     lowered: list[Lowering] = dataclasses.field(default_factory=list)
 
     def compile(self, program: Any, compile_time_args: arguments.CompileTimeArgs) -> stages.ExecutableProgram:
-        compilable = self.transforms(definitions.ConcreteProgramDef(data=program, args=compile_time_args))
-        self.lowered.append(Lowering(compilable, self.executor.translation(compilable)))
+        assert isinstance(self.transforms, FindingTransforms)
+        concrete = definitions.ConcreteProgramDef(data=program, args=compile_time_args)
+        compilable = self.transforms.lower(concrete)
+        self.lowered.append(Lowering(concrete, compilable, self.executor.translation(compilable)))
         return self.lowered[-1]
 
 

@@ -10,7 +10,7 @@ import dace
 
 from gtstub import _host
 from gtstub.frameworks.dace import sdfg_signature
-from gtstub.frameworks.gt4py import program_signature
+from gtstub.frameworks.program_signature import program_signature
 from gtstub.planner import make_plan
 from gtstub.render import render
 from gtstub.toolchain import Toolchain

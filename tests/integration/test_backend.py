@@ -22,17 +22,20 @@ from goldens import FOLDER
 from gtstub import _host, cache, entry
 from gtstub.errors import SignatureError, ToolchainError
 from gtstub.frameworks import gt4py as plugin
-from gtstub.frameworks import icon4py
+from gtstub.frameworks import icon4py, workflow
 from integration import small_programs as small
 from integration.programs import CASES, aligned_workspace, lower
 
 
 def make_backend(name: str = "in_place", **options: Any) -> plugin.StubBackend:
-    return plugin.make_backend(gpu=False, **{**CASES[name].options, **options})
+    backend = plugin.make_backend(gpu=False, **{**CASES[name].options, **options})
+    assert backend is not None
+    return backend
 
 
 def build(name: str = "in_place") -> cache.StubArtifact:
-    artifact = make_backend(name).executor(lower(CASES[name]).compilable)
+    backend = make_backend(name)
+    artifact = backend.executor(backend.transforms(lower(CASES[name]).concrete))
     assert isinstance(artifact, cache.StubArtifact)
     return artifact
 
@@ -70,7 +73,7 @@ def no_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def entries(root: Path) -> list[Path]:
-    return [path for path in root.iterdir() if path.is_dir()]
+    return [path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")]
 
 
 # --- Building ---------------------------------------------------------------------------------------------------------
@@ -149,13 +152,13 @@ def test_failure_of_dace_leaves_no_entry(root: Path, monkeypatch: pytest.MonkeyP
 
 def test_failure_of_the_stubs_compiler_leaves_no_entry(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(*entries(root))
-    real = plugin.render
+    real = workflow.render
 
     def render(*args: Any, **kwargs: Any) -> Any:
         texts = real(*args, **kwargs)
         return type(texts)(header=texts.header, source=f"{texts.source}\nThis is not C.\n")
 
-    monkeypatch.setattr(plugin, "render", render)
+    monkeypatch.setattr(workflow, "render", render)
     with pytest.raises(ToolchainError):
         build()
     assert [path.name for path in entries(root)] == ["failed"]
@@ -187,10 +190,10 @@ def test_what_passes_between_steps_can_be_pickled() -> None:
 def test_gt4py_says_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("GTSTUB_CACHE_DIR", raising=False)
     monkeypatch.setattr(config, "BUILD_CACHE_DIR", tmp_path)
-    assert plugin.cache_root(config.BuildCacheLifetime.PERSISTENT) == tmp_path / "gtstub"
-    assert plugin.cache_root(config.BuildCacheLifetime.SESSION).parent.is_dir()
+    assert plugin.open_cache(config.BuildCacheLifetime.PERSISTENT).root == tmp_path / "gtstub"
+    assert plugin.open_cache(config.BuildCacheLifetime.SESSION).root.parent.is_dir()
     monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "own"))
-    assert plugin.cache_root(config.BuildCacheLifetime.SESSION) == tmp_path / "own"
+    assert plugin.open_cache(config.BuildCacheLifetime.SESSION).root == tmp_path / "own"
 
 
 # --- Calling ----------------------------------------------------------------------------------------------------------

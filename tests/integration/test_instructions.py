@@ -67,7 +67,9 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
     assert len(variants) == 8
 
     lowering = lower(REAL)
-    real = make_backend(gpu=False, **REAL.options).executor(lowering.compilable).path
+    backend = make_backend(gpu=False, **REAL.options)
+    assert backend is not None
+    real = backend.executor(backend.transforms(lowering.concrete)).path
     sdfg = sdfg_from_json((real / "sdfg.json").read_text(), "sdfg.json")
     program = program_from_json((real / "program.json").read_text(), "program.json")
     idle = build_entry(sdfg, program, folder, "idle").path

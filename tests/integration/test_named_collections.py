@@ -17,7 +17,7 @@ from integration.small_programs import Coefficients, Wind
 def program() -> Any:
     case = CASES["named_collections"]
     backend = make_backend(gpu=False, **case.options)
-    return backend.load_artifact(backend.executor(lower(case).compilable))
+    return backend.load_artifact(backend.executor(backend.transforms(lower(case).concrete)))
 
 
 def test_a_dataclass_goes_straight_to_the_loaded_program(program: Any) -> None:

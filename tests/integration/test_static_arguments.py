@@ -24,7 +24,7 @@ def test_another_static_value_is_refused(changed: dict[int, object], text: str) 
     case = CASES["static_arguments"]
     lowering = lower(case)
     backend = make_backend(gpu=False, **case.options)
-    program = backend.load_artifact(backend.executor(lowering.compilable))
+    program = backend.load_artifact(backend.executor(backend.transforms(lowering.concrete)))
     args = list(lowering.args)
     out = args[-1].ndarray
     program(*args, offset_provider={})

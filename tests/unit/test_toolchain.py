@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import json
 import os
 import re
@@ -16,7 +17,7 @@ import pytest
 
 import gtstub
 from gtstub.errors import ToolchainError
-from gtstub.toolchain import RUNTIME, Toolchain, find, find_cmake
+from gtstub.toolchain import RUNTIME, find, find_cmake
 
 STUB = """
 #include "x_stub.h"
@@ -89,7 +90,7 @@ def test_command_is_one_compiler_call(stub: Path, warm_cache: Path) -> None:
         assert flag in command
 
 
-FIND = "import sys, pathlib, gtstub.toolchain as t; print(t.find(pathlib.Path(sys.argv[1])).digest)"
+FIND = "import sys, pathlib, gtstub.toolchain as t; print(t.find(pathlib.Path(sys.argv[1])).ingredients)"
 
 
 @pytest.fixture
@@ -149,13 +150,26 @@ def test_flags_of_the_environment_reach_the_stub(stub: Path, cache: Path, monkey
     monkeypatch.setenv("CFLAGS", "-DFLAVOUR=7 -g")
     monkeypatch.setenv("LDFLAGS", "-Wl,-z,now")
     flavoured = find(cache)
-    assert flavoured.digest != plain.digest
+    assert flavoured.ingredients != plain.ingredients
     stub.write_text(f"{STUB}\n#if FLAVOUR != 7\n#error without its flavour\n#endif\n")
     flavoured.start(stub, stub.with_suffix(".so")).wait()
     assert "-Wl,-z,now" in flavoured.command(stub, stub.with_suffix(".so"))
     monkeypatch.delenv("CFLAGS")
     monkeypatch.delenv("LDFLAGS")
     assert find(cache) == plain
+
+
+def test_answer_of_a_shared_cache_will_do(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolchain = find(cache)
+    monkeypatch.setattr("gtstub.toolchain._ask", lambda: pytest.fail("CMake is asked."))
+    own = tmp_path / "own"
+    assert find(own, [cache]).ingredients == toolchain.ingredients
+    assert not own.exists()
+
+
+def test_cpp_compiler_is_an_ingredient(cache: Path) -> None:
+    assert find(cache).ingredients["cxx"] == find(cache).cxx_version != ""
+    assert Path(find(cache).cxx).exists()
 
 
 def test_words_in_cc_behind_the_compiler_reach_the_stub(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,8 +189,8 @@ def test_damaged_answer_is_asked_for_again(cache: Path, damage: str) -> None:
 
 def test_processes_that_ask_at_once_get_the_same_answer_and_leave_nothing_behind(cache: Path) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", FIND, cache], stdout=subprocess.PIPE) for _ in range(3)]
-    digests = {process.communicate()[0] for process in processes}
-    assert digests == {find(cache).digest.encode() + b"\n"}
+    answers = {process.communicate()[0] for process in processes}
+    assert answers == {f"{find(cache).ingredients}\n".encode()}
     (file,) = cache.iterdir()
     assert json.loads(file.read_text())["question"]["gtstub"] == gtstub.__version__
 
@@ -259,10 +273,8 @@ def test_compiler_works_in_the_background_and_can_be_cancelled(
     assert library.exists()
 
 
-def test_compiler_that_has_gone_is_named(stub: Path, tmp_path: Path) -> None:
-    toolchain = Toolchain(
-        compiler=(str(tmp_path / "gone"),), id="GNU", version="1", flags=(), link_flags=(), kept=tmp_path
-    )
+def test_compiler_that_has_gone_is_named(stub: Path, cache: Path, tmp_path: Path) -> None:
+    toolchain = dataclasses.replace(find(cache), compiler=(str(tmp_path / "gone"),))
     with pytest.raises(ToolchainError) as error:
         toolchain.start(stub, stub.with_suffix(".so"))
     assert str(error.value) == f"The C compiler '{tmp_path}/gone' cannot be started: No such file or directory."

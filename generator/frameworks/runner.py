@@ -1,0 +1,43 @@
+"""
+gt4py's runner of compilation jobs, asked only where something is to be compiled.
+
+gt4py hands every program to worker processes, also one that is in the cache; each takes seconds to start.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+from typing import Any
+
+from gt4py.next.otf import runners
+
+from gtstub.frameworks.workflow import FoundProgramDef
+
+
+class FindingRunner:
+    """Answers at once where the lowering found an entry; else gt4py's own runner does, made when it is needed."""
+
+    def __init__(self, own: runners.Runner | None = None) -> None:
+        self._own = own
+
+    def submit(self, task: runners.CompilationTask) -> concurrent.futures.Future[Any]:
+        found = task.construct_compilable(False)
+        if isinstance(found, FoundProgramDef):
+            done: concurrent.futures.Future[Any] = concurrent.futures.Future()
+            done.set_result(found.artifact)
+            return done
+        if self._own is None:
+            self._own = runners.SerialRunner() if runners._is_worker_process() else runners.from_config()
+        future: concurrent.futures.Future[Any] = self._own.submit(task)
+        return future
+
+    def shutdown(self, wait: bool = True) -> None:
+        if self._own is not None:
+            self._own.shutdown(wait)
+
+
+def install() -> None:
+    """Makes it gt4py's default, until gt4py discards its runner: when somebody has waited for all compilations."""
+    with runners._default_runner_lock:
+        if not isinstance(runners._default_runner, FindingRunner):
+            runners._default_runner = FindingRunner(runners._default_runner)

@@ -1,0 +1,222 @@
+"""
+The steps of gt4py's DaCe workflow, replaced or surrounded: an entry is looked for before anything is lowered; the
+bindings step generates a stub; the compilation step compiles it while DaCe compiles the SDFG, and publishes both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, cast
+
+import dace
+from dace.codegen import compiler as dace_compiler
+from gt4py._core import definitions as core_definitions
+from gt4py.next import backend as gtx_backend
+from gt4py.next.ffront.stages import ConcretePASTProgramDef
+from gt4py.next.otf import arguments, code_specs, recipes, stages, workflow
+from gt4py.next.otf.definitions import CompilableProgramDef, ConcreteProgramDef
+from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
+from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
+
+from gtstub import claim, cpu, toolchain
+from gtstub.arch import arch
+from gtstub.cache import StubArtifact
+from gtstub.frameworks.dace import check_arguments, sdfg_signature
+from gtstub.frameworks.program_signature import LoweredProgramDef, program_signature
+from gtstub.planner import make_plan
+from gtstub.render import render
+from gtstub.request import Request
+from gtstub.signature import documents
+from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
+
+# --- Lowering ---------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class FoundProgramDef(CompilableProgramDef):
+    """Stands for a program that need not be lowered: its entry is there. `data` is None."""
+
+    artifact: StubArtifact
+
+
+@dataclasses.dataclass(frozen=True)
+class KeepingLowering:
+    """gt4py's lowering of a program, and what it drops."""
+
+    step: workflow.Workflow[ConcretePASTProgramDef, CompilableProgramDef]
+
+    def __call__(self, inp: ConcretePASTProgramDef) -> LoweredProgramDef:
+        lowered = self.step(inp)
+        types = {str(parameter.id): parameter.type for parameter in inp.data.past_node.params}
+        return LoweredProgramDef(lowered.data, lowered.args, types)
+
+
+@dataclasses.dataclass(frozen=True)
+class FindingTransforms(gtx_backend.Transforms):
+    """gt4py's lowering, left out where the cache has what would come of it."""
+
+    request: Callable[[ConcreteProgramDef[Any, Any]], Request] | None = None
+
+    def __call__(self, inp: ConcreteProgramDef[Any, Any]) -> FoundProgramDef | LoweredProgramDef:
+        if isinstance(inp.args, arguments.JITArgs):
+            inp = self.aotify_args(inp)
+        assert self.request is not None
+        request = self.request(inp)
+        if (artifact := request.find()) is not None:
+            return FoundProgramDef(None, inp.args, artifact)
+        return dataclasses.replace(self.lower(inp), request=request)
+
+    def lower(self, inp: ConcreteProgramDef[Any, Any]) -> LoweredProgramDef:
+        return cast(LoweredProgramDef, super().__call__(inp))
+
+
+# --- Translation and bindings -----------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class SignedSource(stages.ProgramSource[code_specs.SDFGCodeSpec]):
+    """An SDFG with the signature of the program that it was lowered from."""
+
+    signature: ProgramSignature
+    request: Request | None
+
+
+@dataclasses.dataclass(frozen=True)
+class StubSource(stages.BindingSource[code_specs.SDFGCodeSpec, code_specs.SourceCodeSpec]):
+    """The text of a stub (`source_code` is its C file) with the signature of the SDFG that it calls."""
+
+    header: str
+    sdfg: SdfgSignature
+
+
+@dataclasses.dataclass(frozen=True)
+class SigningTranslation:
+    """gt4py's translation, and the signature of what it translates."""
+
+    step: workflow.Workflow[CompilableProgramDef, stages.ProgramSource[code_specs.SDFGCodeSpec]]
+
+    def __call__(self, inp: LoweredProgramDef) -> SignedSource:
+        source = self.step(inp)
+        members = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
+        signature = program_signature(inp, source)
+        return SignedSource(**members, signature=signature, request=inp.request)
+
+
+@dataclasses.dataclass(frozen=True)
+class StubBindings:
+    """Generates the stub of a program."""
+
+    gpu: Device
+
+    def __call__(self, inp: SignedSource) -> stages.ExtensionSource[Any, Any]:
+        raw = cast(Mapping[str, Any], inp.source_code)
+        sdfg = sdfg_signature(dace.SDFG.from_json(raw), raw, self.gpu)
+        texts = render(
+            make_plan(sdfg, inp.signature),
+            program_digest=documents.digest(documents.program_to_json(inp.signature)),
+            sdfg_digest=documents.digest(documents.sdfg_to_json(sdfg)),
+        )
+        return stages.ExtensionSource(inp, StubSource(texts.source, (), header=texts.header, sdfg=sdfg))
+
+
+# --- Compilation ------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class StubWorkflow(recipes.OTFCompileWorkflow):
+    """Runs the steps where no other process does so for the same entry; else waits for that one."""
+
+    def __call__(self, inp: FoundProgramDef | LoweredProgramDef) -> StubArtifact:
+        if isinstance(inp, FoundProgramDef):
+            return inp.artifact
+        assert inp.request is not None
+        build = cast(Callable[[], StubArtifact], functools.partial(super().__call__, inp))
+        return claim.build_once(inp.request.cache, inp.request.key, build)
+
+
+@dataclasses.dataclass(frozen=True)
+class StubCompilation:
+    """Builds a cache entry; `step` is gt4py's own compilation, whose settings are used."""
+
+    step: dace_compilation.DaCeCompiler
+
+    def __call__(self, inp: stages.ExtensionSource[Any, Any]) -> StubArtifact:
+        source, stub = inp.program_source, inp.binding_source
+        assert isinstance(source, SignedSource)
+        assert isinstance(stub, StubSource)
+        assert source.request is not None
+        request, name = source.request, source.signature.name
+        compiler = toolchain.find(request.cache.root, request.cache.shared)
+        texts = {
+            "program.json": documents.program_to_json(source.signature),
+            "sdfg.json": documents.sdfg_to_json(stub.sdfg),
+            f"{name}_stub.c": stub.source_code,
+            f"{name}_stub.h": stub.header,
+        }
+        begin = time.monotonic()
+        with request.cache.private_directory(request.key) as private:
+            directory = private / "entry"
+            directory.mkdir()
+            for file, text in texts.items():
+                (directory / file).write_text(text, encoding="utf-8")
+            stub_library = f"{name}_stub.so"
+            build = compiler.start(directory / f"{name}_stub.c", directory / stub_library)
+            try:
+                library = self._compile_sdfg(inp, stub.sdfg, private / "dace")
+            except BaseException:
+                build.cancel()
+                raise
+            build.wait()
+            library.rename(directory / stub.sdfg.library)
+            manifest = {
+                "name": request.program,
+                "stub": stub_library,
+                "library": stub.sdfg.library,
+                "workspaces": {workspace.storage: workspace.device for workspace in stub.sdfg.workspaces},
+                "ingredients": request.ingredients,
+                "baked": request.baked,
+                "machine": self._machine(compiler.cxx),
+                "built": {"seconds": round(time.monotonic() - begin, 3)},
+            }
+            return request.cache.publish(directory, request.key, manifest)
+
+    @property
+    def has_trace_markers(self) -> bool:
+        return bool(self.step.add_gpu_trace_markers and self.step.device_type == core_definitions.CUPY_DEVICE_TYPE)
+
+    def _machine(self, cxx: str) -> dict[str, Any]:
+        """What a machine must have that is to run the library."""
+        is_cpu = self.step.device_type == core_definitions.DeviceType.CPU
+        with self.dace_context():
+            flags = dace.Config.get("compiler", "cpu", "args").split()
+        return {
+            "cpu": cpu.compiled_features([cxx], flags),
+            "device": self.step.device_type.name.lower(),
+            "arch": "" if is_cpu else arch("gpu"),
+        }
+
+    def dace_context(self) -> AbstractContextManager[None]:
+        """DaCe's configuration for a build."""
+        step = self.step
+        return cast(
+            AbstractContextManager[None],
+            dace_workflow.dace_context(device_type=step.device_type, cmake_build_type=step.cmake_build_type),
+        )
+
+    def _compile_sdfg(self, inp: stages.ExtensionSource[Any, Any], signature: SdfgSignature, folder: Path) -> Path:
+        """Lets DaCe build the SDFG in `folder`; returns its library."""
+        with self.dace_context():
+            if self.has_trace_markers:
+                _, sdfg = dace_compilation._add_tx_markers(inp)
+            else:
+                sdfg = dace.SDFG.from_json(inp.program_source.source_code)
+            sdfg.build_folder = str(folder)
+            sdfg.compile(validate=False, return_program_handle=False)
+            compiled = next(iter(folder.glob("program.sdfg*")))
+            check_arguments(dace.SDFG.from_file(str(compiled)), signature)
+            return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))

@@ -1,0 +1,65 @@
+"""What a program asks of the cache: an entry that is made of these ingredients."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from gtstub import entry, ingredients, mode
+from gtstub.cache import Cache, StubArtifact
+from gtstub.errors import CacheError
+
+SHOWN = 6
+"""Differences that a message lists."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """
+    An entry of `cache`, whether it is there or not. `program` is the name that its user knows; `baked` are the values
+    that are compiled in, by name.
+    """
+
+    program: str
+    ingredients: Mapping[str, Any]
+    baked: Mapping[str, Any]
+    cache: Cache
+
+    @functools.cached_property
+    def key(self) -> str:
+        return ingredients.key(self.program, self.ingredients)
+
+    def find(self) -> StubArtifact | None:
+        """The entry; None where it has to be built. Raises CacheError where it is missing and must not be built."""
+        artifact = self.cache.find(self.key)
+        if artifact is None and mode.current() == mode.Mode.RUN:
+            raise self._refusal()
+        return artifact
+
+    def _refusal(self) -> CacheError:
+        """What is missing, what was found, and what builds it."""
+        message = f"Program '{self.program}' has no entry in the cache '{self.cache.root}', and mode 'Run' builds none."
+        if (unfit := self._unfit()) is not None:
+            message += f" What is there cannot be used: {unfit}"
+        elif (nearest := self.cache.nearest(self.program, self.ingredients)) is not None:
+            listed = "; ".join(str(difference) for difference in nearest.differences[:SHOWN])
+            more = len(nearest.differences) - SHOWN
+            message += f" The nearest one, '{nearest.path.name}', was built for something else: {listed}"
+            message += f"; and {more} more." if more > 0 else "."
+        else:
+            message += " There is none of this program at all."
+        return CacheError(f"{message} Build it with: GTSTUB_MODE=Build {shlex.join([sys.executable, *sys.argv])}")
+
+    def _unfit(self) -> CacheError | None:
+        """Why an entry that is there is not used."""
+        for layer in self.cache.layers:
+            try:
+                if (layer / self.key).exists():
+                    entry.check_machine(layer / self.key, entry.verify(layer / self.key))
+            except CacheError as error:
+                return error
+        return None
