@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from gtstub import _host, cache, entry
+from gtstub import _host, cache, entry, ranks
 from gtstub.errors import CompilationError
 from gtstub.printing import make_error_console
 from gtstub.signature.model import DType
+from gtstub.waiting import Build
 
 PATIENCE = 0.3
 """Seconds of waiting before anybody is told."""
@@ -298,9 +299,14 @@ def wait_for_compilation() -> None:
     """
     with _registry:
         programs = list(_alive)
-    wait_for({variant.artifact: program.__name__ for program in programs for variant in program.variants})
-    for release in {program._builder.release for program in programs}:
-        release()
+    builds = {variant.artifact: program.__name__ for program in programs for variant in program.variants}
+    try:
+        wait_for({build: name for build, name in builds.items() if not _is_elsewhere(build)})
+        if (exchange := ranks.current().exchange) is not None:
+            exchange([build for build in builds if isinstance(build, Build)])
+    finally:
+        for release in {program._builder.release for program in programs}:
+            release()
     errors: list[Exception] = []
     for program in programs:
         try:
@@ -319,8 +325,20 @@ def _raise_all(what: str, errors: Sequence[Exception]) -> None:
         raise ExceptionGroup(what, errors)
 
 
+def _is_elsewhere(build: concurrent.futures.Future[Any]) -> bool:
+    return isinstance(build, Build) and build.is_elsewhere and not build.done()
+
+
 def wait_for(builds: Mapping[concurrent.futures.Future[Any], str]) -> None:
-    """Waits for builds, each under the name of its program; says on stderr what it waits for where this takes long."""
+    """
+    Waits for builds, each under the name of its program; says on stderr what it waits for where this takes long. Raises
+    CompilationError for a build of another rank's that `wait_for_compilation` must bring.
+    """
+    if (name := next((name for build, name in builds.items() if _is_elsewhere(build)), None)) is not None:
+        raise CompilationError(
+            f"Program '{name}' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all"
+            " ranks first."
+        )
     _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
     if not pending:
         return

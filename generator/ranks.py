@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, cast
 from gtstub.errors import RanksError
 
 if TYPE_CHECKING:
-    from gtstub.cache import Cache
     from gtstub.waiting import Build
 
 type Layout = tuple[int, int]
@@ -29,7 +28,7 @@ type Layout = tuple[int, int]
 type CodePath = Callable[[int, Layout | None], str]
 """(rank, layout) -> the name of the code that the rank runs. Must be the same function on all ranks."""
 
-type Exchange = Callable[[Cache, Ranks, Collection[Build]], None]
+type Exchange = Callable[[Collection[Build]], None]
 """A collective step of `gtstub.wait_for_compilation()`, which finishes builds."""
 
 

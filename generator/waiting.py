@@ -8,6 +8,7 @@ that does not come, because its program differs or because it died, is replaced 
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import threading
@@ -60,9 +61,11 @@ class Build(Future[StubArtifact]):
         try:
             building = self._submit()
         except BaseException as error:
-            self._note_failure(error)
+            failure = self._failed(error)
             self._claims.close()
-            raise
+            if failure is error:
+                raise
+            raise failure from error
         building.add_done_callback(self._take)
         return True
 
@@ -70,9 +73,17 @@ class Build(Future[StubArtifact]):
         if (error := building.exception()) is None:
             self.set_result(building.result())
         else:
-            self._note_failure(error)
-            self.set_exception(error)
+            self.set_exception(self._failed(error))
         self._claims.close()
+
+    def build(self) -> None:
+        """Builds here and now, whosever turn it is, unless another process does; waits for it."""
+        try:
+            if not self.begin():
+                self._wait()
+        except BaseException as error:
+            self.set_exception(error)
+        concurrent.futures.wait([self])
 
     def wait(self) -> None:
         """Waits until the entry is there, or until it is this rank's turn to build it."""
@@ -85,7 +96,7 @@ class Build(Future[StubArtifact]):
         grace, turn = grace_time(), self._ranks.turn(self.key)
         deadline = time.monotonic() + grace * turn
         known_failure = self._failure()
-        was_free = True
+        was_free, claims_seen = True, 0
         while True:
             is_free = self._is_free  # before the look for the entry, which is published first
             if (artifact := self._cache.find(self.key)) is not None:
@@ -93,10 +104,11 @@ class Build(Future[StubArtifact]):
                 return
             if (failure := self._failure()) is not None and failure != known_failure:
                 raise CompilationError(failure["text"])
-            if is_free and not was_free:  # Who built it is gone: the next one's turn.
+            claims = self._lowering.generation + self._building.generation
+            if is_free and (not was_free or claims > claims_seen):  # Who built it is gone: the next one's turn.
                 turn = max(0, turn - 1)
                 deadline = time.monotonic() + grace * turn
-            was_free = is_free
+            was_free, claims_seen = is_free, max(claims, claims_seen)
             if is_free and time.monotonic() >= deadline and self.begin():
                 return
             time.sleep(_POLL)
@@ -114,9 +126,10 @@ class Build(Future[StubArtifact]):
             return None
         return note
 
-    def _note_failure(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException) -> BaseException:
+        """The error as it is raised here and told to those that wait."""
         if self._ranks.size == 1:
-            return
+            return error
         text = f"Rank {self._ranks.rank} could not build '{self.key}': {error}"
         note = {"text": text, "id": uuid.uuid4().hex}  # which tells this failure from the same one yesterday
         with suppress(OSError):  # Unwritten, the others take over, and fail by themselves.
@@ -124,6 +137,9 @@ class Build(Future[StubArtifact]):
             aside = self._note.with_name(f"{self._note.name}.{note['id']}")
             aside.write_text(json.dumps(note), encoding="utf-8")
             aside.replace(self._note)
+        failure = CompilationError(text)
+        failure.__cause__ = error
+        return failure
 
     @property
     def _note(self) -> Path:

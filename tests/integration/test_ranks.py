@@ -1,0 +1,232 @@
+"""Many ranks, as real processes under mpirun: one build for each key, and entries that go where they are needed."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gtstub import ranks
+from gtstub.toolchain import Toolchain
+from recording import build_null_library
+from signatures import SMALL_PROGRAM, SMALL_SDFG
+from stubs import build_stub
+
+PROGRAM = Path(__file__).with_name("ranks_program.py")
+KEYS = [f"prog-{number:032x}" for number in range(4)]
+PATIENCE = 120  # seconds that no run takes
+SOON = {"GTSTUB_BUILDER_GRACE": "0.1"}
+
+HAS_MPIRUN = shutil.which("mpirun") is not None
+needs_mpirun = pytest.mark.skipif(not HAS_MPIRUN, reason="needs mpirun: apt-get install openmpi-bin")
+needs_mpi = pytest.mark.skipif(
+    not HAS_MPIRUN or importlib.util.find_spec("mpi4py") is None,
+    reason="needs mpirun and mpi4py: apt-get install openmpi-bin libopenmpi-dev; pip install gtstub[mpi]",
+)
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Path:
+    """The files of an entry."""
+    folder = tmp_path_factory.mktemp("libraries")
+    build_null_library(SMALL_SDFG, folder)
+    build_stub(SMALL_SDFG, SMALL_PROGRAM, folder, toolchain)
+    return folder
+
+
+@dataclasses.dataclass(frozen=True)
+class Runs:
+    """Runs of ranks_program.py on one cache."""
+
+    cache: Path
+    libraries: Path
+    results: Path
+
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "GTSTUB_CACHE_DIR": str(self.cache),
+            "GTSTUB_BUILDER_GRACE": "30",
+            "GTSTUB_EXCHANGE_TIMEOUT": "30",
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMP_NUM_THREADS": "1",
+        }
+
+    def command(self, keys: list[str], **settings: Any) -> list[str]:
+        shutil.rmtree(self.results, ignore_errors=True)
+        self.results.mkdir()
+        scenario = {"results": str(self.results), "libraries": str(self.libraries), "keys": keys, **settings}
+        return [sys.executable, str(PROGRAM), json.dumps(scenario)]
+
+    def said(self) -> list[dict[str, Any]]:
+        """What each rank that came to its end said, by rank."""
+        files = sorted(self.results.glob("*.json"), key=lambda file: int(file.stem))
+        return [json.loads(file.read_bytes()) for file in files]
+
+    def mpirun(self, size: int, keys: list[str], **settings: Any) -> list[dict[str, Any]]:
+        # yield_when_idle: more ranks than cores, and MPI's own start and end spin.
+        launcher = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", str(size)]
+        environment = {**self.environment(), **settings.pop("environment", {})}
+        run = subprocess.run(
+            [*launcher, *self.command(keys, **settings)],
+            capture_output=True, text=True, env=environment, timeout=PATIENCE,
+        )  # fmt: skip
+        assert run.returncode == 0, run.stderr
+        return self.said()
+
+    def processes(self, size: int, keys: list[str], **settings: Any) -> list[dict[str, Any]]:
+        """Ranks without MPI, known by a launcher's variables. That one of them dies does not end the others."""
+        command = self.command(keys, has_mpi=False, **settings)
+        environment = {**self.environment(), "OMPI_COMM_WORLD_SIZE": str(size)}
+        started = [
+            subprocess.Popen(command, env={**environment, "OMPI_COMM_WORLD_RANK": str(rank)}) for rank in range(size)
+        ]
+        for process in started:
+            process.wait(PATIENCE)
+        return self.said()
+
+
+@pytest.fixture
+def runs(tmp_path: Path, libraries: Path) -> Runs:
+    return Runs(tmp_path / "cache", libraries, tmp_path / "results")
+
+
+def builds(said: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
+    """By which rank each entry was built; fails where one was built twice."""
+    built = [((one["path"], key), one["rank"]) for one in said for key in one["built"]]
+    assert max(Counter(entry for entry, _ in built).values(), default=0) <= 1, built
+    return dict(built)
+
+
+def elected(said: list[dict[str, Any]]) -> dict[tuple[str, str], int]:
+    return {(one["path"], key): rank for one in said for key, rank in one["builders"].items()}
+
+
+def assert_all_loaded(said: list[dict[str, Any]], size: int) -> None:
+    assert [one["rank"] for one in said] == list(range(size))
+    assert {one["size"] for one in said} == {size}
+    for one in said:
+        assert one["errors"] == []
+        assert one["loaded"] == list(one["builders"])
+
+
+# --- One file system --------------------------------------------------------------------------------------------------
+
+
+@needs_mpi
+def test_each_key_is_built_by_its_builder(runs: Runs) -> None:
+    said = runs.mpirun(9, KEYS, lowering=0.2)
+    assert_all_loaded(said, 9)
+    assert builds(said) == elected(said)
+    assert len(builds(said)) == len(KEYS)
+
+
+@needs_mpirun
+def test_without_mpi4py(runs: Runs) -> None:
+    said = runs.mpirun(4, KEYS, has_mpi=False, environment={"GTSTUB_LAYOUT": "1x2"})
+    assert_all_loaded(said, 4)
+    assert [one["path"] for one in said] == 2 * ["FV3_BTL", "FV3_BTR"]
+    assert builds(said) == elected(said)
+    assert len(builds(said)) == 2 * len(KEYS)
+
+
+@needs_mpi
+def test_built_on_nine_ranks_run_on_more(runs: Runs, tmp_path: Path) -> None:
+    said = runs.mpirun(9, KEYS[:2], layout=(3, 3))
+    assert_all_loaded(said, 9)
+    assert builds(said) == elected(said)
+    assert len(builds(said)) == 9 * 2
+
+    copy = dataclasses.replace(runs, cache=tmp_path / "elsewhere" / "cache")
+    paths = [ranks.tile_position(rank, (3, 3)) for rank in range(9)]
+    for path in paths:
+        shutil.copytree(runs.cache / path, copy.cache / path)
+    shutil.rmtree(runs.cache)
+    for size, layout in ((12, (3, 4)), (16, (4, 4))):
+        said = copy.mpirun(size, KEYS[:2], layout=layout, may_build=False)
+        assert_all_loaded(said, size)
+        assert builds(said) == {}
+        assert {one["path"] for one in said} == set(paths)
+
+
+def test_killed_builder_is_replaced(runs: Runs) -> None:
+    said = runs.processes(5, KEYS[:1], killed=KEYS[0])
+    killed = ranks.Ranks(0, 5).builder(KEYS[0])
+    assert [one["rank"] for one in said] == [rank for rank in range(5) if rank != killed]
+    assert [one["errors"] for one in said] == 4 * [[]]
+    assert [one["loaded"] for one in said] == 4 * [KEYS[:1]]
+    (builder,) = builds(said).values()
+    assert ranks.Ranks(builder, 5).turn(KEYS[0]) == 1
+
+
+def test_failed_build_is_told_to_all(runs: Runs) -> None:
+    said = runs.processes(4, KEYS[:2], failing=KEYS[0], lowering=3)
+    builder = ranks.Ranks(0, 4).builder(KEYS[0])
+    reason = "the compiler is not in the mood"
+    assert [one["rank"] for one in said] == list(range(4))
+    for one in said:
+        assert one["errors"] == [f"Rank {builder} could not build '{KEYS[0]}': {reason}"]
+        assert one["loaded"] == KEYS[1:2]
+
+
+# --- A file system for each node --------------------------------------------------------------------------------------
+
+
+@needs_mpi
+@pytest.mark.parametrize("layout", [None, (1, 3)])
+def test_nodes_with_caches_of_their_own(runs: Runs, layout: tuple[int, int] | None) -> None:
+    said = runs.mpirun(9, KEYS[:3], layout=layout, ranks_on_a_node=3)
+    assert_all_loaded(said, 9)
+    assert builds(said) == elected(said)
+    paths = {one["path"] for one in said}
+    assert len(builds(said)) == 3 * len(paths)
+    imports = Counter((one["rank"] // 3, one["path"], key) for one in said for key in one["imports"])
+    assert imports == {
+        (node, path, key): 1
+        for node in range(3)
+        for (path, key), builder in builds(said).items()
+        if node != builder // 3
+    }
+
+
+@needs_mpi
+def test_key_whose_builder_runs_another_program(runs: Runs) -> None:
+    """The builder of a rank's own key is most likely on another node, and does not know it."""
+    said = runs.mpirun(6, KEYS[:1], ranks_on_a_node=2, own_keys=[0, 3, 4], environment=SOON)
+    assert_all_loaded(said, 6)
+    own = {key: rank for (_, key), rank in builds(said).items() if key != KEYS[0]}
+    assert own == {"own-0": 0, "own-3": 3, "own-4": 4}
+
+
+@needs_mpi
+def test_failed_build_is_told_to_all_nodes(runs: Runs) -> None:
+    said = runs.mpirun(6, KEYS[:2], ranks_on_a_node=2, failing=KEYS[0])
+    builder = ranks.Ranks(0, 6).builder(KEYS[0])
+    reason = "the compiler is not in the mood"
+    assert [one["rank"] for one in said] == list(range(6))
+    for one in said:
+        assert one["errors"] == [f"Rank {builder} could not build '{KEYS[0]}': {reason}"]
+        assert one["loaded"] == KEYS[1:2]
+
+
+@needs_mpi
+@pytest.mark.parametrize("absent", [0, 4])
+def test_rank_that_does_not_come(runs: Runs, absent: int) -> None:
+    """It is named, and nobody waits for it longer than GTSTUB_EXCHANGE_TIMEOUT."""
+    environment = {**SOON, "GTSTUB_EXCHANGE_TIMEOUT": "2"}
+    said = runs.mpirun(6, KEYS[:1], ranks_on_a_node=2, absent=[absent], environment=environment)
+    assert [one["rank"] for one in said] == list(range(6))
+    for one in said:
+        if one["rank"] != absent:
+            (error,) = one["errors"]
+            assert error.startswith(f"Rank {absent} did not take part in 'gtstub.wait_for_compilation()' within ")
