@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gtstub._host import Program
-    from gtstub.compiled import CompiledProgram, wait_for_compilation
+    from gtstub.compilation import wait_for_compilation
+    from gtstub.compiled import CompiledProgram
     from gtstub.frameworks.compile import compile  # noqa: A004  gt4py's own word for it
     from gtstub.profiling import profile
 
@@ -19,7 +21,7 @@ _HOMES = {
     "CompiledProgram": "gtstub.compiled",
     "compile": "gtstub.frameworks.compile",
     "profile": "gtstub.profiling",
-    "wait_for_compilation": "gtstub.compiled",
+    "wait_for_compilation": "gtstub.compilation",
 }
 
 
@@ -30,8 +32,13 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 
-def load(path: str | PathLike[str]) -> Program:
-    """Loads the compiled program of a cache entry; needs neither gt4py nor DaCe."""
+def load(path: str | PathLike[str], baked: Mapping[str, Any] | None = None) -> Program:
+    """
+    Loads the compiled program of a cache entry; needs neither gt4py nor DaCe.
+
+    Raises gtstub.errors.CacheError where the entry is not what was built, where this machine cannot run it, and where a
+    value was compiled in that is not the one that `baked` has under its name.
+    """
     from gtstub import entry  # Here, because the version is all that most who import gtstub want of this module.
 
-    return entry.load(path)
+    return entry.load(path, baked)

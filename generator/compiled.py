@@ -7,21 +7,13 @@ import dataclasses
 import inspect
 import itertools
 import threading
-import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from gtstub import _host, cache, entry, ranks
-from gtstub.errors import CompilationError
-from gtstub.printing import make_error_console
+from gtstub import _host, cache, compilation, entry, mode
+from gtstub.errors import CacheError, CompilationError
 from gtstub.signature.model import DType
-from gtstub.waiting import Build
-
-PATIENCE = 0.3
-"""Seconds of waiting before anybody is told."""
-
 
 # --- Variants ---------------------------------------------------------------------------------------------------------
 
@@ -110,12 +102,15 @@ class CompiledProgram(_host.Dispatcher):
         dtypes = get_args(DType)
 
         def build(number: int) -> Callable[..., None]:
+            if mode.current() == mode.Mode.BUILD:
+                compilation.stop()
             variant = variants[number]
-            wait_for({variant.artifact: interface.name})
-            if (error := variant.artifact.exception()) is not None:
-                where = f" for ({variant.label})" if variant.label else ""
-                raise CompilationError(f"Program '{interface.name}' could not be compiled{where}: {error}") from error
-            return builder.load(variant.artifact.result())
+            try:
+                return builder.load(self._wait_for(variant))
+            except CacheError:  # The entry has gone or was damaged since it was found.
+                offset_provider = dict(interface.offset_providers[variant.provider])
+                variants[number] = dataclasses.replace(variant, artifact=builder.start(variant.static, offset_provider))
+                return builder.load(self._wait_for(variants[number]))
 
         self = cls(
             interface.name,
@@ -135,9 +130,21 @@ class CompiledProgram(_host.Dispatcher):
         self._adding = threading.Lock()
         self.__signature__ = _unbound(interface)
         self.__doc__ = interface.doc
-        with _registry:
-            _alive.add(self)
+        compilation.register(self)
         return self
+
+    @property
+    def release(self) -> Callable[[], None]:
+        """Ends the processes and threads that build, until they are needed again."""
+        return self._builder.release
+
+    def _wait_for(self, variant: Variant) -> Any:
+        """What was built."""
+        compilation.wait_for({variant.artifact: self.__name__})
+        if (error := variant.artifact.exception()) is not None:
+            where = f" for ({variant.label})" if variant.label else ""
+            raise CompilationError(f"Program '{self.__name__}' could not be compiled{where}: {error}") from error
+        return variant.artifact.result()
 
     def compile(self, **static_args: Sequence[Any]) -> None:
         """
@@ -193,19 +200,24 @@ class CompiledProgram(_host.Dispatcher):
                 except BaseException:
                     self.variants.pop()
                     raise
-        if variant.artifact.done():
+        if variant.artifact.done() and mode.current() != mode.Mode.BUILD:
             self.prepare_variant(number)
 
     def wait(self) -> None:
-        """Waits until all variants are built, and loads them. Raises what went wrong, several as ExceptionGroup."""
-        wait_for({variant.artifact: self.__name__ for variant in list(self.variants)})
+        """
+        Waits until all variants are built, and loads them, except in mode Build. Raises what went wrong, several as
+        ExceptionGroup.
+        """
+        compilation.wait_for({variant.artifact: self.__name__ for variant in list(self.variants)})
+        if mode.current() == mode.Mode.BUILD:
+            return
         errors: list[Exception] = []
         for number in range(self.variant_count):
             try:
                 self.prepare_variant(number)
             except Exception as error:
                 errors.append(error)
-        _raise_all(f"Variants of program '{self.__name__}' could not be compiled", errors)
+        compilation.raise_all(f"Variants of program '{self.__name__}' could not be compiled", errors)
 
     def __repr__(self) -> str:
         count = len(self.variants)
@@ -283,76 +295,3 @@ def _unbound(interface: Interface) -> inspect.Signature:
             behind_bound = True
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=interface.bound[name]))
     return interface.signature.replace(parameters=parameters)
-
-
-# --- Waiting ----------------------------------------------------------------------------------------------------------
-
-_alive: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()
-_registry = threading.Lock()
-
-
-def wait_for_compilation() -> None:
-    """
-    Waits until all programs of `gtstub.compile()` are built, loads them, and ends the processes that have built them.
-
-    Raises what went wrong, an ExceptionGroup if it was more than one thing.
-    """
-    with _registry:
-        programs = list(_alive)
-    builds = {variant.artifact: program.__name__ for program in programs for variant in program.variants}
-    try:
-        wait_for({build: name for build, name in builds.items() if not _is_elsewhere(build)})
-        if (exchange := ranks.current().exchange) is not None:
-            exchange([build for build in builds if isinstance(build, Build)])
-    finally:
-        for release in {program._builder.release for program in programs}:
-            release()
-    errors: list[Exception] = []
-    for program in programs:
-        try:
-            program.wait()
-        except ExceptionGroup as group:
-            errors.extend(group.exceptions)
-        except Exception as error:
-            errors.append(error)
-    _raise_all("Programs could not be compiled", errors)
-
-
-def _raise_all(what: str, errors: Sequence[Exception]) -> None:
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise ExceptionGroup(what, errors)
-
-
-def _is_elsewhere(build: concurrent.futures.Future[Any]) -> bool:
-    return isinstance(build, Build) and build.is_elsewhere and not build.done()
-
-
-def wait_for(builds: Mapping[concurrent.futures.Future[Any], str]) -> None:
-    """
-    Waits for builds, each under the name of its program; says on stderr what it waits for where this takes long. Raises
-    CompilationError for a build of another rank's that `wait_for_compilation` must bring.
-    """
-    if (name := next((name for build, name in builds.items() if _is_elsewhere(build)), None)) is not None:
-        raise CompilationError(
-            f"Program '{name}' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all"
-            " ranks first."
-        )
-    _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
-    if not pending:
-        return
-    console = make_error_console()
-    begin = time.monotonic()
-    with console.status("") as status:
-        while pending:
-            names = list(dict.fromkeys(builds[build] for build in builds if build in pending))
-            text = f"gtstub: compiling {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
-            if len(builds) > 1:
-                text += f" ({len(builds) - len(pending)} of {len(builds)} variants built)"
-            if not console.is_terminal:
-                console.print(text)
-                concurrent.futures.wait(pending)
-                return
-            status.update(f"{text}, {time.monotonic() - begin:.0f} s")
-            _, pending = concurrent.futures.wait(pending, timeout=1, return_when=concurrent.futures.FIRST_COMPLETED)

@@ -11,18 +11,27 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+WIDE = 1_000_000
+"""Columns of what is no terminal."""
+
+
 def make_console() -> Console:
     from rich.console import Console
 
     console = Console(markup=False, highlight=False, emoji=False)
-    return console if console.is_terminal else Console(markup=False, highlight=False, emoji=False, width=1_000_000)
+    if not console.is_terminal:
+        console.width = WIDE
+    return console
 
 
 def make_error_console() -> Console:
     """On stderr: for what is said while something takes its time."""
     from rich.console import Console
 
-    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    if not console.is_terminal:
+        console.width = WIDE
+    return console
 
 
 def make_table(*columns: str) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import shlex
 import sys
 from collections.abc import Mapping
@@ -46,13 +47,13 @@ class Request:
         if (unfit := self._unfit()) is not None:
             message += f" What is there cannot be used: {unfit}"
         elif (nearest := self.cache.nearest(self.program, self.ingredients)) is not None:
-            listed = "; ".join(str(difference) for difference in nearest.differences[:SHOWN])
+            listed = "; ".join(_wording(difference) for difference in nearest.differences[:SHOWN])
             more = len(nearest.differences) - SHOWN
             message += f" The nearest one, '{nearest.path.name}', was built for something else: {listed}"
             message += f"; and {more} more." if more > 0 else "."
         else:
             message += " There is none of this program at all."
-        return CacheError(f"{message} Build it with: GTSTUB_MODE=Build {shlex.join([sys.executable, *sys.argv])}")
+        return CacheError(f"{message} What builds it: GTSTUB_MODE=Build {shlex.join(sys.orig_argv)}")
 
     def _unfit(self) -> CacheError | None:
         """Why an entry that is there is not used."""
@@ -63,3 +64,11 @@ class Request:
             except CacheError as error:
                 return error
         return None
+
+
+def _wording(difference: ingredients.Difference) -> str:
+    ours, theirs = (
+        "nothing" if value is ingredients.MISSING else json.dumps(value)
+        for value in (difference.ours, difference.theirs)
+    )
+    return f"'{difference.path}' is {ours}, but was {theirs}"

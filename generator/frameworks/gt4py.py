@@ -23,7 +23,7 @@ from gt4py.next.program_processors.runners.dace.workflow import backend as dace_
 from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
 from gt4py.next.type_system import type_specifications as ts
 
-from gtstub import cache, cpu, entry, mode, ranks, toolchain
+from gtstub import cache, compilation, cpu, entry, mode, ranks, toolchain
 from gtstub.errors import SignatureError
 from gtstub.frameworks import fingerprint, options, runner
 from gtstub.frameworks.workflow import (
@@ -94,6 +94,8 @@ class StubBackend(gtx_backend.Backend[Any]):
 
     def load_artifact(self, artifact: stages.CompilationArtifact) -> Program:
         assert isinstance(artifact, cache.StubArtifact)
+        if mode.current() == mode.Mode.BUILD:
+            compilation.stop([artifact])
         program = artifact.load()
         for storage, device in entry.read_manifest(artifact.path)["workspaces"].items():
             memory = (self.external_workspace or {}).get(core_definitions.DeviceType[device.upper()])

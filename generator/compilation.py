@@ -1,0 +1,156 @@
+"""All programs that are being compiled: waiting for them, and the end of a run in mode Build."""
+
+from __future__ import annotations
+
+import atexit
+import concurrent.futures
+import functools
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from gtstub import entry, mode, ranks
+from gtstub.cache import StubArtifact
+from gtstub.errors import CompilationError
+from gtstub.printing import make_error_console
+from gtstub.summary import Outcome, State, print_summary
+from gtstub.waiting import Build
+
+if TYPE_CHECKING:
+    from gtstub.compiled import CompiledProgram
+
+PATIENCE = 0.3
+"""Seconds of waiting before anybody is told."""
+
+_begin = time.time()
+_alive: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()
+_registry = threading.Lock()
+
+
+def register(program: CompiledProgram) -> None:
+    """Makes a program one that is waited for."""
+    with _registry:
+        _alive.add(program)
+        if mode.current() == mode.Mode.BUILD:
+            _summarize_at_exit()
+
+
+def wait_for_compilation() -> None:
+    """
+    Waits until all programs of `gtstub.compile()` are built, loads them, and ends the processes that have built them.
+    In mode Build it ends this process, with a summary. Where ranks exchange entries, all of them must call it.
+
+    Raises what went wrong, an ExceptionGroup if it was more than one thing.
+    """
+    programs = _wait_for_all()
+    if mode.current() == mode.Mode.BUILD:
+        stop()
+    errors: list[Exception] = []
+    for program in programs:
+        try:
+            program.wait()
+        except ExceptionGroup as group:
+            errors.extend(group.exceptions)
+        except Exception as error:
+            errors.append(error)
+    raise_all("Programs could not be compiled", errors)
+
+
+def _wait_for_all() -> Sequence[CompiledProgram]:
+    with _registry:
+        programs = list(_alive)
+    builds = {variant.artifact: program.__name__ for program in programs for variant in program.variants}
+    try:
+        wait_for({build: name for build, name in builds.items() if not _is_elsewhere(build)})
+        if (exchange := ranks.current().exchange) is not None:
+            exchange([build for build in builds if isinstance(build, Build)])
+    finally:
+        for release in {program.release for program in programs}:
+            release()
+    return programs
+
+
+def raise_all(what: str, errors: Sequence[Exception]) -> None:
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup(what, errors)
+
+
+def _is_elsewhere(build: concurrent.futures.Future[Any]) -> bool:
+    return isinstance(build, Build) and build.is_elsewhere and not build.done()
+
+
+def wait_for(builds: Mapping[concurrent.futures.Future[Any], str]) -> None:
+    """
+    Waits for builds, each under the name of its program; says on stderr what it waits for where this takes long. Raises
+    CompilationError for a build of another rank's that `wait_for_compilation` must bring.
+    """
+    if (name := next((name for build, name in builds.items() if _is_elsewhere(build)), None)) is not None:
+        raise CompilationError(
+            f"Program '{name}' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all"
+            " ranks first."
+        )
+    _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
+    if not pending:
+        return
+    console = make_error_console()
+    begin = time.monotonic()
+    with console.status("") as status:
+        while pending:
+            names = list(dict.fromkeys(builds[build] for build in builds if build in pending))
+            text = f"gtstub: compiling {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
+            if len(builds) > 1:
+                text += f" ({len(builds) - len(pending)} of {len(builds)} variants built)"
+            if not console.is_terminal:
+                console.print(text)
+                concurrent.futures.wait(pending)
+                return
+            status.update(f"{text}, {time.monotonic() - begin:.0f} s")
+            _, pending = concurrent.futures.wait(pending, timeout=1, return_when=concurrent.futures.FIRST_COMPLETED)
+
+
+# --- Mode Build -------------------------------------------------------------------------------------------------------
+
+
+def stop(others: Iterable[StubArtifact] = ()) -> NoReturn:
+    """
+    Ends this process when all is built, with a summary on stderr, and with 1 if something could not be built. `others`
+    were built for programs that gt4py itself compiles.
+    """
+    outcomes = [*_outcomes(), *(outcome(artifact, "") for artifact in others)]
+    atexit.unregister(_print_outcomes)
+    print_summary(outcomes, make_error_console())
+    raise SystemExit(any(each.state == "failed" for each in outcomes))
+
+
+@functools.cache
+def _summarize_at_exit() -> None:
+    """A script may end without having called a program."""
+    atexit.register(_print_outcomes)
+
+
+def _print_outcomes() -> None:
+    print_summary(_outcomes(), make_error_console())
+
+
+def _outcomes() -> Sequence[Outcome]:
+    outcomes = []
+    for program in _wait_for_all():
+        for variant in program.variants:
+            error = variant.artifact.exception()
+            if error is not None:
+                outcomes.append(Outcome(program.__name__, variant.label, "failed", 0.0, error=str(error)))
+            elif isinstance(artifact := variant.artifact.result(), StubArtifact):
+                outcomes.append(outcome(artifact, variant.label))
+    return sorted(outcomes, key=lambda each: (each.program, each.variant))
+
+
+def outcome(artifact: StubArtifact, variant: str) -> Outcome:
+    """Of an entry that is there: built since this process began, or found."""
+    manifest = entry.read_manifest(artifact.path)
+    built = manifest["built"]
+    state: State = "built" if built["time"] >= _begin else "found"
+    return Outcome(manifest["name"], variant, state, built["seconds"], manifest["key"])
