@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time
-from difflib import get_close_matches
 from enum import StrEnum
 from operator import itemgetter
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import Any, Literal, cast, get_args
 
 from gtstub.arch import GPU_PREFIXES, Device
 from gtstub.errors import ConfigError
+from gtstub.toml_file import Places, did_you_mean, read_toml
 
 type Backend = Literal["gtfn", "dace", "gtstub"]
 
@@ -232,36 +231,11 @@ def load_tables() -> tuple[Table, ...]:
 
 
 def read_table(file: Path) -> Table:
-    try:
-        text = file.read_bytes().decode().replace("\r\n", "\n")
-        data = tomllib.loads(text)
-    except UnicodeDecodeError:
-        raise ConfigError(f"'{file}' is not TOML: it is not UTF-8 text.") from None
-    except tomllib.TOMLDecodeError as error:
-        reason, _, where = str(error).removesuffix(")").rpartition(" (at ")
-        raise ConfigError(f"'{file}', {where}: {reason}.") from None
-    return Table(file, tuple(_settings(data, _Places(file, _lines(text)))))
+    data, places = read_toml(file)
+    return Table(file, tuple(_settings(data, places)))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Places:
-    file: Path
-    lines: Mapping[tuple[str, ...], int]
-
-    def refusal(self, path: tuple[str, ...], what: str) -> ConfigError:
-        return ConfigError(f"'{self.file}', line {self.lines[path]}: {what}")
-
-    def table(self, path: tuple[str, ...], value: Any) -> Mapping[str, Any]:
-        if not isinstance(value, dict):
-            raise self.refusal(path, f"'{'.'.join(path)}' must be a table, but is {value!r}.")
-        return value
-
-    def refuse_unknown(self, path: tuple[str, ...], what: str, known: Sequence[str]) -> None:
-        if path[-1] not in known:
-            raise self.refusal(path, f"There is no {what} '{path[-1]}'.{did_you_mean(path[-1], known)}")
-
-
-def _settings(data: Mapping[str, Any], places: _Places) -> Iterator[Setting]:
+def _settings(data: Mapping[str, Any], places: Places) -> Iterator[Setting]:
     for kind, value in data.items():
         places.refuse_unknown((kind,), "section", ("default", "device", "arch", "program"))
         content = places.table((kind,), value)
@@ -279,7 +253,7 @@ def _settings(data: Mapping[str, Any], places: _Places) -> Iterator[Setting]:
             yield from _machines(None, (kind,), content, places)
 
 
-def _machines(program: str | None, path: tuple[str, ...], value: Any, places: _Places) -> Iterator[Setting]:
+def _machines(program: str | None, path: tuple[str, ...], value: Any, places: Places) -> Iterator[Setting]:
     """What is said of each device, or of each architecture."""
     for name, content in places.table(path, value).items():
         if path[-1] == "device":
@@ -290,7 +264,7 @@ def _machines(program: str | None, path: tuple[str, ...], value: Any, places: _P
         yield from _section(section, (*path, name), places.table((*path, name), content), places)
 
 
-def _section(section: Section, path: tuple[str, ...], content: Mapping[str, Any], places: _Places) -> Iterator[Setting]:
+def _section(section: Section, path: tuple[str, ...], content: Mapping[str, Any], places: Places) -> Iterator[Setting]:
     for key, value in content.items():
         here = (*path, key)
         places.refuse_unknown(here, "setting", ("backend", *BACKENDS))
@@ -312,44 +286,8 @@ def _leaves(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...]
         yield path, value
 
 
-def _lines(text: str) -> dict[tuple[str, ...], int]:
-    """
-    The line of each key of a TOML document, by its path.
-
-    tomllib tells no lines. So the document is read again and again, each time up to one line more: a key stands in the
-    line that brought it. Where a value goes over several lines, the lines before its last cannot be read.
-    """
-    lines: dict[tuple[str, ...], int] = {}
-    start, read = 1, ""
-    for number, line in enumerate(text.split("\n"), 1):
-        read += line + "\n"
-        try:
-            data = tomllib.loads(read)
-        except tomllib.TOMLDecodeError:
-            continue
-        for path in _paths((), data):
-            lines.setdefault(path, start)
-        start = number + 1
-    return lines
-
-
-def _paths(path: tuple[str, ...], table: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    for name, value in table.items():
-        yield (*path, name)
-        if isinstance(value, dict):
-            yield from _paths((*path, name), value)
-
-
 # --- Wording ----------------------------------------------------------------------------------------------------------
 
 
 def at(setting: Setting) -> str:
     return f"'{setting.file}', line {setting.line}"
-
-
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """The end of a message about a name that is not known, as Python has it; all names where none is close."""
-    by_lower_case = {each.lower(): each for each in known}
-    if close := get_close_matches(name.lower(), by_lower_case, 1):
-        return f" Did you mean: '{by_lower_case[close[0]]}'?"
-    return f" Known: {', '.join(f"'{each}'" for each in known)}."

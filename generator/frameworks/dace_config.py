@@ -18,9 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from gtstub.backends import did_you_mean
 from gtstub.errors import ConfigError
 from gtstub.signature.model import Device
+from gtstub.toml_file import did_you_mean
 
 FILE = Path(__file__).with_suffix(".toml")
 

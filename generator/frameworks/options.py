@@ -20,8 +20,8 @@ from gt4py.next.program_processors.codegens.gtfn import gtfn_module
 from gt4py.next.program_processors.runners.dace import transformations
 from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
 
-from gtstub.backends import did_you_mean
 from gtstub.errors import ConfigError
+from gtstub.toml_file import did_you_mean
 
 type Known = Mapping[str, Any]
 """Names of options with the types of their values; a mapping is a table of more."""

@@ -1,0 +1,84 @@
+"""TOML files that people write: what is wrong in one is said with its line."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from gtstub.errors import ConfigError
+
+
+def read_toml(file: Path) -> tuple[dict[str, Any], Places]:
+    """The document, and where its keys stand. Raises ConfigError where it is not TOML, OSError if it cannot be read."""
+    try:
+        text = file.read_bytes().decode().replace("\r\n", "\n")
+        data = tomllib.loads(text)
+    except UnicodeDecodeError:
+        raise ConfigError(f"'{file}' is not TOML: it is not UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as error:
+        reason, _, where = str(error).removesuffix(")").rpartition(" (at ")
+        raise ConfigError(f"'{file}', {where}: {reason}.") from None
+    return data, Places(file, _lines(text))
+
+
+@dataclasses.dataclass(frozen=True)
+class Places:
+    """The line of each key of a file, by its path; of the tables of an array, the path goes on with their numbers."""
+
+    file: Path
+    lines: Mapping[tuple[str, ...], int]
+
+    def refusal(self, path: tuple[str, ...], what: str) -> ConfigError:
+        return ConfigError(f"'{self.file}', line {self.lines[path]}: {what}")
+
+    def table(self, path: tuple[str, ...], value: Any) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self.refusal(path, f"'{'.'.join(path)}' must be a table, but is {value!r}.")
+        return value
+
+    def refuse_unknown(self, path: tuple[str, ...], what: str, known: Sequence[str]) -> None:
+        if path[-1] not in known:
+            raise self.refusal(path, f"There is no {what} '{path[-1]}'.{did_you_mean(path[-1], known)}")
+
+
+def _lines(text: str) -> dict[tuple[str, ...], int]:
+    """
+    The line of each key of a TOML document, by its path.
+
+    tomllib tells no lines. So the document is read again and again, each time up to one line more: a key stands in the
+    line that brought it. Where a value goes over several lines, the lines before its last cannot be read.
+    """
+    lines: dict[tuple[str, ...], int] = {}
+    start, read = 1, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        read += line + "\n"
+        try:
+            data = tomllib.loads(read)
+        except tomllib.TOMLDecodeError:
+            continue
+        for path in _paths((), data):
+            lines.setdefault(path, start)
+        start = number + 1
+    return lines
+
+
+def _paths(path: tuple[str, ...], table: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, value in table.items():
+        yield (*path, name)
+        if isinstance(value, dict):
+            yield from _paths((*path, name), value)
+        elif isinstance(value, list):
+            elements = {str(number): element for number, element in enumerate(value) if isinstance(element, dict)}
+            yield from _paths((*path, name), elements)
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """The end of a message about a name that is not known, as Python has it; all names where none is close."""
+    by_lower_case = {each.lower(): each for each in known}
+    if close := get_close_matches(name.lower(), by_lower_case, 1):
+        return f" Did you mean: '{by_lower_case[close[0]]}'?"
+    return f" Known: {', '.join(f"'{each}'" for each in known)}."
