@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 
-from gtstub.backends import did_you_mean
 from gtstub.errors import ConfigError
+from gtstub.toml_file import did_you_mean
 
 
 class Mode(StrEnum):

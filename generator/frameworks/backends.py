@@ -15,7 +15,7 @@ from gtstub.frameworks import gt4py, options
 
 NOTHING: Mapping[str, Any] = {}
 
-KNOWN: Mapping[Backend, options.Known] = {"gtfn": options.GTFN, "dace": options.DACE, "gtstub": options.DACE}
+KNOWN: Mapping[Backend, options.Known] = {"gtfn": options.GTFN, "dace": options.DACE, "gtstub": options.GTSTUB}
 
 
 def make(choice: Choice, descriptor: Mapping[str, Any] = NOTHING) -> gtx_backend.Backend[Any]:

@@ -47,8 +47,8 @@ DEBUG_FLAGS = {
 }
 """What a build type adds to flags that nothing overrides, as in gt4py."""
 
-ENVIRONMENT = ("CC", "CXX", "CUDACXX", "CUDAHOSTCXX", "HIPCXX", "CFLAGS", "LDFLAGS", "CMAKE_TOOLCHAIN_FILE")
-"""Variables that CMake reads in a build beside the configuration."""
+GPU_COMPILERS = ("CUDACXX", "CUDAHOSTCXX", "HIPCXX")
+"""Variables in which CMake finds the compilers for GPUs; that of the rest is an ingredient by its version."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,13 +105,8 @@ def ingredients(
     return {
         "defaults": hashlib.sha256(rules.encode()).hexdigest(),
         "overrides": {name: value for name, value in sorted(counting.items()) if value != file[name]},
-        "environment": {name: environ[name] for name in ENVIRONMENT if environ.get(name)},
+        "compilers": {name: environ[name] for name in GPU_COMPILERS if device != "cpu" and environ.get(name)},
     }
-
-
-def cxx_compiler(configuration: Mapping[str, Setting], environ: Mapping[str, str] = os.environ) -> str:
-    """The C++ compiler that DaCe makes CMake take."""
-    return configuration["compiler.cpu.executable"].value or environ.get("CXX") or "c++"
 
 
 def defaults() -> dict[str, Any]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import dace
 import numpy as np
 from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
@@ -68,21 +66,17 @@ class StubBackend(gtx_backend.Backend[Any]):
     def _ingredients(self) -> dict[str, Any]:
         """What the backend adds to a key: its steps with all their settings."""
         steps, compilation = self.executor, self._compilation
-        translation = steps.translation.step
         step = compilation.step
-        with compilation.dace_context():
-            dace_config = json.loads(json.dumps(dace.Config._data.nondefaults(), default=str))
-            features = cpu.key_features(dace.Config.get("compiler", "cpu", "args"))
         return {
             "backend": {
-                "translation": fingerprint.describe(getattr(translation, "step", translation)),  # without its cache
+                "translation": fingerprint.describe(steps.translation.step),
                 "bindings": fingerprint.describe(steps.bindings),
                 "device": step.device_type.name,
                 "build_type": step.cmake_build_type.value,
                 "trace_markers": compilation.has_trace_markers,
             },
-            "dace_config": dace_config,
-            "cpu": features,
+            "dace_config": compilation.dace_ingredients,
+            "cpu": cpu.key_features(compilation.flags),
             "versions": fingerprint.versions(),
         }
 
@@ -128,13 +122,15 @@ def make_backend(
     use_max_domain_range_on_unstructured_shift: bool | None = None,
     *,
     device: core_definitions.DeviceType | None = None,
+    dace_config: Mapping[str, Any] | None = None,
 ) -> StubBackend | None:
     """
     The backend for `program.with_backend(...)`. Parameters and defaults are those of gt4py's `make_dace_backend`.
     None in mode Python, which for gt4py is embedded execution.
 
     icon4py's backend descriptors name a `device` instead of saying `gpu`; one of the two is needed.
-    Raises ConfigError for a name in `optimization_args` that gt4py would ignore.
+    `dace_config` overrides settings of the DaCe configuration (docs/dace-config.md): {"compiler.cpu.args": "-O2"}.
+    Raises ConfigError for a name in `optimization_args` that gt4py would ignore, and for a setting that DaCe would.
     A workspace in `external_workspace` must be contiguous and aligned to 256 bytes.
     """
     if (gpu is None) == (device is None):
@@ -157,14 +153,16 @@ def make_backend(
     )
     steps = backend.executor
     transforms = {step.name: getattr(backend.transforms, step.name) for step in dataclasses.fields(backend.transforms)}
-    is_rocm = steps.compilation.device_type == core_definitions.DeviceType.ROCM
+    compilation = StubCompilation(steps.compilation, dict(dace_config or {}))
+    compilation.dace_ingredients  # noqa: B018  raises
     runner.install()
     return StubBackend(
         name=f"{backend.name}_gtstub",
         executor=StubWorkflow(
-            translation=SigningTranslation(steps.translation),
-            bindings=StubBindings("rocm" if is_rocm else "cuda"),
-            compilation=StubCompilation(steps.compilation),
+            # Without gt4py's cache of SDFGs, which does not know how DaCe was configured.
+            translation=SigningTranslation(steps.translation.step),
+            bindings=StubBindings("rocm" if compilation.device == "rocm" else "cuda"),
+            compilation=compilation,
         ),
         allocator=backend.allocator,
         transforms=FindingTransforms(**{**transforms, "past_to_itir": KeepingLowering(transforms["past_to_itir"])}),
@@ -200,5 +198,6 @@ def extract_signatures(
     )
     steps, transforms = backend.executor, backend.transforms
     assert isinstance(transforms, FindingTransforms)
-    source = steps.translation(transforms.lower(ConcreteProgramDef(program.definition_stage, compile_time_args)))
-    return source.signature, steps.bindings(source).binding_source.sdfg
+    with steps.compilation.dace_context():
+        source = steps.translation(transforms.lower(ConcreteProgramDef(program.definition_stage, compile_time_args)))
+        return source.signature, steps.bindings(source).binding_source.sdfg

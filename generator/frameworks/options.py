@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import importlib
 import inspect
 import typing
@@ -21,6 +22,7 @@ from gt4py.next.program_processors.runners.dace import transformations
 from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
 
 from gtstub.errors import ConfigError
+from gtstub.frameworks import dace_config
 from gtstub.toml_file import did_you_mean
 
 type Known = Mapping[str, Any]
@@ -40,6 +42,18 @@ DACE: Known = {
     for name, type_ in typing.get_type_hints(dace_backend.make_dace_backend).items()
     if name not in ("gpu", "external_workspace", "return")  # A tag says the first; the second is memory.
 } | {"optimization_args": OPTIMIZATION_ARGS}
+
+
+def _nested(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The types of settings that are called as 'compiler.cpu.args', as nested tables."""
+    tables: dict[str, Any] = {}
+    for path, value in settings.items():
+        *names, last = path.split(".")
+        functools.reduce(lambda table, name: table.setdefault(name, {}), names, tables)[last] = type(value)
+    return tables
+
+
+GTSTUB: Known = {**DACE, "dace_config": _nested(dace_config.defaults())}
 
 GTFN_WORKFLOW: Known = {"cmake_build_type": config.CMakeBuildType, "unstructured_horizontal_has_unit_stride": bool}
 
@@ -94,7 +108,7 @@ def convert(
                 raise refuse(path, f"cannot be {value!r}.{did_you_mean(str(value), list(type_.__members__))}")
             return type_[value]
         try:
-            made = _resolved(value)
+            made = value if type_ is str else _resolved(value)
             type_validation.simple_type_validator(made, type_, path[-1])
         except (ImportError, AttributeError) as error:
             raise refuse(path, f"is {value!r}, which cannot be imported: {error}.") from error

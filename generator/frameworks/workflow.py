@@ -20,12 +20,12 @@ from gt4py.next import backend as gtx_backend
 from gt4py.next.ffront.stages import ConcretePASTProgramDef
 from gt4py.next.otf import arguments, code_specs, recipes, stages, workflow
 from gt4py.next.otf.definitions import CompilableProgramDef, ConcreteProgramDef
-from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
 from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
 
 from gtstub import claim, cpu, toolchain
 from gtstub.arch import arch
 from gtstub.cache import StubArtifact
+from gtstub.frameworks import dace_config
 from gtstub.frameworks.dace import check_arguments, sdfg_signature
 from gtstub.frameworks.program_signature import LoweredProgramDef, program_signature
 from gtstub.planner import make_plan
@@ -136,14 +136,20 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
             return inp.artifact
         assert inp.request is not None
         build = cast(Callable[[], StubArtifact], functools.partial(super().__call__, inp))
-        return claim.build_once(inp.request.cache, inp.request.key, build)
+        assert isinstance(self.compilation, StubCompilation)
+        with self.compilation.dace_context():
+            return claim.build_once(inp.request.cache, inp.request.key, build)
 
 
 @dataclasses.dataclass(frozen=True)
 class StubCompilation:
-    """Builds a cache entry; `step` is gt4py's own compilation, whose settings are used."""
+    """
+    Builds a cache entry; `step` is gt4py's own compilation, whose settings are used. `dace_config` is what overrides
+    the DaCe configuration.
+    """
 
     step: dace_compilation.DaCeCompiler
+    dace_config: Mapping[str, Any]
 
     def __call__(self, inp: stages.ExtensionSource[Any, Any]) -> StubArtifact:
         source, stub = inp.program_source, inp.binding_source
@@ -189,34 +195,49 @@ class StubCompilation:
     def has_trace_markers(self) -> bool:
         return bool(self.step.add_gpu_trace_markers and self.step.device_type == core_definitions.CUPY_DEVICE_TYPE)
 
-    def _machine(self, cxx: str) -> dict[str, Any]:
-        """What a machine must have that is to run the library."""
-        is_cpu = self.step.device_type == core_definitions.DeviceType.CPU
-        with self.dace_context():
-            flags = dace.Config.get("compiler", "cpu", "args").split()
-        return {
-            "cpu": cpu.compiled_features([cxx], flags),
-            "device": self.step.device_type.name.lower(),
-            "arch": "" if is_cpu else arch("gpu"),
-        }
+    @property
+    def device(self) -> Device:
+        devices: Mapping[str, Device] = {"CPU": "cpu", "ROCM": "rocm"}
+        return devices.get(self.step.device_type.name, "cuda")
+
+    @property
+    def flags(self) -> str:
+        """Those for code that runs on a CPU, wherever they stand."""
+        values = self._dace_config(dace_config.configuration)
+        names = ("compiler.cpu.args", "compiler.cuda.args")[: 1 if self.device == "cpu" else 2]
+        return " ".join(values[name].value for name in names)
+
+    @property
+    def dace_ingredients(self) -> dict[str, Any]:
+        """What a key has of the DaCe configuration."""
+        return self._dace_config(dace_config.ingredients)
 
     def dace_context(self) -> AbstractContextManager[None]:
         """DaCe's configuration for a build."""
-        step = self.step
-        return cast(
-            AbstractContextManager[None],
-            dace_workflow.dace_context(device_type=step.device_type, cmake_build_type=step.cmake_build_type),
-        )
+        return self._dace_config(dace_config.frozen)
+
+    def _dace_config[T](self, of: Callable[[Device, str, Mapping[str, Any]], T]) -> T:
+        return of(self.device, self.step.cmake_build_type.value, self.dace_config)
+
+    def _machine(self, cxx: str) -> dict[str, Any]:
+        """What a machine must have that is to run the library."""
+        values = self._dace_config(dace_config.configuration)
+        return {
+            "cpu": cpu.compiled_features(
+                [values["compiler.cpu.executable"].value or cxx], values["compiler.cpu.args"].value.split()
+            ),
+            "device": self.step.device_type.name.lower(),
+            "arch": "" if self.device == "cpu" else arch("gpu"),
+        }
 
     def _compile_sdfg(self, inp: stages.ExtensionSource[Any, Any], signature: SdfgSignature, folder: Path) -> Path:
         """Lets DaCe build the SDFG in `folder`; returns its library."""
-        with self.dace_context():
-            if self.has_trace_markers:
-                _, sdfg = dace_compilation._add_tx_markers(inp)
-            else:
-                sdfg = dace.SDFG.from_json(inp.program_source.source_code)
-            sdfg.build_folder = str(folder)
-            sdfg.compile(validate=False, return_program_handle=False)
-            compiled = next(iter(folder.glob("program.sdfg*")))
-            check_arguments(dace.SDFG.from_file(str(compiled)), signature)
-            return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))
+        if self.has_trace_markers:
+            _, sdfg = dace_compilation._add_tx_markers(inp)
+        else:
+            sdfg = dace.SDFG.from_json(inp.program_source.source_code)
+        sdfg.build_folder = str(folder)
+        sdfg.compile(validate=False, return_program_handle=False)
+        compiled = next(iter(folder.glob("program.sdfg*")))
+        check_arguments(dace.SDFG.from_file(str(compiled)), signature)
+        return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))

@@ -52,7 +52,7 @@ def made(text: str, file: Path, tag: str = "DACE_CPU") -> gtx_backend.Backend[An
 def translator(backend: gtx_backend.Backend[Any]) -> Any:
     """The step that makes an SDFG: it has the options."""
     step = backend.executor.translation
-    return getattr(step, "step", step) if not isinstance(backend, gt4py.StubBackend) else step.step.step
+    return getattr(step, "step", step)
 
 
 # --- Kinds ------------------------------------------------------------------------------------------------------------
@@ -145,6 +145,14 @@ def test_names_become_what_they_name(file: Path) -> None:
     }
 
 
+def test_a_table_overrides_the_configuration_of_dace(file: Path) -> None:
+    text = 'gtstub.dace_config.compiler.cpu.args = "-O2 -fsanitize=a:b"\ngtstub.dace_config.compiler.build_jobs = 3'
+    backend = made(text, file, "GTSTUB_CPU")
+    with backend.executor.compilation.dace_context():
+        assert dace.Config.get("compiler", "cpu", "args") == "-O2 -fsanitize=a:b"
+        assert dace.Config.get("compiler", "build_jobs") == 3
+
+
 # --- Refusals ---------------------------------------------------------------------------------------------------------
 
 
@@ -174,6 +182,16 @@ def test_names_become_what_they_name(file: Path) -> None:
             "dace.optimization_args.optimization_hooks.TopLevelDataFlowSteps = 'm:f'",
             "'optimization_args.optimization_hooks.TopLevelDataFlowSteps' of backend 'dace' for program 'p' is unknown."
             " Did you mean: 'TopLevelDataFlowStep'?",
+        ),
+        (
+            "GTSTUB_CPU",
+            "gtstub.dace_config.compiler.cpu.arg = '-O2'",
+            "'dace_config.compiler.cpu.arg' of backend 'gtstub' for program 'p' is unknown. Did you mean: 'args'?",
+        ),
+        (
+            "GTSTUB_CPU",
+            "gtstub.dace_config.compiler.build_jobs = '2'",
+            "'dace_config.compiler.build_jobs' of backend 'gtstub' for program 'p' must be of type 'int', but is '2'.",
         ),
         (
             "DACE_CPU",

@@ -180,9 +180,10 @@ def test_flags_of_gpus_are_in_the_keys_of_gpus() -> None:
     assert overrides == {"compiler.cuda.args": "-O1", "compiler.cuda.backend": "cuda"}
 
 
-def test_what_cmake_reads_is_in_the_key() -> None:
-    made = dace_config.ingredients("cpu", "Release", {}, {"LDFLAGS": "-s", "PATH": "/bin"})
-    assert made["environment"] == {"LDFLAGS": "-s"}
+def test_the_compiler_of_a_gpu_is_in_the_key() -> None:
+    environ = {"CUDACXX": "nvcc-12", "PATH": "/bin"}
+    assert dace_config.ingredients("cuda", "Release", {}, environ)["compilers"] == {"CUDACXX": "nvcc-12"}
+    assert dace_config.ingredients("cpu", "Release", {}, environ)["compilers"] == {}
 
 
 # --- In force ---------------------------------------------------------------------------------------------------------

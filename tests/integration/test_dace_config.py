@@ -1,0 +1,113 @@
+"""Builds take gtstub's DaCe configuration, whatever files say, and leave none behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gtstub.errors import ConfigError
+from gtstub.frameworks.gt4py import make_backend
+from tests.unit.test_dace_config import HOSTILE
+
+pytestmark = pytest.mark.xdist_group("dace_config")
+
+MODEL = """
+import json
+import gt4py.next as gtx
+from gtstub import entry
+from gtstub.frameworks.compile import compile
+
+I = gtx.Dimension("I")
+
+@gtx.field_operator
+def _copy(a: gtx.Field[[I], gtx.float64]) -> gtx.Field[[I], gtx.float64]:
+    return a
+
+@gtx.program
+def copy(a: gtx.Field[[I], gtx.float64], out: gtx.Field[[I], gtx.float64]):
+    _copy(a, out=out)
+
+program = compile(copy, backend_tag="GTSTUB_CPU", offset_provider={})
+program.wait()
+path = program.variants[0].artifact.result().path
+print(json.dumps({"key": path.name, "manifest": entry.read_manifest(path)}))
+"""
+
+COMPILER = """#!/bin/sh
+echo "$@" >>"$COMMANDS"
+exec c++ "$@"
+"""
+
+
+def build(home: Path, **environ: str) -> dict[str, Any]:
+    """Builds a program in a process of its own, whose home and current directory is `home`."""
+    home.mkdir(exist_ok=True)
+    (home / "model.py").write_text(MODEL)
+    compiler, commands = home.with_name(f"{home.name}-c++"), home.with_name(f"{home.name}-commands")
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o755)
+    names = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "GTSTUB_CACHE_DIR")
+    inherited = {name: os.environ[name] for name in names if name in os.environ}
+    done = subprocess.run(
+        [sys.executable, "model.py"],
+        cwd=home,
+        env={"GT4PY_BUILD_JOBS_MODE": "serial", **inherited, "HOME": str(home), **environ}
+        | {"CXX": str(compiler), "COMMANDS": str(commands)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    (found["command"],) = (line for line in commands.read_text().splitlines() if line.endswith("/copy.cpp"))
+    return found
+
+
+def test_a_hostile_file_changes_neither_flags_nor_key(tmp_path: Path) -> None:
+    for home in ("clean", "hostile"):
+        (tmp_path / home).mkdir()
+    (tmp_path / "hostile" / ".dace.conf").write_text(HOSTILE)
+    clean, hostile = (
+        build(tmp_path / home, GTSTUB_CACHE_DIR=str(tmp_path / home / "cache")) for home in ("clean", "hostile")
+    )
+    assert clean["key"] == hostile["key"]
+    for found in (clean, hostile):
+        assert "-march=native" in found["command"]
+        assert "HOSTILE" not in found["command"]
+        assert "-fno-math-errno" not in found["command"]  # which DaCe's own default has
+        assert found["manifest"]["ingredients"]["dace_config"]["overrides"] == {}
+    files = {file.name for file in (tmp_path / "clean").iterdir()}
+    assert files <= {"model.py", "cache", "__pycache__", ".gt4py_cache"}
+    assert (tmp_path / "hostile" / ".dace.conf").read_text() == HOSTILE
+
+
+def test_an_override_is_in_the_flags_and_in_the_key(tmp_path: Path) -> None:
+    found = build(tmp_path, GTSTUB_CACHE_DIR=str(tmp_path / "cache"), DACE_compiler_cpu_args="-DEXPLICIT")
+    assert "-DEXPLICIT" in found["command"]
+    assert "-march=native" not in found["command"]
+    ingredients = found["manifest"]["ingredients"]
+    assert ingredients["dace_config"]["overrides"] == {"compiler.cpu.args": "-DEXPLICIT"}
+    assert ingredients["cpu"] == []
+
+
+@pytest.mark.parametrize(
+    ("dace_config", "message"),
+    [
+        (
+            {"compiler.cpu.arg": "-O2"},
+            "DaCe has no setting 'compiler.cpu.arg'. Did you mean: 'compiler.cpu.args'?",
+        ),
+        ({"compiler": {"cpu": {"args": 2}}}, "DaCe's setting 'compiler.cpu.args' must be text, but is 2."),
+    ],
+)
+def test_a_backend_refuses_what_dace_would_ignore(dace_config: Any, message: str) -> None:
+    make_backend(gpu=False, dace_config={"compiler.cpu.args": "-O2"})
+    with pytest.raises(ConfigError) as refused:
+        make_backend(gpu=False, dace_config=dace_config)
+    assert str(refused.value) == message
