@@ -2,120 +2,200 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import pickle
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import pytest
 
 import gtstub
-from gtstub import cache, entry
+from entries import LIBRARY, STUB, flip_a_bit, publish, publish_made_of, write_files
+from gtstub import cpu, entry
+from gtstub.cache import Cache, StubArtifact, open_cache
 from gtstub.errors import CacheError
+from gtstub.ingredients import Difference, key
 from gtstub.toolchain import Toolchain
 from recording import build_null_library
 from signatures import SMALL_PROGRAM, SMALL_SDFG
 from stubs import build_stub
 
 KEY = "prog-0123"
-MANIFEST = {"name": "prog", "stub": "prog_stub.so", "library": "libprog.so", "workspaces": {}}
 
 
-def build(root: Path, toolchain: Toolchain, key: str = KEY) -> cache.StubArtifact:
-    with cache.private_directory(root, key) as private:
+def build(cache: Cache, toolchain: Toolchain, **manifest: Any) -> StubArtifact:
+    """A real entry, that can be loaded."""
+    with cache.private_directory(KEY) as private:
         directory = private / "entry"
         build_null_library(SMALL_SDFG, directory)
         build_stub(SMALL_SDFG, SMALL_PROGRAM, directory, toolchain)
-        return cache.publish(directory, root, key, MANIFEST)
+        return cache.publish(directory, KEY, {"name": "prog", "stub": STUB, "library": LIBRARY, **manifest})
 
 
-def refusal(path: Path) -> str:
+def refusal(path: Path, **baked: Any) -> str:
     with pytest.raises(CacheError) as caught:
-        gtstub.load(path)
+        entry.load(path, baked)
     return str(caught.value)
 
 
-def test_published_entry_loads(tmp_path: Path, toolchain: Toolchain) -> None:
-    artifact = build(tmp_path, toolchain)
-    assert artifact == cache.StubArtifact(tmp_path / KEY)
-    assert cache.find(tmp_path, KEY) == artifact
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+# --- Publishing -------------------------------------------------------------------------------------------------------
+
+
+def test_published_entry_loads(cache: Cache, toolchain: Toolchain) -> None:
+    artifact = build(cache, toolchain)
+    assert artifact == StubArtifact(cache.root / KEY)
+    assert cache.find(KEY) == artifact
     assert artifact.load().name == "prog"
     assert gtstub.load(str(artifact.path)).name == "prog"
-    cache.verify(artifact.path)
 
 
-def test_nothing_but_the_entry_is_left(tmp_path: Path, toolchain: Toolchain) -> None:
-    build(tmp_path, toolchain)
-    assert [path.name for path in tmp_path.iterdir()] == [KEY]
+def test_nothing_but_the_entry_is_left(cache: Cache) -> None:
+    publish(cache, KEY)
+    assert names(cache.root) == [KEY]
 
 
-def test_failed_build_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_build_leaves_nothing(cache: Cache) -> None:
     def fail() -> None:
-        with cache.private_directory(tmp_path, KEY) as private:
+        with cache.private_directory(KEY) as private:
             (private / "entry").mkdir()
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert list(tmp_path.iterdir()) == []
-    assert cache.find(tmp_path, KEY) is None
+    assert names(cache.root) == []
+    assert cache.find(KEY) is None
 
 
-def test_entry_can_be_moved(tmp_path: Path, toolchain: Toolchain) -> None:
-    path = build(tmp_path / "here", toolchain).path
+def test_entry_can_be_moved(cache: Cache, toolchain: Toolchain, tmp_path: Path) -> None:
+    path = build(cache, toolchain).path
     for file in path.iterdir():
         assert str(tmp_path).encode() not in file.read_bytes(), f"'{file.name}' knows where it lies"
     moved = path.rename(tmp_path / "there")
     assert gtstub.load(moved).name == "prog"
 
 
-def test_manifest_says_what_was_built(tmp_path: Path, toolchain: Toolchain) -> None:
-    path = build(tmp_path, toolchain).path
+def test_manifest_says_what_was_built(cache: Cache) -> None:
+    before = time.time()
+    path = publish_made_of(cache, {"static": {"n": 3}}, baked={"n": 3}, built={"seconds": 1.5}).path
     manifest = entry.read_manifest(path)
     assert manifest["schema"] == "gtstub/cache-entry/2"
-    assert manifest["key"] == KEY
-    assert manifest.keys() > MANIFEST.keys()
-    assert set(manifest["files"]) == {file.name for file in path.iterdir()} - {"manifest.json"}
+    assert manifest["key"] == path.name == key("prog", {"static": {"n": 3}})
+    assert manifest["ingredients"] == {"static": {"n": 3}}
+    assert manifest["baked"] == {"n": 3}
+    assert manifest["machine"] == {"cpu": [], "device": "", "arch": ""}
+    assert manifest["built"]["seconds"] == 1.5
+    assert before <= manifest["built"]["time"] <= time.time()
+    assert set(manifest["files"]) == set(names(path)) - {"manifest.json"}
 
 
-def test_second_builder_uses_the_entry_of_the_first(tmp_path: Path, toolchain: Toolchain) -> None:
-    first = build(tmp_path, toolchain)
-    inode = (first.path / "prog_stub.so").stat().st_ino
-    assert build(tmp_path, toolchain) == first
-    assert (first.path / "prog_stub.so").stat().st_ino == inode
+def test_second_builder_uses_the_entry_of_the_first(cache: Cache) -> None:
+    first = publish(cache, KEY, "first")
+    assert publish(cache, KEY, "second") == first
+    assert (first.path / STUB).read_text() == f"{STUB} first\n"
 
 
-def test_builders_at_the_same_time_all_succeed(tmp_path: Path, toolchain: Toolchain) -> None:
+def test_builders_at_the_same_time_all_succeed(cache: Cache) -> None:
     barrier = Barrier(4)
 
-    def build_together(_: int) -> cache.StubArtifact:
+    def build_together(number: int) -> StubArtifact:
         barrier.wait()
-        return build(tmp_path, toolchain)
+        return publish(cache, KEY, str(number))
 
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(build_together, range(4)))) == 1
-    assert [path.name for path in tmp_path.iterdir()] == [KEY]
-    assert gtstub.load(tmp_path / KEY).name == "prog"
+    assert names(cache.root) == [KEY]
+    entry.verify(cache.root / KEY)
 
 
-def test_artifact_survives_pickling(tmp_path: Path, toolchain: Toolchain) -> None:
-    artifact = build(tmp_path, toolchain)
-    assert pickle.loads(pickle.dumps(artifact)) == artifact
+def test_entry_holds_files_only(cache: Cache, tmp_path: Path) -> None:
+    with cache.private_directory(KEY) as directory:
+        manifest = write_files(directory)
+        (directory / "link").symlink_to(tmp_path)
+        with pytest.raises(CacheError) as caught:
+            cache.publish(directory, KEY, manifest)
+        assert str(caught.value) == f"A cache entry holds files only, but '{directory / 'link'}' is none."
+        (directory / "link").unlink()
+        (directory / STUB).unlink()
+        with pytest.raises(CacheError) as caught:
+            cache.publish(directory, KEY, manifest)
+        assert str(caught.value) == f"The cache entry '{KEY}' lacks its file '{STUB}'."
+    assert names(cache.root) == []
 
 
-def test_loading_imports_nothing_big(tmp_path: Path, toolchain: Toolchain) -> None:
-    artifact = build(tmp_path, toolchain)
-    code = """if True:
-        import pickle, sys
-        program = pickle.loads(bytes.fromhex(sys.argv[1])).load()
-        big = {"gt4py", "dace", "icon4py", "jsonschema", "jinja2", "jq", "platformdirs", "numpy"} & sys.modules.keys()
-        print(program.name, sorted(big))
-    """
-    command = [sys.executable, "-c", code, pickle.dumps(artifact).hex()]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "prog []\n"
+def test_every_file_is_on_the_disk_before_the_entry_has_its_name(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append(f"{path.name} of an entry" if (cache.root / KEY).exists() else path.name)
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    publish(cache, KEY)
+    assert set(synced[:3]) == {STUB, LIBRARY, "manifest.json"}
+    assert synced[3].startswith(".building-")
+    assert synced[4:] == [f"{cache.root.name} of an entry"]
+
+
+# --- Places that cannot be written ------------------------------------------------------------------------------------
+
+
+def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CacheError) as caught, Cache(tmp_path / "file").private_directory(KEY):
+        pass
+    assert str(caught.value) == (
+        f"The cache cannot be written at '{tmp_path / 'file'}': Not a directory; free the way, or name another"
+        " directory in GTSTUB_CACHE_DIR."
+    )
+
+
+def test_path_that_is_too_long(tmp_path: Path) -> None:
+    cache = Cache(tmp_path.joinpath(*["d" * 200] * 25))
+    assert cache.find(KEY) is None
+    with pytest.raises(CacheError) as caught, cache.private_directory(KEY):
+        pass
+    assert ": File name too long; free the way, or name another directory in GTSTUB_CACHE_DIR." in str(caught.value)
+
+
+def test_path_that_is_long_or_a_link(tmp_path: Path, toolchain: Toolchain) -> None:
+    deep = tmp_path.joinpath(*["d" * 200] * 15)
+    deep.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(deep)
+    for cache in (Cache(deep / "own"), Cache(tmp_path / "link")):
+        assert build(cache, toolchain).load().name == "prog"
+        assert cache.find(KEY) == StubArtifact(cache.root / KEY)
+
+
+@pytest.mark.parametrize("call", ["write_text", "rename"])
+def test_disk_that_fails(cache: Cache, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def fail(path: Path, *_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with cache.private_directory(KEY) as directory:
+        manifest = write_files(directory)
+        monkeypatch.setattr(Path, call, fail)
+        with pytest.raises(CacheError) as caught:
+            cache.publish(directory, KEY, manifest)
+    assert "No space left on device; free the way, or name another directory in GTSTUB_CACHE_DIR." in str(caught.value)
+    assert names(cache.root) == []
 
 
 # --- Entries that are none --------------------------------------------------------------------------------------------
@@ -125,28 +205,48 @@ def test_missing_entry(tmp_path: Path) -> None:
     assert refusal(tmp_path / "no") == f"There is no cache entry at '{tmp_path / 'no'}'."
 
 
-def test_entry_without_manifest(tmp_path: Path, toolchain: Toolchain) -> None:
-    path = build(tmp_path, toolchain).path
+def test_entry_without_manifest(cache: Cache) -> None:
+    path = publish(cache, KEY).path
     (path / "manifest.json").unlink()
     assert refusal(path) == f"There is no cache entry at '{path}'."
 
 
-def test_missing_file(tmp_path: Path, toolchain: Toolchain) -> None:
-    path = build(tmp_path, toolchain).path
-    (path / "libprog.so").unlink()
-    assert refusal(path) == f"The cache entry '{path}' lacks its file 'libprog.so'."
+def test_missing_file(cache: Cache) -> None:
+    path = publish(cache, KEY).path
+    (path / LIBRARY).unlink()
+    assert refusal(path) == f"The cache entry '{path}' lacks its file '{LIBRARY}'."
 
 
-def test_truncated_file(tmp_path: Path, toolchain: Toolchain) -> None:
-    path = build(tmp_path, toolchain).path
-    size = (path / "prog_stub.so").stat().st_size
-    with (path / "prog_stub.so").open("r+b") as file:
-        file.truncate(100)
-    assert refusal(path) == f"File 'prog_stub.so' of cache entry '{path}' has 100 bytes, not {size}."
+def test_truncated_file(cache: Cache) -> None:
+    path = publish(cache, KEY).path
+    size = (path / STUB).stat().st_size
+    with (path / STUB).open("r+b") as file:
+        file.truncate(10)
+    assert refusal(path) == f"File '{STUB}' of cache entry '{path}' has 10 bytes, not {size}."
 
 
-def test_damaged_manifest(tmp_path: Path, toolchain: Toolchain) -> None:
-    path = build(tmp_path, toolchain).path
+@pytest.mark.parametrize("file", [STUB, LIBRARY])
+def test_flipped_bit_in_a_file(cache: Cache, file: str) -> None:
+    path = publish(cache, KEY).path
+    flip_a_bit(path / file)
+    assert refusal(path) == f"File '{file}' of cache entry '{path}' is not the one that was built: its digest differs."
+
+
+def test_flipped_bit_anywhere_in_the_manifest(cache: Cache) -> None:
+    path = publish(cache, KEY, baked={"n": 1}).path
+    content = (path / "manifest.json").read_bytes()
+    manifest = json.loads(content)
+    for position in range(len(content)):
+        flip_a_bit(path / "manifest.json", position)
+        try:
+            assert entry.verify(path) == manifest  # The bit made one white space of another.
+        except CacheError:
+            assert not entry.is_foreign(path), "A broken entry must be built again."
+        (path / "manifest.json").write_bytes(content)
+
+
+def test_damaged_manifest(cache: Cache) -> None:
+    path = publish(cache, KEY).path
     text = (path / "manifest.json").read_text()
     (path / "manifest.json").write_text(text[:50])
     assert refusal(path).startswith(f"The manifest of cache entry '{path}' cannot be read: ")
@@ -158,51 +258,154 @@ def test_damaged_manifest(tmp_path: Path, toolchain: Toolchain) -> None:
     assert refusal(path) == message
 
 
-def test_broken_entry_is_built_again(tmp_path: Path, toolchain: Toolchain) -> None:
-    path = build(tmp_path, toolchain).path
-    (path / "libprog.so").unlink()
-    assert cache.find(tmp_path, KEY) is None
-    assert build(tmp_path, toolchain) == cache.find(tmp_path, KEY)
-    assert gtstub.load(path).name == "prog"
-    assert [path.name for path in tmp_path.iterdir()] == [KEY]
+def test_broken_entry_is_built_again(cache: Cache) -> None:
+    path = publish(cache, KEY).path
+    (path / LIBRARY).unlink()
+    assert cache.find(KEY) is None
+    assert publish(cache, KEY, "again") == cache.find(KEY)
+    assert (path / LIBRARY).read_text() == f"{LIBRARY} again\n"
+    assert names(cache.root) == [KEY]
 
 
-def test_changed_file_is_noticed_by_verify(tmp_path: Path, toolchain: Toolchain) -> None:
-    path = build(tmp_path, toolchain).path
-    cache.verify(path)
-    content = bytearray((path / "libprog.so").read_bytes())
-    content[-1] ^= 1
-    (path / "libprog.so").write_bytes(content)
+def test_whole_entry_that_was_taken_for_a_broken_one_is_put_back(cache: Cache) -> None:
+    path = publish(cache, KEY).path  # Somebody published it after this process saw a broken one.
+    inode = path.stat().st_ino
+    cache._set_aside(KEY)
+    assert path.stat().st_ino == inode
+    entry.verify(path)
+
+
+@pytest.mark.parametrize("schema", ["gtstub/cache-entry/1", "gtstub/cache-entry/3"])
+def test_entry_of_another_version_of_gtstub_is_left_alone(cache: Cache, schema: str) -> None:
+    path = publish(cache, KEY).path
+    foreign = {"schema": schema, "of": "another gtstub"}
+    text = json.dumps({**foreign, "digest": entry.manifest_digest(foreign)})
+    (path / "manifest.json").write_text(text)
+    assert cache.find(KEY) is None
     with pytest.raises(CacheError) as caught:
-        cache.verify(path)
-    message = f"File 'libprog.so' of cache entry '{path}' is not the one that was built: its digest differs."
-    assert str(caught.value) == message
+        publish(cache, KEY)
+    assert str(caught.value) == f"The cache entry '{path}' is of another version of gtstub: take it away."
+    assert (path / "manifest.json").read_text() == text
 
 
-def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(CacheError) as caught, cache.private_directory(tmp_path / "file", KEY):
-        pass
-    assert str(caught.value) == (
-        f"The cache cannot be written at '{tmp_path / 'file'}': Not a directory; free the way, or name another"
-        " directory in GTSTUB_CACHE_DIR."
+# --- Entries that do not fit ------------------------------------------------------------------------------------------
+
+
+def test_value_that_was_compiled_in(cache: Cache, toolchain: Toolchain) -> None:
+    path = build(cache, toolchain, baked={"da_min": 3.0, "n": 4}).path
+    assert entry.load(path, {"da_min": 3.0, "left_to_run_time": 1}).name == "prog"
+    assert refusal(path, da_min=2.5) == (
+        f"The cache entry '{path}' has da_min = 3.0 compiled in, but is wanted with da_min = 2.5: build it for that"
+        " value, or leave it to run time."
     )
 
 
-# --- Keys and places --------------------------------------------------------------------------------------------------
+def test_cpu_that_lacks_a_feature(cache: Cache, toolchain: Toolchain) -> None:
+    has = sorted(cpu.features())[:2]
+    assert build(cache, toolchain, machine={"cpu": has}).load().name == "prog"
+    other = publish(cache, "prog-4567", machine={"cpu": ["avx1024", *has]})
+    assert cache.find("prog-4567") is None
+    assert refusal(other.path) == (
+        f"The cache entry '{other.path}' was built for a CPU with 'avx1024', which this one lacks: build it on this"
+        " machine."
+    )
+    assert publish(cache, "prog-4567") == other, "It is whole, and may fit another machine."
 
 
-def test_key_depends_on_every_input_but_not_on_their_order() -> None:
-    key = cache.key("prog", {"a": 1, "b": {"c": [2]}})
-    assert key == cache.key("prog", {"b": {"c": [2]}, "a": 1})
-    assert key.startswith("prog-")
-    assert key != cache.key("prog", {"a": 1, "b": {"c": [3]}})
-    assert key != cache.key("other", {"a": 1, "b": {"c": [2]}})
+def test_other_gpu(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = publish(cache, KEY, machine={"device": "cuda", "arch": "sm_80"}).path
+    monkeypatch.setenv("GTSTUB_ARCH", "sm_90")
+    assert refusal(path) == f"The cache entry '{path}' was built for 'sm_80', but the GPU here is 'sm_90'."
+    monkeypatch.setenv("GTSTUB_ARCH", "sm_80")
+    entry.check_machine(path, entry.verify(path))
+
+
+# --- Loading ----------------------------------------------------------------------------------------------------------
+
+
+def test_artifact_survives_pickling(cache: Cache) -> None:
+    artifact = publish(cache, KEY)
+    assert pickle.loads(pickle.dumps(artifact)) == artifact
+
+
+def test_loading_imports_nothing_big(cache: Cache, toolchain: Toolchain) -> None:
+    path = build(cache, toolchain, machine={"cpu": ["fpu"] if "fpu" in cpu.features() else []}).path
+    code = """if True:
+        import sys, gtstub
+        program = gtstub.load(sys.argv[1])
+        frameworks = {"gt4py", "dace", "icon4py", "numpy"}
+        others = {"jsonschema", "jinja2", "jq", "platformdirs", "click", "rich", "archspec", "dataclasses"}
+        print(program.name, sorted((frameworks | others) & sys.modules.keys()))
+    """
+    command = [sys.executable, "-c", code, str(path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "prog []\n"
+
+
+def test_use_is_noted_once_a_day(cache: Cache, toolchain: Toolchain) -> None:
+    path = build(cache, toolchain).path
+    now = time.time()
+    for last, is_noted in ((now - 3600, False), (now - 2 * entry.DAY, True), (now + 2 * entry.DAY, True)):
+        for use in (lambda: cache.find(KEY), lambda: gtstub.load(path)):
+            os.utime(path, (last, last))
+            use()
+            assert (path.stat().st_mtime != pytest.approx(last)) is is_noted
+
+
+# --- Layers -----------------------------------------------------------------------------------------------------------
+
+
+def test_shared_layer_is_used_where_it_lies_and_never_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = publish(Cache(tmp_path / "shared"), KEY).path
+    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "own"))
+    monkeypatch.setenv("GTSTUB_SHARED_CACHE_DIR", f"{tmp_path / 'none'}{os.pathsep}{tmp_path / 'shared'}")
+    cache = open_cache()
+    os.utime(path, (0, 0))
+    assert cache.find(KEY) == StubArtifact(path)
+    assert path.stat().st_mtime == 0
+    assert not cache.root.exists()
+    own = publish(cache, KEY)
+    assert own.path.parent == tmp_path / "own"
+    assert cache.find(KEY) == own
+    assert list(cache.entries()) == [own.path, path]
+
+
+def test_broken_entry_of_a_shared_layer_is_passed_over(tmp_path: Path) -> None:
+    shared = publish(Cache(tmp_path / "shared"), KEY).path
+    flip_a_bit(shared / LIBRARY)
+    broken = (shared / LIBRARY).read_bytes()
+    cache = Cache(tmp_path / "own", (tmp_path / "shared",))
+    assert cache.find(KEY) is None
+    assert publish(cache, KEY).path == tmp_path / "own" / KEY
+    assert cache.find(KEY) == StubArtifact(tmp_path / "own" / KEY)
+    assert (shared / LIBRARY).read_bytes() == broken
 
 
 def test_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GTSTUB_CACHE_DIR", "GTSTUB_SHARED_CACHE_DIR", "GT_CACHE_ROOT"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
-    monkeypatch.delenv("GTSTUB_CACHE_DIR", raising=False)
-    assert cache.default_root() == tmp_path / "user" / "gtstub"
+    assert open_cache() == Cache(tmp_path / "user" / "gtstub")
+    assert open_cache(tmp_path / "default") == Cache(tmp_path / "default")
+    monkeypatch.setenv("GT_CACHE_ROOT", str(tmp_path))
+    assert open_cache(tmp_path / "default") == Cache(tmp_path / ".gtstub_cache")
     monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "own"))
-    assert cache.default_root() == tmp_path / "own"
+    monkeypatch.setenv("GTSTUB_SHARED_CACHE_DIR", os.pathsep.join(map(str, (tmp_path / "a", tmp_path / "own"))))
+    assert open_cache(tmp_path / "default") == Cache(tmp_path / "own", (tmp_path / "a",))
+    assert open_cache(code_path="21") == Cache(tmp_path / "own" / "21", (tmp_path / "a" / "21",))
+
+
+def test_nearest_entry(cache: Cache) -> None:
+    publish_made_of(cache, {"n": 1, "m": 1, "flags": "-O2"})
+    near = publish_made_of(cache, {"n": 2, "m": 1, "flags": "-O2"}, built={"time": 2.0})
+    publish_made_of(cache, {"n": 3, "m": 1, "flags": "-O2"}, built={"time": 1.0})
+    publish(cache, "other-00", name="other", ingredients={"n": 4, "m": 1, "flags": "-O2"})
+    wanted = {"n": 9, "m": 1, "flags": "-O2"}
+    found = cache.nearest("prog", {**wanted, "n": 2})
+    assert found is not None
+    assert (found.path, found.differences) == (near.path, [])
+    found = cache.nearest("prog", wanted, but=key("prog", {"n": 1, "m": 1, "flags": "-O2"}))
+    assert found is not None
+    assert (found.path, found.differences) == (near.path, [Difference("n", 9, 2)])
+    assert cache.nearest("unknown", wanted) is None

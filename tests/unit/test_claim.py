@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from entries import publish
 from gtstub.cache import Cache, StubArtifact
 from gtstub.claim import build_once, is_claimed, wait
+from gtstub.errors import CacheError
+from gtstub.owner import Owner, this_process
 
 KEY = "prog-0123"
-MANIFEST = {"name": "prog", "stub": "prog_stub.so", "library": "libprog.so"}
 
 BUILDER = """if True:
     import sys, time
@@ -49,13 +54,6 @@ def said(builder: subprocess.Popen[str]) -> str:
     return builder.stdout.readline().strip()
 
 
-def publish(cache: Cache) -> StubArtifact:
-    with cache.private_directory(KEY) as directory:
-        for name in ("prog_stub.so", "libprog.so"):
-            (directory / name).write_text(name)
-        return cache.publish(directory, KEY, MANIFEST)
-
-
 @pytest.fixture
 def slow_builder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that has claimed the entry, and does not end by itself."""
@@ -81,7 +79,7 @@ def test_threads_of_one_process_build_once(tmp_path: Path) -> None:
     def build() -> StubArtifact:
         builds.append(1)
         time.sleep(0.1)
-        return publish(cache)
+        return publish(cache, KEY)
 
     with ThreadPoolExecutor(4) as pool:
         artifacts = set(pool.map(lambda _: build_once(cache, KEY, build), range(4)))
@@ -96,7 +94,7 @@ def test_killed_builder_is_overtaken(tmp_path: Path, slow_builder: subprocess.Po
     slow_builder.wait()
     assert not is_claimed(cache, KEY)
     assert wait(cache, KEY) is None
-    assert build_once(cache, KEY, lambda: publish(cache)) == cache.find(KEY)
+    assert build_once(cache, KEY, lambda: publish(cache, KEY)) == cache.find(KEY)
     assert list((tmp_path / ".claims").iterdir()) == []
 
 
@@ -109,7 +107,7 @@ def test_failed_build_is_left_to_the_next(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no"):
         build_once(cache, KEY, fail)
     assert not is_claimed(cache, KEY)
-    assert build_once(cache, KEY, lambda: publish(cache)) == cache.find(KEY)
+    assert build_once(cache, KEY, lambda: publish(cache, KEY)) == cache.find(KEY)
 
 
 def test_fork_does_not_release_the_claim(tmp_path: Path) -> None:
@@ -134,3 +132,137 @@ def test_fork_does_not_release_the_claim(tmp_path: Path) -> None:
     """
     command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "True\n"
+
+
+# --- Builders that this process cannot see ----------------------------------------------------------------------------
+
+ELSEWHERE = Owner("nid001234", "another boot", 1, 1)
+
+
+def write_claim(root: Path, owner: Owner, beat: int = 0, generation: int = 1) -> Path:
+    file = root / ".claims" / f"{KEY}.{generation}"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"owner": dataclasses.asdict(owner), "beat": beat}))
+    return file
+
+
+def test_builder_elsewhere_is_overtaken_when_its_heart_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "1")
+    cache = Cache(tmp_path)
+    claim = write_claim(tmp_path, ELSEWHERE)
+    beats = []
+
+    def beat() -> None:
+        for number in range(1, 8):
+            time.sleep(0.3)
+            if publish_at_last.is_set():
+                return
+            write_claim(tmp_path, ELSEWHERE, number)
+            beats.append(number)
+
+    publish_at_last = threading.Event()
+    heart = threading.Thread(target=beat)
+    heart.start()
+
+    def build() -> StubArtifact:
+        publish_at_last.set()
+        assert (tmp_path / ".claims" / f"{KEY}.2").exists()
+        assert claim.exists(), "Only who has overtaken it, and is ready, may remove a claim."
+        return publish(cache, KEY)
+
+    assert is_claimed(cache, KEY)
+    assert build_once(cache, KEY, build) == cache.find(KEY)
+    assert len(beats) == 7, "It was overtaken while it gave signs of life."
+    heart.join()
+    assert list((tmp_path / ".claims").iterdir()) == []
+
+
+def test_builder_that_was_stopped_and_overtaken_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stopped builder is overtaken as one elsewhere: by its heartbeat. It goes on later, and uses what is there."""
+    monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "1")
+    cache = Cache(tmp_path)
+    stopped = start_builder(tmp_path, 0.1)
+    assert said(stopped) == "building"
+    stopped.send_signal(signal.SIGSTOP)
+    artifact = build_once(cache, KEY, lambda: publish(cache, KEY, "of the second"))
+    inode = artifact.path.stat().st_ino
+    stopped.send_signal(signal.SIGCONT)
+    assert said(stopped) == str(artifact.path)
+    assert stopped.wait() == 0
+    stopped.communicate()
+    assert artifact.path.stat().st_ino == inode
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".claims", "builds", KEY]
+    assert list((tmp_path / ".claims").iterdir()) == []
+
+
+def test_builder_that_was_overtaken_leaves_the_claims_of_others(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+
+    def build() -> StubArtifact:
+        (tmp_path / ".claims" / f"{KEY}.1").unlink()  # by somebody who had overtaken it, and was ready
+        write_claim(tmp_path, ELSEWHERE)
+        return publish(cache, KEY)
+
+    build_once(cache, KEY, build)
+    assert (tmp_path / ".claims" / f"{KEY}.1").exists()
+
+
+def test_waiting_that_takes_too_long_names_the_builder(tmp_path: Path) -> None:
+    write_claim(tmp_path, ELSEWHERE)
+    with pytest.raises(CacheError) as caught:
+        wait(Cache(tmp_path), KEY, 0.05)
+    place = tmp_path / KEY
+    message = f"The cache entry '{place}' was not built within 0.05 s by process 1 on host 'nid001234'."
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("text", ["0", "soon", "-1"])
+def test_time_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", text)
+    with pytest.raises(CacheError) as caught:
+        wait(Cache(tmp_path), KEY)
+    assert str(caught.value) == f"GTSTUB_BUILD_TIMEOUT must be a number of seconds, not '{text}'."
+
+
+def test_claim_that_was_not_written_whole_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "0.2")
+    cache = Cache(tmp_path)
+    write_claim(tmp_path, ELSEWHERE).write_text("")
+    assert is_claimed(cache, KEY)
+    assert build_once(cache, KEY, lambda: publish(cache, KEY)) == cache.find(KEY)
+
+
+def test_entry_that_is_published_while_somebody_claims_it_is_used(tmp_path: Path) -> None:
+    """Between the look for the entry and the claim another process publishes."""
+    cache = Cache(tmp_path)
+    looks = []
+
+    @dataclasses.dataclass(frozen=True)
+    class Raced(Cache):
+        def find(self, key: str) -> StubArtifact | None:
+            found = super().find(key)
+            if not looks:
+                publish(cache, key)
+            looks.append(found)
+            return found
+
+    def build() -> StubArtifact:
+        raise AssertionError("It was built twice.")
+
+    assert build_once(Raced(tmp_path), KEY, build) == cache.find(KEY)
+    assert looks[0] is None
+
+
+def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / ".claims").write_text("")
+    with pytest.raises(CacheError) as caught:
+        build_once(Cache(tmp_path), KEY, lambda: publish(Cache(tmp_path), KEY))
+    assert "; free the way, or name another directory in GTSTUB_CACHE_DIR." in str(caught.value)
+
+
+def test_process_is_known_by_more_than_its_number() -> None:
+    ours = this_process()
+    assert ours.is_here
+    assert not ours.is_gone
+    assert dataclasses.replace(ours, start=ours.start - 1).is_gone, "Its number was used again."
+    assert not dataclasses.replace(ours, boot="another", start=0).is_gone

@@ -1,0 +1,202 @@
+"""What is taken out of a cache: what killed builders left, and entries that were not used for long."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from entries import LIBRARY, flip_a_bit, publish
+from gtstub.cache import Cache
+from gtstub.errors import CacheError
+from gtstub.inventory import inventory, pick
+from gtstub.leftovers import LONGEST_BUILD, sweep
+from gtstub.owner import Owner
+from gtstub.pruning import duration, remove, size, unwanted
+
+DAY = 86400
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path)
+
+
+def publish_used(cache: Cache, key: str, days_ago: float) -> Path:
+    path = publish(cache, key).path
+    used = time.time() - days_ago * DAY
+    os.utime(path, (used, used))
+    return path
+
+
+def keys(cache: Cache, older_than: float | None = None, max_size: float | None = None) -> list[str]:
+    return [item.key for item in unwanted(cache, older_than, max_size)]
+
+
+# --- Leftovers --------------------------------------------------------------------------------------------------------
+
+
+def start_building(root: Path) -> tuple[subprocess.Popen[str], Path]:
+    code = """if True:
+        import sys, time
+        from pathlib import Path
+        from gtstub.cache import Cache
+        from gtstub.claim import build_once
+        cache = Cache(Path(sys.argv[1]))
+        def build():
+            with cache.private_directory("prog-01") as path:
+                print(path, flush=True)
+                time.sleep(1000)
+        build_once(cache, "prog-01", build)
+    """
+    process = subprocess.Popen([sys.executable, "-c", code, str(root)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_what_a_killed_builder_left_goes_away_with_the_next_build(cache: Cache) -> None:
+    process, path = start_building(cache.root)
+    publish(cache, "prog-02")
+    assert path.exists(), "Its builder is alive."
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    publish(cache, "prog-03")
+    assert sorted(path.name for path in cache.root.iterdir()) == [".claims", "prog-02", "prog-03"]
+    assert list((cache.root / ".claims").iterdir()) == []
+
+
+def test_what_is_of_another_host_stays_for_a_day(cache: Cache) -> None:
+    building = cache.root / ".building-prog-01-00000000.1.1-01234567"
+    (building / "entry").mkdir(parents=True)
+    claim = cache.root / ".claims" / "prog-01.1"
+    claim.parent.mkdir()
+    owner = dataclasses.asdict(Owner("nid001234", "another boot", 1, 1))
+    claim.write_text(json.dumps({"owner": owner, "beat": 0}))
+    failed = cache.root / "failed" / "prog-0123"
+    failed.mkdir(parents=True)
+    everything = {building, claim, failed}
+
+    def age(path: Path, seconds: float) -> None:
+        os.utime(path, (time.time() - seconds,) * 2)
+
+    for path in everything:
+        age(path, LONGEST_BUILD - 60)
+    sweep(cache.root)
+    assert {path for path in everything if path.exists()} == everything
+    for path in everything:
+        age(path, -10 * LONGEST_BUILD)  # The clock went backwards.
+    sweep(cache.root)
+    assert {path for path in everything if path.exists()} == everything
+    for path in everything:
+        age(path, LONGEST_BUILD + 60)
+    sweep(cache.root)
+    assert {path for path in everything if path.exists()} == {failed}
+    age(failed, 22 * DAY)
+    sweep(cache.root)
+    assert not failed.exists()
+
+
+# --- Entries ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_not_used_for_long(cache: Cache) -> None:
+    publish_used(cache, "prog-01", 40)
+    publish_used(cache, "prog-02", 20)
+    assert keys(cache, older_than=30 * DAY) == ["prog-01"]
+    assert keys(cache, older_than=10 * DAY) == ["prog-02", "prog-01"]
+    assert keys(cache) == []
+
+
+def test_what_there_is_no_room_for(cache: Cache) -> None:
+    for number, days in enumerate((30, 10, 20)):
+        publish_used(cache, f"prog-{number}", days)
+    each = max(item.bytes for item in inventory(cache))
+    assert keys(cache, max_size=3 * each) == []
+    assert keys(cache, max_size=2 * each) == ["prog-0"]
+    assert keys(cache, max_size=each) == ["prog-2", "prog-0"]
+    assert keys(cache, max_size=0) == ["prog-1", "prog-2", "prog-0"]
+    assert keys(cache, older_than=15 * DAY, max_size=each) == ["prog-2", "prog-0"]
+
+
+def test_clock_that_went_backwards(cache: Cache) -> None:
+    publish_used(cache, "prog-01", -100)
+    publish_used(cache, "prog-02", 1)
+    assert keys(cache, older_than=0.5 * DAY) == ["prog-02"]
+    assert keys(cache, max_size=inventory(cache)[0].bytes) == ["prog-02"]
+
+
+def test_shared_layers_are_left_alone(tmp_path: Path) -> None:
+    publish_used(Cache(tmp_path / "shared"), "prog-01", 100)
+    assert keys(Cache(tmp_path / "own", (tmp_path / "shared",)), older_than=1) == []
+
+
+def test_entry_is_removed_unless_it_was_used_just_now(cache: Cache) -> None:
+    path = publish_used(cache, "prog-01", 40)
+    (item,) = unwanted(cache, older_than=30 * DAY)
+    cache.find("prog-01")
+    assert not remove(cache, item)
+    assert path.exists()
+    (item,) = inventory(cache)
+    assert remove(cache, item)
+    assert not remove(cache, item)
+    assert list(cache.root.iterdir()) == []
+
+
+# --- Inventory --------------------------------------------------------------------------------------------------------
+
+
+def test_states_of_entries(cache: Cache) -> None:
+    publish(cache, "prog-01")
+    (publish(cache, "prog-02").path / LIBRARY).unlink()
+    flip_a_bit(publish(cache, "prog-03").path / "manifest.json")
+    (publish(cache, "prog-04").path / "manifest.json").write_text('{"schema": "gtstub/cache-entry/1"}')
+    (cache.root / "failed").mkdir()
+    assert [(item.key, item.state) for item in inventory(cache)] == [
+        ("prog-01", "ok"),
+        ("prog-02", "broken"),
+        ("prog-03", "broken"),
+        ("prog-04", "foreign"),
+    ]
+
+
+def test_beginning_of_a_key(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "own", (tmp_path / "shared",))
+    publish(Cache(tmp_path / "shared"), "prog-01")
+    for key in ("prog-01", "prog-012", "prog-02"):
+        publish(cache, key)
+    items = inventory(cache)
+    assert pick(items, "prog-02").key == "prog-02"
+    assert pick(items, "prog-01").path == tmp_path / "own" / "prog-01"
+    for wrong, message in (
+        ("prog-0", "The key 'prog-0' is that of 3 entries: 'prog-01', 'prog-012', 'prog-02'."),
+        ("x", "The cache has no entry 'x': 'gtstub cache list' lists them."),
+    ):
+        with pytest.raises(CacheError) as caught:
+            pick(items, wrong)
+        assert str(caught.value) == message
+
+
+# --- Units ------------------------------------------------------------------------------------------------------------
+
+
+def test_times_and_sizes() -> None:
+    assert [duration(text) for text in ("90s", "2m", "12h", "30d", "1.5 w")] == [90, 120, 43200, 30 * DAY, 10.5 * DAY]
+    assert [size(text) for text in ("100", "1k", "1kB", "2 KiB", "500MB", "1.5GiB", "1T")] == [
+        *(100, 1024, 1000, 2048, 500_000_000),
+        *(1.5 * 2**30, 2**40),
+    ]
+    for wrong in ("", "d", "30", "3x", "-1d", "nan d"):
+        with pytest.raises(ValueError) as caught:
+            duration(wrong)
+        assert str(caught.value) == f"'{wrong}' is not a time as '30d': a number, and one of s, m, h, d, w."
+    for wrong in ("", "GiB", "3x", "-1", "inf"):
+        with pytest.raises(ValueError) as caught:
+            size(wrong)
+        assert str(caught.value).startswith(f"'{wrong}' is not a size as '2GiB': ")
