@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+import zlib
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,7 +42,7 @@ def unpack(cache: Cache, file: BinaryIO) -> StubArtifact:
                 archive.extractall(private, members, filter="data")
                 _check(private / key, key, members)
                 return cache.adopt(private / key, key)
-    except (tarfile.TarError, EOFError, gzip.BadGzipFile) as error:
+    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
         raise CacheError(f"The file holds no cache entry that can be unpacked: {error}.") from error
 
 

@@ -19,11 +19,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gtstub import __version__, entry
+from gtstub import entry
 from gtstub.canonical import plain
 from gtstub.errors import CacheError, unwritable
 from gtstub.ingredients import Difference, differences, short_name
-from gtstub.ingredients import key as key_of
 from gtstub.leftovers import building_name, sweep
 
 if TYPE_CHECKING:
@@ -238,33 +237,3 @@ def _is_whole(path: Path) -> bool:
     except CacheError:
         return False
     return True
-
-
-# --- As the callers know it that have not moved to Cache yet ----------------------------------------------------------
-
-
-def default_root() -> Path:
-    return open_cache().root
-
-
-def key(name: str, inputs: Mapping[str, Any]) -> str:
-    return key_of(name, {"gtstub": __version__, **inputs})
-
-
-def find(root: Path, key_: str) -> StubArtifact | None:
-    return Cache(root).find(key_)
-
-
-@contextmanager
-def private_directory(root: Path, key_: str) -> Iterator[Path]:
-    with Cache(root).private_directory(key_) as path:
-        yield path
-
-
-def publish(directory: Path, root: Path, key_: str, manifest: Mapping[str, Any]) -> StubArtifact:
-    known = {"name": key_, **manifest, "ingredients": manifest.get("inputs", {})}
-    return Cache(root).publish(directory, key_, known)
-
-
-def verify(path: Path) -> None:
-    entry.verify(path)

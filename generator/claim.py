@@ -54,6 +54,7 @@ def build_once(cache: Cache, key: str, build: Callable[[], StubArtifact]) -> Stu
         with attempt(cache, key, watch.generation + 1) as is_ours:
             if is_ours:  # It may have been published between the look and the claim.
                 return cache.find(key) or build()
+        time.sleep(SHORTEST_SLEEP)  # A parallel file system may show the claim of another one only after a while.
 
 
 def is_claimed(cache: Cache, key: str) -> bool:
@@ -161,6 +162,9 @@ def attempt(cache: Cache, key: str, generation: int) -> Iterator[bool]:
     owner = this_process()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(file.parent, error) from error
+    try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:
         yield False

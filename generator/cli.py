@@ -311,13 +311,13 @@ def build(sdfg_file: Path, program_file: Path, library: Path, output: Path, forc
         raise GtstubError(f"Library '{library}' is not of SDFG '{sdfg.name}': it has no '__program_{sdfg.name}'.")
     _write_stub(files, force)
     _, source = files
-    from gtstub.cache import default_root
+    from gtstub.cache import open_cache
     from gtstub.toolchain import find
 
     stub = source.with_suffix(".so")
     aside = stub.with_name(f".{stub.name}.{os.getpid()}")
     with progress("Looking for a C compiler"):
-        toolchain = find(default_root())
+        toolchain = find(open_cache().root)
     try:
         with progress(f"Compiling '{source}'"):
             toolchain.start(source, aside).wait()

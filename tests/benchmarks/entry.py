@@ -18,11 +18,11 @@ def build_entry(
 ) -> cache.StubArtifact:
     """Builds the entry `folder`/`name`, anew."""
     shutil.rmtree(folder / name, ignore_errors=True)
-    with cache.private_directory(folder, name) as private:
+    with cache.Cache(folder).private_directory(name) as private:
         build_null_library(sdfg, private)
         stub = build_stub(sdfg, program, private, toolchain.find(folder))
         manifest = {"name": program.name, "stub": stub.name, "library": sdfg.library, "workspaces": {}}
-        return cache.publish(private, folder, name, manifest)
+        return cache.Cache(folder).publish(private, name, manifest)
 
 
 def build_stub(sdfg: SdfgSignature, program: ProgramSignature, folder: Path, compiler: toolchain.Toolchain) -> Path:

@@ -257,7 +257,10 @@ def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / ".claims").write_text("")
     with pytest.raises(CacheError) as caught:
         build_once(Cache(tmp_path), KEY, lambda: publish(Cache(tmp_path), KEY))
-    assert "; free the way, or name another directory in GTSTUB_CACHE_DIR." in str(caught.value)
+    assert str(caught.value) == (
+        f"The cache cannot be written at '{tmp_path / '.claims'}': File exists; free the way, or name another directory"
+        " in GTSTUB_CACHE_DIR."
+    )
 
 
 def test_process_is_known_by_more_than_its_number() -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gtstub import __version__, cache
+from gtstub import __version__
+from gtstub.cache import Cache
 from gtstub.cli import main
 from gtstub.planner import make_plan
 from gtstub.report import plan_to_json
@@ -335,7 +336,8 @@ def test_build_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def publish_entry(root: Path) -> Path:
     """A cache entry as far as tools look at it; its libraries are never loaded."""
-    with cache.private_directory(root, "whole") as private:
+    cache = Cache(root)
+    with cache.private_directory("whole") as private:
         directory = private / "entry"
         write_signatures(directory)
         sources = render_stub(WHOLE_SDFG, WHOLE_PROGRAM)
@@ -343,7 +345,8 @@ def publish_entry(root: Path) -> Path:
         (directory / "whole_stub.c").write_text(sources.source, encoding="utf-8")
         for library in ("whole_stub.so", "libwhole.so"):
             (directory / library).touch()
-        return cache.publish(directory, root, "whole", {"stub": "whole_stub.so", "library": "libwhole.so"}).path
+        manifest = {"name": "whole", "stub": "whole_stub.so", "library": "libwhole.so"}
+        return cache.publish(directory, "whole", manifest).path
 
 
 def test_show_in_a_pipe_has_every_slot_whole() -> None:

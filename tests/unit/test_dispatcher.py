@@ -586,11 +586,11 @@ def test_signature_repr_and_docstring(variants: Variants) -> None:
 def test_pickle_keeps_bound_arguments_and_variants(variants: Variants, tmp_path: Path) -> None:
     def start(static: Any, provider: Any) -> Future[Any]:
         bound = variants.bound(static["n"], static["flag"])
-        with cache.private_directory(tmp_path, "entry") as private:
+        with cache.Cache(tmp_path).private_directory("entry") as private:
             for file in (bound.stub, bound.library):
                 (private / file.name).write_bytes(file.read_bytes())
             manifest = {"name": "host", "stub": bound.stub.name, "library": bound.library.name, "workspaces": {}}
-            entry = cache.publish(private, tmp_path, f"entry-{static['n']}-{static['flag']}", manifest)
+            entry = cache.Cache(tmp_path).publish(private, f"entry-{static['n']}-{static['flag']}", manifest)
         done: Future[Any] = Future()
         done.set_result(entry)
         return done
