@@ -58,6 +58,8 @@ def use_communicator(comm: MPI.Intracomm, layout: Layout | None = None, code_pat
         code_path = one_path if layout is None else tile_position
     if not (os.environ.get("GTSTUB_CACHE_DIR") or os.environ.get("GT_CACHE_ROOT")):
         raise RanksError("Ranks need a cache directory: set GTSTUB_CACHE_DIR, to one that they share if there is one.")
+    # gt4py's build processes import the model's script, and with it mpi4py: they would become ranks too, and be killed.
+    os.environ.setdefault("MPI4PY_RC_INITIALIZE", "0")
     comm = comm.Dup()
     ranks = Ranks(comm.rank, comm.size, layout, code_path)
     leaders = _find_leaders(comm, open_cache().root)

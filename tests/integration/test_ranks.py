@@ -22,6 +22,7 @@ from signatures import SMALL_PROGRAM, SMALL_SDFG
 from stubs import build_stub
 
 PROGRAM = Path(__file__).with_name("ranks_program.py")
+GT4PY_PROGRAM = Path(__file__).with_name("ranks_gt4py.py")
 KEYS = [f"prog-{number:032x}" for number in range(4)]
 PATIENCE = 120  # seconds that no run takes
 SOON = {"GTSTUB_BUILDER_GRACE": "0.1"}
@@ -74,12 +75,15 @@ class Runs:
         return [json.loads(file.read_bytes()) for file in files]
 
     def mpirun(self, size: int, keys: list[str], **settings: Any) -> list[dict[str, Any]]:
+        environment = settings.pop("environment", {})
+        return self.run(size, self.command(keys, **settings), environment)
+
+    def run(self, size: int, command: list[str], environment: dict[str, str]) -> list[dict[str, Any]]:
         # yield_when_idle: more ranks than cores, and MPI's own start and end spin.
         launcher = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", str(size)]
-        environment = {**self.environment(), **settings.pop("environment", {})}
         run = subprocess.run(
-            [*launcher, *self.command(keys, **settings)],
-            capture_output=True, text=True, env=environment, timeout=PATIENCE,
+            [*launcher, *command],
+            capture_output=True, text=True, timeout=PATIENCE, env={**self.environment(), **environment},
         )  # fmt: skip
         assert run.returncode == 0, run.stderr
         return self.said()
@@ -230,3 +234,27 @@ def test_rank_that_does_not_come(runs: Runs, absent: int) -> None:
         if one["rank"] != absent:
             (error,) = one["errors"]
             assert error.startswith(f"Rank {absent} did not take part in 'gtstub.wait_for_compilation()' within ")
+
+
+# --- gt4py ------------------------------------------------------------------------------------------------------------
+
+
+@needs_mpi
+def test_gt4py_program_is_lowered_by_one_rank(runs: Runs, tmp_path: Path) -> None:
+    runs.results.mkdir()
+    environment = {
+        "GT4PY_BUILD_JOBS_MODE": "process",  # whose processes import what the model's script imports
+        "GT4PY_BUILD_JOBS": "1",
+        "GT4PY_BUILD_CACHE_DIR": str(tmp_path / "gt4py"),
+        "GT4PY_BUILD_CACHE_LIFETIME": "persistent",
+        "GTSTUB_EXCHANGE_TIMEOUT": str(PATIENCE),
+    }
+    said = runs.run(2, [sys.executable, str(GT4PY_PROGRAM), str(runs.results)], environment)
+    assert [one["sum"] for one in said] == [90.0, 90.0]
+    assert [one["cache"] for one in said] == [str(runs.cache / "node0"), str(runs.cache / "node1")]
+    builder, other = sorted(said, key=lambda one: -one["lowered"])
+    assert (builder["lowered"], other["lowered"]) == (1, 0)
+    assert other["refusal"] == (
+        "Program 'scale' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all ranks"
+        " first."
+    )

@@ -90,6 +90,8 @@ def test_turns_are_among_ranks_that_share() -> None:
     builder = Ranks(0, 12).builder("key")
     sharing = frozenset({builder, (builder + 5) % 12})
     assert Ranks((builder + 5) % 12, 12, sharing=sharing).turn("key") == 1
+    others = [(builder + 3) % 12, (builder + 7) % 12]  # who do not see what the builder makes
+    assert [Ranks(rank, 12, sharing=frozenset(others)).turn("key") for rank in others] == [0, 1]
 
 
 @pytest.mark.parametrize(("rank", "size"), [(-1, 2), (2, 2), (0, 0)])

@@ -162,6 +162,17 @@ def test_who_is_next_takes_over_from_the_dead(
     assert submit.threads != [threading.get_ident()]
 
 
+@pytest.mark.parametrize("key", [KEY, f"{KEY}.lowering"])
+def test_who_is_next_takes_over_from_who_was_dead_before(
+    cache: Cache, submit: Submitter, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grace(monkeypatch, 2 * PATIENCE)
+    with claimed_by_another_process(cache, key) as kill:
+        kill()
+    waiting.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
+    assert len(submit.threads) == 1
+
+
 def test_builder_that_gives_no_sign_of_life_is_replaced(
     cache: Cache, submit: Submitter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
