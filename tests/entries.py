@@ -24,9 +24,11 @@ def publish(cache: Cache, key: str, content: str = "library", **manifest: Any) -
         return cache.publish(directory, key, {**write_files(directory, content), **manifest})
 
 
-def publish_made_of(cache: Cache, ingredients: Mapping[str, Any], **manifest: Any) -> StubArtifact:
+def publish_made_of(
+    cache: Cache, ingredients: Mapping[str, Any], content: str = "library", **manifest: Any
+) -> StubArtifact:
     """The entry of program 'prog' under the key that its ingredients give it."""
-    return publish(cache, key_of("prog", ingredients), ingredients=ingredients, **manifest)
+    return publish(cache, key_of("prog", ingredients), content, ingredients=ingredients, **manifest)
 
 
 def flip_a_bit(file: Path, position: int = -2) -> None:

@@ -1,0 +1,239 @@
+"""'gtstub cache' as its users meet it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from entries import LIBRARY, flip_a_bit, publish, publish_made_of
+from gtstub.cache import Cache
+from gtstub.cli import main
+from gtstub.ingredients import key
+
+COMMANDS = ("export", "import", "list", "path", "prune", "show", "verify", "why")
+
+MADE_OF = {"static": {"n": 1}, "versions": {"gtstub": "0.1.0"}, "program": {"source": {"diffuse": "ab" * 32}}}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
+    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("GTSTUB_SHARED_CACHE_DIR", raising=False)
+    return Cache(tmp_path / "cache")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["cache", *arguments], prog_name="gtstub")
+
+
+def said(*arguments: str) -> str:
+    result = run(*arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def document(*arguments: str) -> dict[str, object]:
+    read: dict[str, object] = json.loads(said(*arguments, "--json"))
+    return read
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines() if line]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command_has_an_example(command: str) -> None:
+    text = said(command, "-h")
+    assert "\n  Example:\n    gtstub cache " in text
+    assert f"\n  {command} " in said("-h")
+
+
+# --- list, show, path -------------------------------------------------------------------------------------------------
+
+
+def test_list_says_size_age_last_use_and_state(cache: Cache) -> None:
+    path = publish_made_of(cache, MADE_OF, "x" * 2000, built={"time": time.time() - 3 * 86400}).path
+    os.utime(path, (time.time() - 7200,) * 2)
+    (publish(cache, "other-00", name="other").path / LIBRARY).unlink()
+    (publish(cache, "old-00").path / "manifest.json").write_text('{"schema": "gtstub/cache-entry/1"}')
+    lines = rows(said("list"))
+    size = f"{sum(file.stat().st_size for file in path.iterdir()) / 1024:.1f}"
+    assert [path.name, "prog", size, "KiB", "3", "d", "2", "h", "root", "ok"] in lines
+    assert [line[-1] for line in lines if line[0] == "other-00"] == ["broken"]
+    assert [line[-1] for line in lines if line[0] == "old-00"] == ["foreign"]
+    assert f"The cache entry '{cache.root / 'other-00'}' lacks its file '{LIBRARY}'." in said("list")
+    assert said("list").endswith(".\n")
+
+
+def test_list_as_json(cache: Cache) -> None:
+    path = publish_made_of(cache, MADE_OF).path
+    (found,) = json.loads(said("list", "--json"))["entries"]
+    assert {name: found[name] for name in ("key", "name", "path", "layer", "state", "problem")} == {
+        "key": path.name,
+        "name": "prog",
+        "path": str(path),
+        "layer": str(cache.root),
+        "state": "ok",
+        "problem": "",
+    }
+    assert said("list", "--jq", ".entries[].key") == f"{path.name}\n"
+
+
+def test_list_of_an_empty_cache() -> None:
+    assert said("list").endswith("0 entries, 0 B.\n")
+
+
+def test_layers(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTSTUB_SHARED_CACHE_DIR", str(tmp_path / "shared"))
+    publish(Cache(tmp_path / "shared"), "prog-00")
+    assert ["prog-00", "prog"] in [line[:2] for line in rows(said("list"))]
+    assert ["shared", "1", "ok"] in [line[-3:] for line in rows(said("list"))]
+    assert rows(said("path"))[1:] == [
+        ["root", str(cache.root), "GTSTUB_CACHE_DIR", "not", "there"],
+        ["shared", "1", str(tmp_path / "shared"), "GTSTUB_SHARED_CACHE_DIR"],
+    ]
+    assert document("path") == {
+        "root": str(cache.root),
+        "layers": [
+            {"path": str(cache.root), "from": "GTSTUB_CACHE_DIR", "exists": False},
+            {"path": str(tmp_path / "shared"), "from": "GTSTUB_SHARED_CACHE_DIR", "exists": True},
+        ],
+    }
+    assert rows(said("path", "--cache", "x"))[1:] == [["root", str(Path("x").absolute()), "--cache", "not", "there"]]
+
+
+def test_another_cache(tmp_path: Path) -> None:
+    publish(Cache(tmp_path / "another"), "prog-00")
+    assert said("list", "--cache", str(tmp_path / "another"), "--jq", ".entries[].key") == "prog-00\n"
+    assert said("list", "--jq", ".entries[].key") == ""
+
+
+def test_show_says_what_a_key_is_made_of(cache: Cache) -> None:
+    machine = {"cpu": ["avx2", "fma"], "device": "cuda", "arch": "sm_90"}
+    path = publish_made_of(cache, MADE_OF, baked={"n": 1}, machine=machine, built={"seconds": 2.5}).path
+    text = said("show", path.name[:8])
+    for row in (
+        ["static.n", "1"],
+        ["versions.gtstub", "0.1.0"],
+        ["program.source.diffuse", "ab" * 28, "..."],
+        ["n", "1"],
+    ):
+        assert row in rows(text)
+    for file, described in json.loads((path / "manifest.json").read_text())["files"].items():
+        assert [file, str(described["bytes"]), described["sha256"]] in rows(text)
+    assert ", in 2.5 s.\nNeeds a CPU with avx2, fma.\nBuilt for cuda sm_90.\n" in text
+    assert json.loads(said("show", path.name, "--json"))["manifest"]["ingredients"] == MADE_OF
+
+
+def test_show_of_a_key_that_is_none() -> None:
+    result = run("show", "nothing")
+    assert (result.exit_code, result.stdout) == (6, "")
+    assert result.stderr == "The cache has no entry 'nothing': 'gtstub cache list' lists them.\n"
+
+
+# --- verify -----------------------------------------------------------------------------------------------------------
+
+
+def test_verify(cache: Cache) -> None:
+    publish(cache, "prog-00")
+    (publish(cache, "prog-01").path / "manifest.json").write_text('{"schema": "gtstub/cache-entry/1"}')
+    broken = publish(cache, "prog-02").path
+    assert said("verify") == "2 of 2 entries are whole.\n"
+    flip_a_bit(broken / LIBRARY)
+    assert said("verify", "prog-00") == "1 of 1 entries are whole.\n"
+    result = run("verify")
+    assert (result.exit_code, result.stdout) == (6, "1 of 2 entries are whole.\n")
+    problem = f"File '{LIBRARY}' of cache entry '{broken}' is not the one that was built: its digest differs."
+    assert result.stderr == f"{problem}\n"
+    result = run("verify", "--jq", ".entries[] | .key, .state, .problem")
+    assert (result.exit_code, result.stdout) == (6, f"prog-00\nok\n\nprog-02\nbroken\n{problem}\n")
+
+
+# --- prune ------------------------------------------------------------------------------------------------------------
+
+
+def test_prune(cache: Cache) -> None:
+    for number, days in enumerate((40, 20, 0)):
+        path = publish(cache, f"prog-{number}").path
+        os.utime(path, (time.time() - days * 86400,) * 2)
+    left = cache.root / ".building-prog-0-00000000.1.1-00000000"
+    left.mkdir()
+    os.utime(left, (0, 0))
+    text = said("prune", "--older-than", "30d", "--dry-run")
+    assert ["prog-0"] in [line[:1] for line in rows(text)]
+    assert ", would be removed. What killed builders left, 1 thing, would be removed.\n" in text
+    assert len(list(cache.entries())) == 3
+    assert left.exists()
+    assert "1 entry, " in said("prune", "--older-than", "30d")
+    assert not left.exists()
+    assert [path.name for path in cache.entries()] == ["prog-1", "prog-2"]
+    assert said("prune", "--max-size", "1KiB", "--jq", ".entries[].key") == "prog-1\n"
+    assert said("prune") == "0 entries, 0 B, removed.\n"
+    assert [path.name for path in cache.entries()] == ["prog-2"]
+
+
+def test_prune_refuses_what_is_no_time_and_no_size() -> None:
+    assert "'3x' is not a time as '30d'" in run("prune", "--older-than", "3x").stderr
+    result = run("prune", "--max-size", "3x")
+    assert "'3x' is not a size as '2GiB'" in result.stderr
+    assert result.exit_code == 2
+
+
+# --- export, import ---------------------------------------------------------------------------------------------------
+
+
+def test_export_and_import(cache: Cache, tmp_path: Path) -> None:
+    path = publish(cache, "prog-0123").path
+    file = tmp_path / "prog.tar.gz"
+    assert said("export", "prog", str(file)) == f"'{file}' holds the cache entry 'prog-0123'.\n"
+    there = tmp_path / "there"
+    for _ in range(2):
+        assert said("import", str(file), "--cache", str(there)) == f"'{there / path.name}' is a cache entry.\n"
+    assert said("verify", "--cache", str(there)) == "1 of 1 entries are whole.\n"
+    flip_a_bit(path / LIBRARY)
+    before = file.read_bytes()
+    assert run("export", "prog", str(file)).exit_code == 6
+    assert file.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "prog.tar.gz", "there"]
+    (tmp_path / "text").write_text("text")
+    assert run("import", str(tmp_path / "text")).exit_code == 6
+    assert run("import", str(tmp_path / "nothing")).exit_code == 7
+
+
+# --- why --------------------------------------------------------------------------------------------------------------
+
+
+def test_why_names_the_ingredients_that_differ_from_the_nearest_entry(cache: Cache) -> None:
+    now = time.time()
+    publish_made_of(cache, {**MADE_OF, "static": {"n": 1, "m": 3}, "cpu": ["avx"]}, built={"time": now - 20})
+    near = {**MADE_OF, "static": {"n": 1, "m": 2}}
+    publish_made_of(cache, near, built={"time": now - 7200})
+    newest = {**MADE_OF, "static": {"n": 2}}
+    publish_made_of(cache, newest, built={"time": now - 60})
+    publish_made_of(cache, {**MADE_OF, "static": {"n": 1, "m": 4}, "cpu": ["avx"]}, built={"time": now - 7000})
+    this = key("prog", newest)
+    text = said("why", this)
+    assert text == (
+        f"'{this}', built 1 min ago.\nNearest: '{key('prog', near)}', built 2 h ago.\n\n"
+        "ingredient  this  nearest\nstatic.n    2     1\nstatic.m    -     2\n"
+    )
+    assert json.loads(said("why", this, "--json")) == {
+        "key": this,
+        "nearest": key("prog", near),
+        "differences": [{"path": "static.n", "this": 2, "nearest": 1}, {"path": "static.m", "nearest": 2}],
+    }
+    latest = json.loads(said("why", "prog", "--json"))
+    assert [difference["path"] for difference in latest["differences"]] == ["static.m"]
+
+
+def test_why_of_a_program_that_was_compiled_once(cache: Cache) -> None:
+    path = publish_made_of(cache, MADE_OF).path
+    assert said("why", "prog") == (
+        f"'{path.name}', built 0 s ago.\n\nThe cache has no other entry of program 'prog' to compare it with.\n"
+    )
+    assert run("why", "nothing").exit_code == 6
