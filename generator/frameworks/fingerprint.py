@@ -141,9 +141,10 @@ def _table(element: Any) -> _Table:
     known = _tables.get(id(element))
     if known is not None and known[0]() is element:
         return known[1]
-    content = np.ascontiguousarray(element.asnumpy())
-    digest = hashlib.sha256(f"{content.dtype.str}{content.shape}".encode() + content.data.cast("B")).hexdigest()
-    table = _Table(digest, int(content.max(initial=-1)))
+    content = element.asnumpy()
+    digest = hashlib.sha256(f"{content.dtype.str}{content.shape}".encode())
+    digest.update(np.ascontiguousarray(content))
+    table = _Table(digest.hexdigest(), int(content.max(initial=-1)))
     _tables[id(element)] = (weakref.ref(element), table)
     return table
 
@@ -195,7 +196,7 @@ class _Reader:
             case None | bool() | str():
                 return value
             case enum.Enum():
-                return f"{type(value).__qualname__}.{value.name}"
+                return f"{type(value).__qualname__}.{value.name} = {self.describe(value.value)}"
             case np.generic():
                 return f"{value.dtype.name}({value.item()!r})"
             case int():
@@ -287,8 +288,9 @@ class _Reader:
                 if hasattr(value, member):
                     self._variable(f"{name}.{member}", getattr(value, member), used)
             return
-        if isinstance(value, bool | int | float | np.generic):
-            self.scalars[name] = _plain(value)
+        scalar = value.value if isinstance(value, enum.Enum) else value
+        if isinstance(scalar, bool | int | float | np.generic):
+            self.scalars[name] = _plain(scalar)
         if (description := self.describe(value)) != name.rpartition(".")[2]:  # else it says nothing new
             self.constants[name] = description
 

@@ -1,0 +1,257 @@
+"""What makes another entry of a program, and what does not. Nothing is lowered or built here."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import itertools
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import gt4py.next as gtx
+import numpy as np
+import pytest
+from gt4py.next.ffront import type_info as ffront_type_info
+from gt4py.next.otf import arguments
+from gt4py.next.otf.definitions import ConcreteProgramDef
+from gt4py.next.program_processors.runners.dace.transformations import GT4PyAutoOptHook
+
+from gtstub.errors import CacheError
+from gtstub.frameworks import fingerprint
+from gtstub.frameworks.gt4py import make_backend
+from gtstub.ingredients import differences
+from gtstub.request import Request
+
+MODEL = """
+import enum
+
+import gt4py.next as gtx
+from gt4py.eve.utils import FrozenNamespace
+from gt4py.next import astype
+
+import_of_constants = None
+
+Cell = gtx.Dimension("Cell")
+Edge = gtx.Dimension("Edge")
+C2EDim = gtx.Dimension("C2E", kind=gtx.DimensionKind.LOCAL)
+C2E = gtx.FieldOffset("C2E", source=Edge, target=(Cell, C2EDim))
+wpfloat = gtx.float64
+grid = FrozenNamespace(da_min=0.25, da_max=4.0)
+
+class Order(enum.IntEnum):
+    FIRST = 1
+    SECOND = 2
+
+@gtx.field_operator
+def _scaled(x: gtx.Field[[Edge], wpfloat]) -> gtx.Field[[Edge], wpfloat]:
+    return astype(grid.da_min, wpfloat) * x
+
+@gtx.field_operator
+def _sum(x: gtx.Field[[Edge], wpfloat], order: gtx.int32) -> gtx.Field[[Cell], wpfloat]:
+    return _scaled(x)(C2E[0]) if order == Order.SECOND else _scaled(x)(C2E[1])
+
+@gtx.program
+def sums(x: gtx.Field[[Edge], wpfloat], order: gtx.int32, out: gtx.Field[[Cell], wpfloat]):
+    _sum(x, order, out=out)
+
+def hook(sdfg):
+    return None
+"""
+
+_numbers = itertools.count()
+
+
+def load(directory: Path, text: str) -> ModuleType:
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / "model.py"
+    file.write_text(text)
+    spec = importlib.util.spec_from_file_location(f"model_{next(_numbers)}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def table(module: ModuleType, *rows: tuple[int, int]) -> Any:
+    return gtx.as_connectivity([module.Cell, module.C2EDim], module.Edge, np.array(rows, dtype=np.int32))
+
+
+ROWS = ((0, 1), (1, 2), (2, 0))
+
+
+def request(
+    directory: Path,
+    text: str = MODEL,
+    static: dict[str, Any] | None = None,
+    rows: tuple[tuple[int, int], ...] = ROWS,
+    **options: Any,
+) -> Request:
+    module = load(directory, text)
+    program = module.sums
+    definition = ffront_type_info.type_in_program_context(program.__gt_type__()).definition
+    contexts = {arguments.StaticArg: {name: arguments.StaticArg(value) for name, value in (static or {}).items()}}
+    args = arguments.CompileTimeArgs(
+        args=tuple(definition.pos_or_kw_args.values()),
+        kwargs={},
+        offset_provider={"C2E": table(module, *rows)},
+        column_axis=None,
+        argument_descriptor_contexts=contexts if static else {},
+    )
+    backend = make_backend(gpu=False, **{name: eval(value, vars(module)) for name, value in options.items()})
+    assert backend is not None
+    return backend.request(ConcreteProgramDef(program.definition_stage, args))
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Request:
+    return request(tmp_path / "plain")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "where"),
+    [
+        ("_sum(x, order, out=out)", "_sum(x, order + 0, out=out)", "program.source.sums"),
+        ("_scaled(x)(C2E[1])", "_scaled(x)(C2E[0])", "program.source._sum"),
+        ("wpfloat) * x", "wpfloat) + x", "program.source._scaled"),
+        ("da_min=0.25", "da_min=0.5", "program.constants._scaled.grid.da_min"),
+        ("SECOND = 2", "SECOND = 3", "program.constants._sum.Order.SECOND"),
+        ('gtx.Dimension("Cell")', 'gtx.Dimension("Vertex")', "program.types.args"),
+        ("wpfloat = gtx.float64", "wpfloat = gtx.float32", "program.types.args"),
+    ],
+)  # fmt: skip
+def test_a_change_of_what_is_compiled_is_another_key(
+    tmp_path: Path, plain: Request, before: str, after: str, where: str
+) -> None:
+    assert before in MODEL
+    changed = request(tmp_path / "changed", MODEL.replace(before, after))
+    assert changed.key != plain.key
+    assert where in [difference.path for difference in differences(changed.ingredients, plain.ingredients)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("import enum", "import enum\nimport math\n\n\ndef unrelated():\n    return math.pi\n"),
+        ("da_max=4.0", "da_max=5.0"),
+        ("FIRST = 1", "FIRST = 0"),
+        ("@gtx.program\n", "@gtx.program(backend=None)\n"),
+    ],
+)
+def test_what_is_not_compiled_does_not_matter(tmp_path: Path, plain: Request, before: str, after: str) -> None:
+    assert before in MODEL
+    text = MODEL.replace(before, after)
+    changed = request(tmp_path / "elsewhere" / "deep", text)
+    if "program" in before:  # its decorator is text of the program
+        assert changed.key != plain.key
+    else:
+        assert changed.key == plain.key
+
+
+def test_module_that_has_constants_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "physical.py").write_text(
+        "from gt4py.eve.utils import FrozenNamespace\nconstants = FrozenNamespace(da_min=0.25)\n"
+    )
+    text = MODEL.replace("import_of_constants = None", "import physical").replace(
+        "astype(grid.", "astype(physical.constants."
+    )
+    import physical
+
+    before = request(tmp_path / "before", text)
+    assert before.baked["_scaled.physical.constants.da_min"] == 0.25
+    monkeypatch.setattr(physical, "constants", type(physical.constants)(da_min=0.75))
+    after = request(tmp_path / "after", text)
+    assert after.baked["_scaled.physical.constants.da_min"] == 0.75
+    assert after.key != before.key
+
+
+def test_static_values_and_tables_and_options_are_ingredients(tmp_path: Path, plain: Request) -> None:
+    others = [
+        plain,
+        request(tmp_path / "1", static={"order": gtx.int32(1)}),
+        request(tmp_path / "2", static={"order": gtx.int32(2)}),
+        request(tmp_path / "3", rows=((0, 2), (1, 2), (2, 0))),  # of the same sizes: static domains need the rows
+        request(tmp_path / "4", auto_optimize="False"),
+        request(tmp_path / "5", optimization_args="{'scan_loop_unrolling': True}"),
+    ]
+    assert len({other.key for other in others}) == len(others)
+
+
+def test_hook_of_the_optimization_is_known_by_its_text(tmp_path: Path) -> None:
+    def with_hook(directory: str, text: str, hook: str) -> str:
+        return request(
+            tmp_path / directory,
+            text,
+            optimization_args=f"{{'optimization_hooks': {{__import__('builtins').HOOK: {hook}}}}}",
+        ).key
+
+    import builtins
+
+    builtins.HOOK = GT4PyAutoOptHook.TopLevelDataFlowStep  # type: ignore[attr-defined]
+    try:
+        first = with_hook("1", MODEL, "hook")
+        assert with_hook("2", MODEL, "hook") == first
+        assert with_hook("3", MODEL.replace("return None", "return 0"), "hook") != first
+        assert with_hook("4", MODEL, "__import__('functools').partial(hook, 1)") != first
+        assert with_hook("5", MODEL, "lambda sdfg: None") != first
+    finally:
+        del builtins.HOOK  # type: ignore[attr-defined]
+
+
+def test_flags_of_the_environment_are_ingredients(
+    tmp_path: Path, plain: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXXFLAGS", "-O0 -DOTHER")
+    assert request(tmp_path / "flags").key != plain.key
+    monkeypatch.setenv("CXXFLAGS", "-O0 -march=native")
+    assert request(tmp_path / "native").ingredients["cpu"] != []
+
+
+def test_what_is_compiled_in_is_said_by_name(tmp_path: Path) -> None:
+    asked = request(tmp_path, static={"order": gtx.int32(2)})
+    assert asked.baked == {
+        "_scaled.grid.da_min": 0.25,
+        "Cell.size": 3,
+        "Edge.size": 3,
+        "order": 2,
+        "_sum.Order.SECOND": 2,
+    }
+
+
+def test_table_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connectivity = table(load(tmp_path, MODEL), *ROWS)
+    first = fingerprint._table(connectivity)
+    monkeypatch.setattr(type(connectivity), "asnumpy", lambda _: pytest.fail("The table is read again."))
+    assert fingerprint._table(connectivity) is first
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1, True, float("nan"), "x", np.float32(0.1), (1, [2, {"b": 3, "a": {4, 5}}]), functools.partial(max, 1)],
+    ids=str,
+)
+def test_equal_values_have_one_description(value: Any) -> None:
+    assert fingerprint.describe(value) == fingerprint.describe(value)
+
+
+def test_values_of_other_types_are_others() -> None:
+    values = [1, True, 1.0, "1", np.int32(1), np.int64(1), np.float32(1), np.float64(1)]
+    descriptions = [repr(fingerprint.describe(value)) for value in values]
+    assert len(set(descriptions)) == len(values), descriptions
+
+
+def test_what_cannot_be_described_is_refused() -> None:
+    itself: list[Any] = []
+    itself.append(itself)
+    with pytest.raises(CacheError) as caught:
+        fingerprint.describe(itself)
+    assert str(caught.value) == (
+        "An object of type 'list', which a program or its backend uses, contains itself: no key can be made of it."
+    )
+    with pytest.raises(CacheError) as caught, Path(__file__).open() as file:
+        fingerprint.describe(file)
+    assert str(caught.value).startswith(
+        "An object of type 'TextIOWrapper', which a program or its backend uses, cannot be described ("
+    )
