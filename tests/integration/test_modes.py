@@ -1,0 +1,234 @@
+"""Second processes: what they find in the cache, what they do in each mode, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gtstub
+from gtstub import entry, mode
+from gtstub.errors import CacheError, ConfigError
+
+WARM = Path(__file__).with_name("warm.py")
+COMPILERS = ("cc", "gcc", "c++", "g++", "clang", "clang++", "cmake", "make", "ninja", "ld", "nvcc")
+
+pytestmark = pytest.mark.xdist_group("modes")
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory for PATH whose compilers write their names into the file 'log', and do their work."""
+    folder = tmp_path_factory.mktemp("programs")
+    for name in COMPILERS:
+        if (real := shutil.which(name)) is not None:
+            (folder / name).write_text(f'#!/bin/sh\necho {name} >>"{folder}/log"\nexec "{real}" "$@"\n')
+            (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Path:
+    """A cache in which another process has built what all ways need, with da_min = 0.5."""
+    cache = tmp_path_factory.mktemp("cache") / "cache"
+    done = run(cache, programs, "compile", "backend", "setup")
+    assert answer(done)["results"] == {"compile": 6.0, "backend": 6.0, "setup": 6.0}
+    assert {"damped", "damped_by_grid"} == set(answer(done)["lowered"])
+    assert (programs / "log").read_text(), "The spies on compilers do not work."
+    return cache
+
+
+def run(cache: Path, programs: Path, *ways: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A process that has nothing but the cache; its compilers are counted."""
+    (programs / "log").write_text("")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GT4PY_BUILD_CACHE", "GTSTUB_"))}
+    # The host's own CC would go round the spies.
+    kept = {name: value for name, value in kept.items() if name not in ("CC", "CXX")}
+    return subprocess.run(
+        [sys.executable, WARM, *ways],
+        env={
+            **kept,
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "GTSTUB_CACHE_DIR": str(cache),
+            "GTSTUB_BACKENDS": "",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def answer(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def entries(cache: Path) -> set[str]:
+    return {path.name for path in cache.iterdir() if path.is_dir() and not path.name.startswith(".")}
+
+
+# --- A hit is a hit ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["compile", "backend", "setup"])
+def test_second_process_neither_lowers_nor_compiles_nor_starts_processes(built: Path, programs: Path, way: str) -> None:
+    """Also where gt4py's jobs run in processes, as they do unless it is told other."""
+    done = answer(run(built, programs, way, GT4PY_BUILD_JOBS_MODE="process"))
+    assert done == {"results": {way: 6.0}, "lowered": [], "children": 0}
+    assert (programs / "log").read_text() == ""
+
+
+def test_shared_layer_is_as_good(built: Path, programs: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    done = answer(run(own, programs, "compile", "backend", GTSTUB_SHARED_CACHE_DIR=str(built)))
+    assert done["lowered"] == []
+    assert (programs / "log").read_text() == ""
+    assert not own.exists()
+
+
+def test_cache_can_be_moved(built: Path, programs: Path, tmp_path: Path) -> None:
+    shutil.copytree(built, tmp_path / "moved")
+    assert answer(run(tmp_path / "moved", programs, "compile", GTSTUB_MODE="Run"))["results"] == {"compile": 6.0}
+
+
+# --- Modes ------------------------------------------------------------------------------------------------------------
+
+
+def test_mode_run_builds_nothing(built: Path, programs: Path) -> None:
+    done = answer(run(built, programs, "compile", "backend", "setup", GTSTUB_MODE="Run"))
+    assert done["results"] == {"compile": 6.0, "backend": 6.0, "setup": 6.0}
+
+
+@pytest.mark.parametrize("way", ["compile", "backend"])
+def test_mode_run_says_what_is_missing_and_what_builds_it(programs: Path, tmp_path: Path, way: str) -> None:
+    cache = tmp_path / "empty"
+    done = run(cache, programs, way, FV3_DACEMODE="run")
+    assert done.returncode == 1
+    program = "damped" if way == "compile" else "damped_by_grid"
+    assert done.stderr.splitlines()[-1] == (
+        f"gtstub.errors.CacheError: Program '{program}' has no entry in the cache '{cache}',"
+        " and mode 'Run' builds none."
+        f" There is none of this program at all. What builds it: GTSTUB_MODE=Build {sys.executable} {WARM} {way}"
+    )
+    assert not cache.exists() or entries(cache) == set()
+
+
+def test_mode_run_says_why_an_entry_is_not_used(built: Path, programs: Path, tmp_path: Path) -> None:
+    shutil.copytree(built, tmp_path / "broken")
+    (path,) = (tmp_path / "broken").glob("damped-*")
+    (path / "libdamped.so").write_bytes(b"")
+    done = run(tmp_path / "broken", programs, "compile", GTSTUB_MODE="Run")
+    assert done.returncode == 1
+    assert f"What is there cannot be used: File 'libdamped.so' of cache entry '{path}' has 0 bytes" in done.stderr
+    assert (path / "libdamped.so").read_bytes() == b""
+
+
+def test_broken_entry_is_built_again(built: Path, programs: Path, tmp_path: Path) -> None:
+    shutil.copytree(built, tmp_path / "broken")
+    (path,) = (tmp_path / "broken").glob("damped-*")
+    (path / "damped_stub.so").write_bytes(b"")
+    assert answer(run(tmp_path / "broken", programs, "compile"))["results"] == {"compile": 6.0}
+    entry.verify(path)
+
+
+def test_mode_build_stops_with_a_summary(built: Path, programs: Path) -> None:
+    done = run(built, programs, "compile", "backend", GTSTUB_MODE="BUILD")
+    assert done.returncode == 0
+    assert done.stdout == ""
+    lines = [line.split() for line in done.stderr.splitlines()]
+    (key,) = (name for name in entries(built) if name.startswith("damped-"))
+    assert ["damped", "da_min=0.5,", "k_end=4", "found"] in [line[:4] for line in lines], done.stderr
+    assert key in done.stderr
+    assert lines[-1] == ["1", "found"]  # the second program comes behind the first call, which is the end
+
+
+@pytest.mark.parametrize("variable", ["GTSTUB_MODE", "FV3_DACEMODE"])
+def test_mode_python_compiles_nothing(programs: Path, tmp_path: Path, variable: str) -> None:
+    done = answer(run(tmp_path / "cache", programs, "compile", "backend", **{variable: "Python"}))
+    assert done == {"results": {"compile": 6.0, "backend": 6.0}, "lowered": [], "children": 0}
+    assert (programs / "log").read_text() == ""
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, mode.Mode.BUILD_AND_RUN),
+        ({"GTSTUB_MODE": ""}, mode.Mode.BUILD_AND_RUN),
+        ({"GTSTUB_MODE": "buildandrun"}, mode.Mode.BUILD_AND_RUN),
+        ({"GTSTUB_MODE": "RUN"}, mode.Mode.RUN),
+        ({"FV3_DACEMODE": "build"}, mode.Mode.BUILD),
+        ({"GTSTUB_MODE": "Python", "FV3_DACEMODE": "Run"}, mode.Mode.PYTHON),
+    ],
+)
+def test_mode_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: mode.Mode
+) -> None:
+    for name in ("GTSTUB_MODE", "FV3_DACEMODE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert mode.current() == expected
+
+
+def test_unknown_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GTSTUB_MODE", raising=False)
+    monkeypatch.setenv("FV3_DACEMODE", "Runn")
+    with pytest.raises(ConfigError) as caught:
+        mode.current()
+    assert str(caught.value) == "FV3_DACEMODE cannot be 'Runn'. Did you mean: 'Run'?"
+
+
+# --- Values that are compiled in --------------------------------------------------------------------------------------
+# da_min is the smallest cell of a grid: it depends on the decomposition, and nothing in a program writes it.
+
+
+@pytest.mark.parametrize(
+    ("way", "what"),
+    [("compile", "'static.da_min'"), ("setup", "'program.constants._damped_by_grid.grid.da_min'")],
+)
+def test_value_of_another_decomposition_is_refused(built: Path, programs: Path, way: str, what: str) -> None:
+    done = run(built, programs, way, GTSTUB_MODE="Run", DA_MIN="0.25")
+    assert done.returncode == 1
+    message = done.stderr.splitlines()[-1]
+    assert "was built for something else: " in message
+    (difference,) = message.partition("something else: ")[2].partition(". What builds it")[0].split("; ")
+    assert difference.startswith(f"{what} is ")
+    assert "0.25" in difference.partition("but was")[0]
+    assert "0.5" in difference.partition("but was")[2]
+
+
+def test_entry_says_what_is_compiled_in_and_refuses_another_value(built: Path) -> None:
+    (path,) = built.glob("damped-*")
+    assert entry.read_manifest(path)["baked"] == {"da_min": 0.5, "k_end": 4}
+    gtstub.load(path, {"da_min": 0.5, "k_end": 4, "i_end": 7})
+    with pytest.raises(CacheError) as caught:
+        gtstub.load(path, {"da_min": 0.25})
+    assert str(caught.value) == (
+        f"The cache entry '{path}' has da_min = 0.5 compiled in, but is wanted with da_min = 0.25: build it for that"
+        " value, or leave it to run time."
+    )
+    by_grid = [entry.read_manifest(path)["baked"] for path in built.glob("damped_by_grid-*")]
+    assert {baked["_damped_by_grid.grid.da_min"] for baked in by_grid} == {0.5}
+
+
+def test_value_that_is_left_to_run_time_is_right_everywhere(programs: Path, tmp_path: Path) -> None:
+    first = run(tmp_path / "cache", programs, "compile", DA_MIN="0.5", DA_MIN_FREE="1")
+    assert answer(first)["results"] == {"compile": 6.0}
+    elsewhere = run(tmp_path / "cache", programs, "compile", DA_MIN="0.25", DA_MIN_FREE="1", GTSTUB_MODE="Run")
+    assert answer(elsewhere)["results"] == {"compile": 12.0}
+    assert answer(elsewhere)["lowered"] == []
+
+
+def test_default_runner_builds_what_is_missing(programs: Path, tmp_path: Path) -> None:
+    """With the processes of gt4py: the rest of the tests build serially."""
+    done = answer(run(tmp_path / "cache", programs, "compile", GT4PY_BUILD_JOBS_MODE="process"))
+    assert done["results"] == {"compile": 6.0}
+    assert len(entries(tmp_path / "cache")) == 1

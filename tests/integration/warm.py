@@ -1,0 +1,117 @@
+"""
+A model, as the tests of warm starts and run modes run it in a process of its own: `python warm.py WAY...` prints, as
+JSON, what came out and what the process did.
+
+Ways: compile (gtstub.compile), backend (gt4py's own call, with a backend made with custom options), setup (icon4py's
+setup_program). DA_MIN in the environment is a number of the grid; it is compiled in, or with DA_MIN_FREE passed.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+from typing import Any
+
+import gt4py.next as gtx
+import numpy as np
+from gt4py.eve.utils import FrozenNamespace
+from gt4py.next import backend as gtx_backend
+from gt4py.next.otf import runners
+from icon4py.model.common import model_backends
+
+import gtstub
+from gtstub.frameworks.gt4py import make_backend
+from gtstub.frameworks.icon4py import setup_program
+
+I = gtx.Dimension("I")
+K = gtx.Dimension("K", kind=gtx.DimensionKind.VERTICAL)
+Plane = gtx.Field[[I, K], gtx.float64]
+grid = FrozenNamespace(da_min=float(os.environ.get("DA_MIN", "0.5")))
+
+
+@gtx.field_operator
+def _damped(x: Plane, da_min: gtx.float64) -> Plane:
+    return x / da_min
+
+
+@gtx.program
+def damped(x: Plane, da_min: gtx.float64, i_end: gtx.int32, k_end: gtx.int32, out: Plane):
+    _damped(x, da_min, out=out, domain={I: (0, i_end), K: (0, k_end)})
+
+
+@gtx.field_operator
+def _damped_by_grid(x: Plane) -> Plane:
+    return x / grid.da_min
+
+
+@gtx.program
+def damped_by_grid(x: Plane, i_end: gtx.int32, k_end: gtx.int32, out: Plane):
+    _damped_by_grid(x, out=out, domain={I: (0, i_end), K: (0, k_end)})
+
+
+def remove_nothing(sdfg: Any) -> None:
+    """A hook, as users write them."""
+
+
+def fields() -> tuple[Any, Any]:
+    return gtx.as_field([I, K], np.full((6, 4), 3.0)), gtx.as_field([I, K], np.zeros((6, 4)))
+
+
+SIZES = {"i_end": gtx.int32(6), "k_end": gtx.int32(4)}
+
+
+def compile_(x: Any, out: Any) -> None:
+    free = "DA_MIN_FREE" in os.environ
+    program = gtstub.compile(
+        damped,
+        horizontal_sizes={"i_end": 6},
+        vertical_sizes={"k_end": 4},
+        **({} if free else {"bound_static_args": {"da_min": grid.da_min}}),
+        backend_tag="CPU",
+        offset_provider={},
+    )
+    program(x=x, out=out, **({"da_min": grid.da_min} if free else {}))
+
+
+def backend(x: Any, out: Any) -> None:
+    from gt4py.next.program_processors.runners.dace.transformations import GT4PyAutoOptHook
+
+    hooks = {GT4PyAutoOptHook.TopLevelDataFlowPost: remove_nothing}
+    custom = make_backend(gpu=False, optimization_args={"optimization_hooks": hooks})
+    damped_by_grid.with_backend(custom)(x, **SIZES, out=out, offset_provider={})
+
+
+def setup(x: Any, out: Any) -> None:
+    program = setup_program(
+        program=damped_by_grid,
+        backend=model_backends.CPU,
+        horizontal_sizes={"i_end": SIZES["i_end"]},
+        vertical_sizes={"k_end": SIZES["k_end"]},
+        offset_provider={},
+    )
+    program(x=x, out=out)
+
+
+def main() -> None:
+    lowered: list[str] = []
+    real = gtx_backend.Transforms.__call__
+
+    def spy(self: Any, inp: Any) -> Any:
+        lowered.append(inp.data.definition.__name__)
+        return real(self, inp)
+
+    gtx_backend.Transforms.__call__ = spy  # type: ignore[method-assign]
+    results = {}
+    for way in sys.argv[1:]:
+        x, out = fields()
+        {"compile": compile_, "backend": backend, "setup": setup}[way](x, out)
+        (results[way],) = np.unique(out.asnumpy()).tolist()
+    done = {"results": results, "lowered": lowered, "children": len(multiprocessing.active_children())}
+    runners.reset_default_runner()
+    print(json.dumps(done))
+
+
+if __name__ == "__main__":
+    main()
