@@ -11,6 +11,7 @@ import dataclasses
 import errno
 import json
 import os
+import re
 import shutil
 import socket
 import time
@@ -80,9 +81,7 @@ class Cache:
         """The directories of all entries, whole or not, layer by layer."""
         for layer in self.layers:
             with suppress(OSError):
-                for path in sorted(layer.iterdir()):
-                    if not path.name.startswith(".") and (path / entry.MANIFEST).is_file():
-                        yield path
+                yield from filter(is_entry, sorted(layer.iterdir()))
 
     def nearest(self, name: str, ingredients: Mapping[str, Any], but: str = "") -> Nearest | None:
         """The entry of program `name`, but that of key `but`, whose ingredients differ least; the newest of several."""
@@ -161,6 +160,13 @@ class Cache:
                 return
             if _is_whole(grave / "broken"):
                 _rename(grave / "broken", self.root / key)
+
+
+def is_entry(path: Path) -> bool:
+    """Whether a directory is an entry, whole or not; a code path's directory, for one, is not."""
+    if path.name.startswith(".") or not path.is_dir():
+        return False
+    return (path / entry.MANIFEST).exists() or re.search(r"-[0-9a-f]{32}$", path.name) is not None
 
 
 def open_cache(default: Path | None = None, code_path: str = "") -> Cache:

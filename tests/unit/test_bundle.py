@@ -64,6 +64,7 @@ def test_entry_goes_to_another_cache(tmp_path: Path) -> None:
 def test_same_entry_gives_the_same_bytes(tmp_path: Path) -> None:
     path = publish(Cache(tmp_path / "here"), KEY).path
     first = packed(path)
+    assert first[4:8] == bytes(4), "The time when it was compressed stands in it."
     moved = unpack(Cache(tmp_path / "there"), io.BytesIO(first)).path
     (moved / STUB).chmod(0o700)
     assert packed(moved) == first

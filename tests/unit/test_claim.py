@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from entries import publish
+from gtstub import claim as claims
 from gtstub.cache import Cache, StubArtifact
 from gtstub.claim import build_once, is_claimed, wait
 from gtstub.errors import CacheError
@@ -91,6 +93,8 @@ def test_killed_builder_is_overtaken(tmp_path: Path, slow_builder: subprocess.Po
     cache = Cache(tmp_path)
     assert is_claimed(cache, KEY)
     slow_builder.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, slow_builder.pid, os.WEXITED | os.WNOWAIT)
+    assert not is_claimed(cache, KEY), "That its parent has not asked for its end does not keep it alive."
     slow_builder.wait()
     assert not is_claimed(cache, KEY)
     assert wait(cache, KEY) is None
@@ -175,6 +179,26 @@ def test_builder_elsewhere_is_overtaken_when_its_heart_stops(tmp_path: Path, mon
     assert len(beats) == 7, "It was overtaken while it gave signs of life."
     heart.join()
     assert list((tmp_path / ".claims").iterdir()) == []
+
+
+def test_builder_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "HEARTBEAT", 0.01)
+    cache = Cache(tmp_path)
+
+    def build() -> StubArtifact:
+        file = tmp_path / ".claims" / f"{KEY}.1"
+        deadline = time.monotonic() + 20
+        seen = set()
+        while len(seen) < 3 and time.monotonic() < deadline:
+            claim = claims.read_claim(file)
+            assert claim is not None
+            if claim.owner is not None:  # Else it was read while it was written.
+                assert claim.owner == this_process()
+                seen.add(claim.beat)
+        assert len(seen) == 3
+        return publish(cache, KEY)
+
+    build_once(cache, KEY, build)
 
 
 def test_builder_that_was_stopped_and_overtaken_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from entries import LIBRARY, flip_a_bit, publish
+from entries import LIBRARY, flip_a_bit, publish, publish_made_of
 from gtstub.cache import Cache
 from gtstub.errors import CacheError
+from gtstub.ingredients import key as key_of
 from gtstub.inventory import inventory, pick
 from gtstub.leftovers import LONGEST_BUILD, sweep
 from gtstub.owner import Owner
@@ -157,12 +158,14 @@ def test_states_of_entries(cache: Cache) -> None:
     (publish(cache, "prog-02").path / LIBRARY).unlink()
     flip_a_bit(publish(cache, "prog-03").path / "manifest.json")
     (publish(cache, "prog-04").path / "manifest.json").write_text('{"schema": "gtstub/cache-entry/1"}')
+    (publish_made_of(cache, {}).path / "manifest.json").unlink()
     (cache.root / "failed").mkdir()
     assert [(item.key, item.state) for item in inventory(cache)] == [
         ("prog-01", "ok"),
         ("prog-02", "broken"),
         ("prog-03", "broken"),
         ("prog-04", "foreign"),
+        (key_of("prog", {}), "broken"),
     ]
 
 
