@@ -9,7 +9,7 @@ from typing import Any
 
 from gtstub.cache import Cache, Nearest
 from gtstub.ingredients import MISSING, Difference
-from gtstub.inventory import Item, age
+from gtstub.inventory import Item, age, code_paths
 from gtstub.printing import make_table, print_parts
 
 WIDEST = 60
@@ -91,9 +91,10 @@ def print_removed(items: Sequence[Item], leftovers: int, dry_run: bool) -> None:
 def print_places(places: Sequence[tuple[Path, str]]) -> None:
     table = make_table("layer", "path", "from", "")
     for number, (path, said_by) in enumerate(places):
-        table.add_row(
-            f"shared {number}" if number else "root", str(path), said_by, "" if path.is_dir() else "not there"
-        )
+        name = f"shared {number}" if number else "root"
+        table.add_row(name, str(path), said_by, "" if path.is_dir() else "not there")
+        for code_path in code_paths(path):
+            table.add_row(f"{name}, code path", str(path / code_path), "", "")
     print_parts(table)
 
 

@@ -26,7 +26,7 @@ def cache() -> None:
 
 def _cache_option[F: Callable[..., Any]](command: F) -> F:
     def convert(_context: click.Context, _parameter: click.Parameter, directory: Path | None) -> Cache:
-        return open_cache() if directory is None else Cache(directory.absolute())
+        return open_cache(_beside_gt4py()) if directory is None else Cache(directory.absolute())
 
     return click.option(
         "--cache",
@@ -36,6 +36,12 @@ def _cache_option[F: Callable[..., Any]](command: F) -> F:
         callback=convert,
         help="Another cache than that of this environment ('gtstub cache path').",
     )(command)
+
+
+def _beside_gt4py() -> Path | None:
+    """Where a backend has its entries that persist, where nothing names another place."""
+    directory = Path(os.environ.get("GT4PY_BUILD_CACHE_DIR", "")) / ".gt4py_cache" / "gtstub"
+    return directory if directory.is_dir() else None
 
 
 def _number(parse: Callable[[str], float]) -> Callable[[click.Context, click.Parameter, str | None], float | None]:
@@ -235,12 +241,23 @@ def import_(file: Path, opened: Cache) -> None:
 @_cache_option
 @json_options
 def path(opened: Cache, as_json: bool, filter_: str | None) -> None:
-    """Say where entries are looked for, and what says so."""
-    own = next((name for name in (OWN, "GT_CACHE_ROOT") if os.environ.get(name)), "the user's cache directory")
-    root_from = own if opened == open_cache() else "--cache"
+    """
+    Say where entries are looked for, and what says so.
+
+    Ranks that run different code have a directory each in these, which is a cache of its own: '--cache' looks into it.
+    """
+    beside = _beside_gt4py()
+    default = "the user's cache directory" if beside is None else "gt4py's cache"
+    own = next((name for name in (OWN, "GT_CACHE_ROOT") if os.environ.get(name)), default)
+    root_from = own if opened == open_cache(beside) else "--cache"
     places = [(opened.root, root_from), *((layer, SHARED) for layer in opened.shared)]
     if as_json or filter_ is not None:
-        layers = [{"path": str(layer), "from": said_by, "exists": layer.is_dir()} for layer, said_by in places]
+        from gtstub.inventory import code_paths
+
+        layers = [
+            {"path": str(layer), "from": said_by, "exists": layer.is_dir(), "code_paths": code_paths(layer)}
+            for layer, said_by in places
+        ]
         print_document({"root": str(opened.root), "layers": layers}, filter_)
     else:
         from gtstub.cache_tables import print_places

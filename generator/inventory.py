@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gtstub import entry
-from gtstub.cache import Cache
+from gtstub.cache import Cache, is_entry
 from gtstub.errors import CacheError
 
 
@@ -51,6 +51,15 @@ def pick(items: list[Item], prefix: str) -> Item:
     if len(keys) > 1:
         raise CacheError(f"The key '{prefix}' is that of {len(keys)} entries: '{"', '".join(keys)}'.")
     return found[0]
+
+
+def code_paths(layer: Path) -> list[str]:
+    """The directories in a layer that are caches themselves: those of ranks that run different code."""
+    try:
+        inner = [path for path in layer.iterdir() if path.is_dir() and not is_entry(path)]
+        return sorted(path.name for path in inner if any(map(is_entry, path.iterdir())))
+    except OSError:
+        return []
 
 
 def age(seconds_since_1970: float) -> float:

@@ -100,11 +100,35 @@ def test_layers(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert document("path") == {
         "root": str(cache.root),
         "layers": [
-            {"path": str(cache.root), "from": "GTSTUB_CACHE_DIR", "exists": False},
-            {"path": str(tmp_path / "shared"), "from": "GTSTUB_SHARED_CACHE_DIR", "exists": True},
+            {"path": str(cache.root), "from": "GTSTUB_CACHE_DIR", "exists": False, "code_paths": []},
+            {"path": str(tmp_path / "shared"), "from": "GTSTUB_SHARED_CACHE_DIR", "exists": True, "code_paths": []},
         ],
     }
     assert rows(said("path", "--cache", "x"))[1:] == [["root", str(Path("x").absolute()), "--cache", "not", "there"]]
+
+
+def test_code_paths_are_caches_of_their_own(cache: Cache) -> None:
+    publish(cache, "prog-00")
+    publish(Cache(cache.root / "12"), "prog-00")
+    (cache.root / "failed" / "prog-0123").mkdir(parents=True)
+    assert said("path", "--jq", ".layers[].code_paths[]") == "12\n"
+    assert ["root,", "code", "path", str(cache.root / "12")] in rows(said("path"))
+    assert said("list", "--jq", ".entries[].path") == f"{cache.root / 'prog-00'}\n"
+
+
+def test_cache_beside_that_of_gt4py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GTSTUB_CACHE_DIR")
+    monkeypatch.delenv("GT_CACHE_ROOT", raising=False)
+    monkeypatch.delenv("GT4PY_BUILD_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    monkeypatch.chdir(tmp_path)
+    user = ["root", str(tmp_path / "user" / "gtstub"), "the", "user's", "cache", "directory", "not", "there"]
+    assert rows(said("path"))[1:] == [user]
+    for directory in (tmp_path, tmp_path / "other"):
+        beside = directory / ".gt4py_cache" / "gtstub"
+        beside.mkdir(parents=True)
+        assert rows(said("path"))[1:] == [["root", str(beside), "gt4py's", "cache"]]
+        monkeypatch.setenv("GT4PY_BUILD_CACHE_DIR", str(tmp_path / "other"))
 
 
 def test_another_cache(tmp_path: Path) -> None:
