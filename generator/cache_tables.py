@@ -106,7 +106,7 @@ def print_differences(item: Item, nearest: Nearest | None) -> None:
         return
     table = make_table("ingredient", "this", "nearest")
     for difference in nearest.differences:
-        table.add_row(difference.path, _text(difference.ours), _text(difference.theirs))
+        table.add_row(difference.path, *_sides(difference))
     other = f"Nearest: '{nearest.path.name}', built {_age(nearest.manifest['built']['time'])} ago."
     print_parts(f"{head}\n{other}", table)
 
@@ -119,10 +119,28 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
+def _sides(difference: Difference) -> tuple[str, str]:
+    """Two long texts from shortly before the place where they differ."""
+    ours, theirs = _whole(difference.ours), _whole(difference.theirs)
+    shorter = min(len(ours), len(theirs))
+    common = next((i for i in range(shorter) if ours[i] != theirs[i]), shorter)
+    if common < WIDEST // 2 or max(len(ours), len(theirs)) <= WIDEST:
+        return _cut(ours), _cut(theirs)
+    begin = common - WIDEST // 4
+    return _cut(f"... {ours[begin:]}"), _cut(f"... {theirs[begin:]}")
+
+
 def _text(value: Any) -> str:
+    return _cut(_whole(value))
+
+
+def _whole(value: Any) -> str:
     if value is MISSING:
         return str(MISSING.value)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 4]} ..."
 
 

@@ -41,7 +41,7 @@ class CacheError(GtstubError):
 def unwritable(path: Path, error: OSError) -> CacheError:
     """What to raise where a cache cannot be written."""
     return CacheError(
-        f"The cache cannot be written at '{path}': {error.strerror}; free the way, or name another directory in"
+        f"The cache cannot be written at '{path}': {error.strerror}; put that right, or name another directory in"
         " GTSTUB_CACHE_DIR."
     )
 

@@ -282,8 +282,8 @@ def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(CacheError) as caught:
         build_once(Cache(tmp_path), KEY, lambda: publish(Cache(tmp_path), KEY))
     assert str(caught.value) == (
-        f"The cache cannot be written at '{tmp_path / '.claims'}': File exists; free the way, or name another directory"
-        " in GTSTUB_CACHE_DIR."
+        f"The cache cannot be written at '{tmp_path / '.claims'}': File exists; put that right, or name another"
+        " directory in GTSTUB_CACHE_DIR."
     )
 
 

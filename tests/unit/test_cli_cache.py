@@ -255,6 +255,13 @@ def test_why_names_the_ingredients_that_differ_from_the_nearest_entry(cache: Cac
     assert [difference["path"] for difference in latest["differences"]] == ["static.m"]
 
 
+def test_why_shows_long_values_where_they_differ(cache: Cache) -> None:
+    flags = " ".join(f"-Wno-{number}" for number in range(20))
+    publish_made_of(cache, {"flags": f"{flags} -O2"}, built={"time": 1.0})
+    publish_made_of(cache, {"flags": f"{flags} -O3"}, built={"time": 2.0})
+    assert said("why", "prog").endswith("flags       ... o-18 -Wno-19 -O3  ... o-18 -Wno-19 -O2\n")
+
+
 def test_why_of_a_program_that_was_compiled_once(cache: Cache) -> None:
     path = publish_made_of(cache, MADE_OF).path
     assert said("why", "prog") == (
