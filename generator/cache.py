@@ -24,7 +24,7 @@ from gtstub import entry
 from gtstub.canonical import plain
 from gtstub.errors import CacheError, unwritable
 from gtstub.ingredients import Difference, differences, short_name
-from gtstub.leftovers import building_name, sweep
+from gtstub.leftovers import SET_ASIDE, building_name, sweep
 
 if TYPE_CHECKING:
     from gtstub._host import Program
@@ -155,11 +155,11 @@ class Cache:
         """Takes a broken entry out of the way; puts it back where somebody else was faster, and it is whole."""
         with self.private_directory(key) as grave:
             try:
-                (self.root / key).rename(grave / "broken")
+                (self.root / key).rename(grave / SET_ASIDE)
             except FileNotFoundError:
                 return
-            if _is_whole(grave / "broken"):
-                _rename(grave / "broken", self.root / key)
+            if _is_whole(grave / SET_ASIDE):
+                _rename(grave / SET_ASIDE, self.root / key)
 
 
 def is_entry(path: Path) -> bool:

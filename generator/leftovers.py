@@ -9,11 +9,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from gtstub import entry
 from gtstub.claim import DIRECTORY as CLAIMS
 from gtstub.claim import read_claim
+from gtstub.errors import CacheError
 from gtstub.owner import is_tag_of_gone, this_process
 
 BUILDING = ".building-"
+
+SET_ASIDE = "broken"
+"""What a broken entry is called in a private directory, on its way out."""
 
 LONGEST_BUILD = 24 * 60 * 60
 """Seconds after which what a process left that runs elsewhere, if it runs, is taken for left behind."""
@@ -31,10 +36,17 @@ def sweep(root: Path) -> None:
     """Removes from a cache what nobody will ever want again. What cannot be removed stays."""
     for path in list(leftovers(root)):
         if path.is_dir():
+            _put_back(path / SET_ASIDE, root)
             shutil.rmtree(path, ignore_errors=True)
         else:
             with suppress(OSError):
                 path.unlink()
+
+
+def _put_back(path: Path, root: Path) -> None:
+    """Whoever set an entry aside, and then saw that it is whole, may have been killed before putting it back."""
+    with suppress(CacheError, OSError):
+        path.rename(root / entry.verify(path)["key"])
 
 
 def leftovers(root: Path) -> Iterator[Path]:

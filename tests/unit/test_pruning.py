@@ -73,6 +73,16 @@ def test_what_a_killed_builder_left_goes_away_with_the_next_build(cache: Cache) 
     assert list((cache.root / ".claims").iterdir()) == []
 
 
+def test_whole_entry_that_a_killed_process_had_set_aside_is_put_back(cache: Cache) -> None:
+    process, path = start_building(cache.root)
+    publish(cache, "prog-02").path.rename(path / "broken")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    sweep(cache.root)
+    assert cache.find("prog-02") is not None
+    assert sorted(path.name for path in cache.root.iterdir()) == [".claims", "prog-02"]
+
+
 def test_what_is_of_another_host_stays_for_a_day(cache: Cache) -> None:
     building = cache.root / ".building-prog-01-00000000.1.1-01234567"
     (building / "entry").mkdir(parents=True)
