@@ -122,7 +122,7 @@ def stop(others: Iterable[StubArtifact] = ()) -> NoReturn:
     """
     outcomes = [*_outcomes(), *(outcome(artifact, "") for artifact in others)]
     atexit.unregister(_print_outcomes)
-    print_summary(outcomes, make_error_console())
+    _print(outcomes)
     raise SystemExit(any(each.state == "failed" for each in outcomes))
 
 
@@ -133,7 +133,12 @@ def _summarize_at_exit() -> None:
 
 
 def _print_outcomes() -> None:
-    print_summary(_outcomes(), make_error_console())
+    _print(_outcomes())
+
+
+def _print(outcomes: Sequence[Outcome]) -> None:
+    if ranks.current().rank == ranks.current().peers[0]:  # Of the ranks with one code path, all have the same to say.
+        print_summary(outcomes, make_error_console())
 
 
 def _outcomes() -> Sequence[Outcome]:
