@@ -44,9 +44,9 @@ def wait_for_compilation() -> None:
 
     Raises what went wrong, an ExceptionGroup if it was more than one thing.
     """
-    programs = _wait_for_all()
     if mode.current() == mode.Mode.BUILD:
         stop()
+    programs = _wait_for_all()
     errors: list[Exception] = []
     for program in programs:
         try:

@@ -163,13 +163,12 @@ class _Exchange:
     def _plan(self, wanted: Mapping[_Entry, Sequence[int]], offers: Sequence[Sequence[_Entry]]) -> _Plan:
         plan = _Plan()
         for entry, missing in wanted.items():
-            sources = {self._leaders[rank]: rank for rank, offered in enumerate(offers) if entry in offered}
-            if not sources:
+            source = next((rank for rank, offered in enumerate(offers) if entry in offered), None)
+            if source is None:
                 plan.builders[entry] = missing[0]
-                continue
-            source = min(sources.values())
-            targets = {self._leaders[rank]: rank for rank in reversed(missing)}
-            plan.transfers += [(entry, source, rank) for group, rank in targets.items() if group not in sources]
+            else:
+                targets = {self._leaders[rank]: rank for rank in reversed(missing)}  # the first of each group
+                plan.transfers += [(entry, source, target) for target in targets.values()]
         return plan
 
     def _carry_out(self, plan: _Plan, cache: Cache, missing: Collection[Build]) -> dict[_Entry, str]:

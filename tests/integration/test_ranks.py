@@ -76,9 +76,11 @@ class Runs:
 
     def mpirun(self, size: int, keys: list[str], **settings: Any) -> list[dict[str, Any]]:
         environment = settings.pop("environment", {})
-        return self.run(size, self.command(keys, **settings), environment)
+        self.run(size, self.command(keys, **settings), environment)
+        return self.said()
 
-    def run(self, size: int, command: list[str], environment: dict[str, str]) -> list[dict[str, Any]]:
+    def run(self, size: int, command: list[str], environment: dict[str, str]) -> str:
+        """Returns what the ranks said on stderr."""
         # yield_when_idle: more ranks than cores, and MPI's own start and end spin.
         launcher = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", str(size)]
         run = subprocess.run(
@@ -86,7 +88,7 @@ class Runs:
             capture_output=True, text=True, timeout=PATIENCE, env={**self.environment(), **environment},
         )  # fmt: skip
         assert run.returncode == 0, run.stderr
-        return self.said()
+        return run.stderr
 
     def processes(self, size: int, keys: list[str], **settings: Any) -> list[dict[str, Any]]:
         """Ranks without MPI, known by a launcher's variables. That one of them dies does not end the others."""
@@ -239,17 +241,23 @@ def test_rank_that_does_not_come(runs: Runs, absent: int) -> None:
 # --- gt4py ------------------------------------------------------------------------------------------------------------
 
 
-@needs_mpi
-def test_gt4py_program_is_lowered_by_one_rank(runs: Runs, tmp_path: Path) -> None:
+def compile_on_two_nodes(runs: Runs, gt4py_cache: Path, **settings: str) -> str:
     runs.results.mkdir()
     environment = {
-        "GT4PY_BUILD_JOBS_MODE": "process",  # whose processes import what the model's script imports
         "GT4PY_BUILD_JOBS": "1",
-        "GT4PY_BUILD_CACHE_DIR": str(tmp_path / "gt4py"),
+        "GT4PY_BUILD_CACHE_DIR": str(gt4py_cache),
         "GT4PY_BUILD_CACHE_LIFETIME": "persistent",
         "GTSTUB_EXCHANGE_TIMEOUT": str(PATIENCE),
+        **settings,
     }
-    said = runs.run(2, [sys.executable, str(GT4PY_PROGRAM), str(runs.results)], environment)
+    return runs.run(2, [sys.executable, str(GT4PY_PROGRAM), str(runs.results)], environment)
+
+
+@needs_mpi
+def test_gt4py_program_is_lowered_by_one_rank(runs: Runs, tmp_path: Path) -> None:
+    """In a process of gt4py's, which imports what the model's script imports."""
+    compile_on_two_nodes(runs, tmp_path / "gt4py", GT4PY_BUILD_JOBS_MODE="process")
+    said = runs.said()
     assert [one["sum"] for one in said] == [90.0, 90.0]
     assert [one["cache"] for one in said] == [str(runs.cache / "node0"), str(runs.cache / "node1")]
     builder, other = sorted(said, key=lambda one: -one["lowered"])
@@ -258,3 +266,12 @@ def test_gt4py_program_is_lowered_by_one_rank(runs: Runs, tmp_path: Path) -> Non
         "Program 'scale' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all ranks"
         " first."
     )
+
+
+@needs_mpi
+def test_mode_build_leaves_entries_on_all_nodes(runs: Runs, tmp_path: Path) -> None:
+    said = compile_on_two_nodes(runs, tmp_path / "gt4py", GT4PY_BUILD_JOBS_MODE="serial", GTSTUB_MODE="Build")
+    assert said.count("1 built") == 1, said
+    assert len(list(runs.cache.glob("node0/scale-*"))) == 1
+    assert len(list(runs.cache.glob("node1/scale-*"))) == 1
+    assert runs.said() == []

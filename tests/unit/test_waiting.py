@@ -220,7 +220,8 @@ def test_failure_of_before_is_forgotten(cache: Cache, submit: Submitter, monkeyp
 
 
 def test_nothing_is_left_of_claims(cache: Cache, submit: Submitter) -> None:
-    waiting.start(cache, KEY, ALONE, submit).result(PATIENCE)
+    build = waiting.start(cache, KEY, ALONE, submit)
+    build.result(PATIENCE)
     submit._pool.shutdown()
     assert list((cache.root / claim.DIRECTORY).iterdir()) == []
     assert sorted(path.name for path in cache.root.iterdir()) == [".claims", KEY]
