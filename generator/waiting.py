@@ -46,6 +46,7 @@ class Build(Future[StubArtifact]):
         self._lowering = claim.Watch(cache, f"{key}.lowering")
         self._building = claim.Watch(cache, key)
         self._claims = ExitStack()
+        self._old_failure = self._failure()
 
     @property
     def _is_free(self) -> bool:
@@ -95,14 +96,13 @@ class Build(Future[StubArtifact]):
     def _wait(self) -> None:
         grace, turn = grace_time(), self._ranks.turn(self.key)
         deadline = time.monotonic() + grace * turn
-        known_failure = self._failure()
         was_free, claims_seen = True, 0
         while True:
             is_free = self._is_free  # before the look for the entry, which is published first
             if (artifact := self._cache.find(self.key)) is not None:
                 self.set_result(artifact)
                 return
-            if (failure := self._failure()) is not None and failure != known_failure:
+            if (failure := self._failure()) is not None and failure != self._old_failure:
                 raise CompilationError(failure["text"])
             claims = self._lowering.generation + self._building.generation
             if is_free and (not was_free or claims > claims_seen):  # Who built it is gone: the next one's turn.
