@@ -117,7 +117,7 @@ def measure_cold(folder: Path) -> tuple[int, float]:
         if (real := shutil.which(name)) is not None:
             spy = spies / name
             # A build compiles one file of C++; what else is asked of the compiler is for CMake.
-            spy.write_text(f'#!/bin/sh\ncase "$*" in *relax.cpp*) echo >>"{log}";; esac\nexec "{real}" "$@"\n')
+            spy.write_text(f'#!/bin/sh\ncase "$*" in *" -c "*relax.cpp) echo >>"{log}";; esac\nexec "{real}" "$@"\n')
             spy.chmod(0o755)
     variables["PATH"] = f"{spies}:{os.environ['PATH']}"
     processes = [
