@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -45,6 +46,7 @@ class Places:
             raise self.refusal(path, f"There is no {what} '{path[-1]}'.{did_you_mean(path[-1], known)}")
 
 
+@functools.cache  # A model has the same tables read for each of its programs.
 def _lines(text: str) -> dict[tuple[str, ...], int]:
     """
     The line of each key of a TOML document, by its path.
