@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule test lint format warnings asan valgrind bench bench-starts wheel wheel-test clean
+.PHONY: help demo granule test lint format warnings asan valgrind bench wheel wheel-test clean
 
 export PYTHON
 JOBS ?= 2
@@ -60,9 +60,6 @@ test: .venv/.gtstub ## run the tests; some part of them: make test ARGS=tests/un
 
 bench: .venv/.gtstub .venv/.bench ## measure calls beside their peers, and write docs/performance.md
 	$(BIN)/python -m tests.benchmarks.run $(ARGS)
-
-bench-starts: .venv/.gtstub ## measure starts of processes and loads of programs, and write docs/performance.md
-	$(BIN)/python -m tests.benchmarks.starts $(ARGS)
 
 # --- What developers run ----------------------------------------------------------------------------------------------
 

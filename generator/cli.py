@@ -8,11 +8,12 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import click
 
 from gtstub import __version__
+from gtstub.cli_build import SetOptions, build_set, set_options
 from gtstub.cli_cache import cache
 from gtstub.cli_config import config
 from gtstub.cli_options import example, jq_option, json_options
@@ -287,24 +288,40 @@ def generate(sdfg_file: Path, program_file: Path, output: Path, force: bool, che
         _write_stub(files, force)
 
 
-@main.command(epilog=example("gtstub build sdfg.json program.json --library build/libprogram.so -o stubs"))
-@_signature_files
-@click.option(
-    "--library",
-    metavar="LIB",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="The library DaCe built of the SDFG.",
+@main.command(
+    epilog=example(
+        "gtstub build programs.toml --jobs 4 --cache DIR",
+        "gtstub build sdfg.json program.json --library build/libprogram.so -o stubs",
+    )
 )
+@click.argument(
+    "files", metavar="PROGRAMS.toml | SDFG.json PROGRAM.json", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@set_options
+@click.option("--library", metavar="LIB", type=click.Path(path_type=Path), help="The library DaCe built of the SDFG.")
 @_output_directory
 @_force
-def build(sdfg_file: Path, program_file: Path, library: Path, output: Path, force: bool) -> None:
+def build(
+    files: tuple[Path, ...], library: Path | None, output: Path, force: bool, **of_set: Unpack[SetOptions]
+) -> None:
     """
-    Write a stub and compile it.
+    Build a set of programs ahead of time, or one stub.
 
-    Writes <name>_stub.h, <name>_stub.c and <name>_stub.so.
+    PROGRAMS.toml lists programs (docs/compile.md). All their variants are built, in parallel, into the cache, where
+    'gtstub.compile()' finds them. Exits with 1 when one fails; the others are built all the same.
+
+    Of two signatures and '--library', a stub is written and compiled: <name>_stub.h, <name>_stub.c and <name>_stub.so.
     The stub and the library can then be loaded together, from C with gts_load(), from Python with gtstub._host.load().
     """
+    if len(files) == 1 and files[0].suffix == ".toml":
+        build_set(files[0], **of_set)
+    elif len(files) == 2 and library is not None:
+        _build_stub(files[0], files[1], library, output, force)
+    else:
+        raise click.UsageError("Give one file in TOML, or two signatures and '--library'.")
+
+
+def _build_stub(sdfg_file: Path, program_file: Path, library: Path, output: Path, force: bool) -> None:
     sdfg, program = _read_signatures(sdfg_file, program_file)
     files = _stub_files(sdfg, program, output)
     if f"__program_{sdfg.name}\0".encode() not in library.read_bytes():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import inspect
 import sys
@@ -16,7 +17,7 @@ from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 
 def from_file(file: Path, gpu: Device) -> SdfgSignature:
     """The signature of an SDFG that DaCe saved."""
-    with _frameworks():
+    with frameworks("extract"):
         from gtstub.frameworks.dace import read_sdfg
     return read_sdfg(file, gpu)
 
@@ -30,12 +31,8 @@ def from_module(
     `grid` names what makes the offset provider, or an object that has it as its `connectivities`, as icon4py's grids
     have; `static` holds scalars to compile in, and `options` what `make_backend` takes.
     """
-    found = _resolve(program)
-    if not hasattr(found, "definition_stage") or not hasattr(found, "with_backend"):
-        raise GtstubError(
-            f"'{program}' is not a gt4py program or field operator, but of type '{type(found).__name__}'."
-        )
-    with _frameworks():
+    found = resolve_program(program)
+    with frameworks("extract"):
         from gtstub.frameworks.gt4py import extract_signatures, make_backend
     known = inspect.signature(make_backend).parameters
     for option in options:
@@ -44,9 +41,9 @@ def from_module(
     backend = make_backend(**{"gpu": False, **options})
     if backend is None:
         raise GtstubError("In mode 'Python' nothing is compiled: unset GTSTUB_MODE to extract signatures.")
-    made = _resolve(grid)() if grid is not None else {}
+    provider = offset_provider(grid) if grid is not None else {}
     try:
-        return extract_signatures(found, getattr(made, "connectivities", made), static, backend)
+        return extract_signatures(found, provider, static, backend)
     except GtstubError:
         raise
     except Exception as error:  # gt4py has no common base for its own.
@@ -54,9 +51,24 @@ def from_module(
         raise GtstubError(f"gt4py cannot lower '{program}': {str(reason).rstrip('.')}.") from error
 
 
+def resolve_program(name: str) -> Any:
+    """The gt4py program or field operator that `module:name` names."""
+    found = resolve(name)
+    if not hasattr(found, "definition_stage") or not hasattr(found, "with_backend"):
+        raise GtstubError(f"'{name}' is not a gt4py program or field operator, but of type '{type(found).__name__}'.")
+    return found
+
+
+def offset_provider(grid: str) -> Mapping[str, Any]:
+    """What the function that `grid` names makes: an offset provider, or an object with `connectivities`."""
+    made = resolve(grid)()
+    provider: Mapping[str, Any] = getattr(made, "connectivities", made)
+    return provider
+
+
 @contextlib.contextmanager
-def _frameworks() -> Iterator[None]:
-    """Says which package is missing where one is."""
+def frameworks(command: str) -> Iterator[None]:
+    """Says which package is missing for a command where one is."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -64,11 +76,11 @@ def _frameworks() -> Iterator[None]:
             raise
         package = error.name.partition(".")[0]
         raise GtstubError(
-            f"'gtstub extract' needs Python package '{package}': install it with \"pip install 'gtstub[gt4py]'\"."
+            f"'gtstub {command}' needs Python package '{package}': install it with \"pip install 'gtstub[gt4py]'\"."
         ) from None
 
 
-def _resolve(name: str) -> Any:
+def resolve(name: str) -> Any:
     """What `module:name` names; modules are also found in the current directory."""
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
@@ -79,6 +91,7 @@ def _resolve(name: str) -> Any:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise GtstubError(f"Module '{module_name}' cannot be imported: {error}.") from error
-    if not hasattr(module, attribute):
-        raise GtstubError(f"Module '{module_name}' has no '{attribute}'.")
-    return getattr(module, attribute)
+    try:
+        return functools.reduce(getattr, attribute.split("."), module)
+    except AttributeError:
+        raise GtstubError(f"Module '{module_name}' has no '{attribute}'.") from None

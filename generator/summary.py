@@ -12,9 +12,9 @@ from rich.text import Text
 
 from gtstub.printing import make_table
 
-type State = Literal["built", "found", "failed"]
+type State = Literal["built", "found", "missing", "failed"]
 
-STYLES: dict[State, str] = {"built": "green", "found": "dim", "failed": "bold red"}
+STYLES: dict[State, str] = {"built": "green", "found": "dim", "missing": "yellow", "failed": "bold red"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,9 +24,11 @@ from gtstub import _host, mode, ranks, waiting
 from gtstub.arch import arch
 from gtstub.backends import Tag, choose, load_tables
 from gtstub.compiled import Builder, CompiledProgram, Interface, product
+from gtstub.errors import ConfigError
 from gtstub.frameworks import backends
 from gtstub.frameworks.argument_types import ArgumentTypes
 from gtstub.frameworks.gt4py import StubBackend
+from gtstub.request import Request
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -64,6 +66,68 @@ def compile(  # noqa: A001  gt4py's own word for it
     Raises TypeError or ValueError for arguments that do not fit the program; what goes wrong in a build is raised by
     whoever waits for it.
     """
+    plan = _plan(
+        program,
+        horizontal_sizes,
+        vertical_sizes,
+        bound_args,
+        bound_static_args,
+        static_args,
+        backend_tag,
+        backend,
+        offset_provider,
+        static_horizontal_sizes,
+        overridable,
+    )
+    target = plan.target
+    builder = Builder(plan.static_value, target.start, target.load, runners.reset_default_runner)
+    compiled = CompiledProgram.make(plan.interface, builder)
+    compiled.add(*plan.combinations)
+    if os.environ.get("GTSTUB_WAIT", "0") not in ("", "0"):
+        compiled.wait()
+    return compiled
+
+
+def requests(program: Any, **arguments: Any) -> list[Request]:
+    """
+    The entries that `compile` would look for, given the same arguments; nothing is compiled.
+
+    Raises ConfigError where a backend of gt4py's would be used, and what `compile` raises.
+    """
+    plan = _plan(program, **arguments)
+    target = plan.target
+    if not isinstance(target, _CompiledTarget) or not isinstance(target.backend, StubBackend):
+        raise ConfigError(f"Program '{program.__name__}' gets a backend of gt4py's, which has no cache entries.")
+    return [
+        target.backend.request(target.concrete(static, provider))
+        for static in plan.combinations
+        for provider in plan.interface.offset_providers
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """What is to be compiled."""
+
+    target: _EmbeddedTarget | _CompiledTarget
+    interface: Interface
+    combinations: Sequence[Mapping[str, Any]]
+    static_value: Callable[[str, Any], Any]
+
+
+def _plan(
+    program: Any,
+    horizontal_sizes: Mapping[str, Any] = NOTHING,
+    vertical_sizes: Mapping[str, Any] = NOTHING,
+    bound_args: Mapping[str, Any] = NOTHING,
+    bound_static_args: Mapping[str, Any] = NOTHING,
+    static_args: Mapping[str, Sequence[Any]] = NOTHING,
+    backend_tag: Tag | str | None = None,
+    backend: gtx_backend.Backend[Any] | None = None,
+    offset_provider: common.OffsetProvider | Sequence[common.OffsetProvider] = NOTHING,
+    static_horizontal_sizes: bool = False,
+    overridable: bool = False,
+) -> _Plan:
     _check_program(program)
     if backend is not None and (backend_tag is not None or not isinstance(backend, gtx_backend.Backend)):
         raise TypeError(f"Program '{program.__name__}' needs a 'backend_tag', or a backend of gt4py's as 'backend'.")
@@ -97,12 +161,7 @@ def compile(  # noqa: A001  gt4py's own word for it
         statics=tuple(scalar for name in target.types if name in choices for scalar in types.static_scalars(name)),
         offset_providers=providers,
     )
-    builder = Builder(types.static_value, target.start, target.load, runners.reset_default_runner)
-    compiled = CompiledProgram.make(interface, builder)
-    compiled.add(*combinations)
-    if os.environ.get("GTSTUB_WAIT", "0") not in ("", "0"):
-        compiled.wait()
-    return compiled
+    return _Plan(target, interface, combinations, types.static_value)
 
 
 def _check_program(program: Any) -> None:
@@ -209,11 +268,8 @@ class _CompiledTarget(_Target):
 
     backend: gtx_backend.Backend[Any]
 
-    def start(self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]) -> concurrent.futures.Future[Any]:
-        """
-        The entry, if it is in the cache. Else the program is lowered here, and gt4py's runner does the rest: in
-        processes, unless gt4py is told other.
-        """
+    def concrete(self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]) -> ConcreteProgramDef[Any, Any]:
+        """The program with what is known of its arguments."""
         contexts = {}
         if static:
             descriptors = {name: arguments.StaticArg(value) for name, value in static.items()}
@@ -227,15 +283,22 @@ class _CompiledTarget(_Target):
             column_axis=None,
             argument_descriptor_contexts=contexts,
         )
-        stage = self.program.definition_stage
+        return ConcreteProgramDef(self.program.definition_stage, compile_time_args)
+
+    def start(self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]) -> concurrent.futures.Future[Any]:
+        """
+        The entry, if it is in the cache. Else the program is lowered here, and gt4py's runner does the rest: in
+        processes, unless gt4py is told other.
+        """
+        concrete = self.concrete(static, offset_provider)
 
         def submit() -> concurrent.futures.Future[Any]:
-            task = compilation_tasks.make_compilation_task(self.backend, stage, compile_time_args)
+            task = compilation_tasks.make_compilation_task(self.backend, concrete.data, concrete.args)
             return cast("concurrent.futures.Future[Any]", runners.get_default_runner().submit(task))
 
         if not isinstance(self.backend, StubBackend):
             return submit()
-        request = self.backend.request(ConcreteProgramDef(stage, compile_time_args))
+        request = self.backend.request(concrete)
         if (artifact := request.find()) is not None:
             return _done(artifact)
         return waiting.start(request.cache, request.key, ranks.current(), submit)

@@ -1,0 +1,101 @@
+"""'gtstub build PROGRAMS.toml': a set of programs, ahead of time."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import click
+
+from gtstub.cache import OWN, open_cache
+from gtstub.cli_options import json_options
+from gtstub.printing import make_console, make_error_console
+from gtstub.report import print_document
+
+if TYPE_CHECKING:
+    from gtstub.build_pool import Progress
+    from gtstub.summary import Outcome
+
+
+class SetOptions(TypedDict):
+    """The options of `gtstub build` that are for sets."""
+
+    jobs: int
+    cache: Path | None
+    dry_run: bool
+    as_json: bool
+    filter_: str | None
+
+
+def set_options[F: Callable[..., Any]](command: F) -> F:
+    for option in (
+        json_options,
+        click.option("--dry-run", is_flag=True, help="Build nothing; exit with 1 if something is missing."),
+        click.option(
+            "--cache",
+            metavar="DIR",
+            type=click.Path(path_type=Path),
+            help="Where entries go.  [default: GTSTUB_CACHE_DIR, or beside gt4py's own cache if that is persistent]",
+        ),
+        click.option(
+            "-j",
+            "--jobs",
+            metavar="N",
+            type=click.IntRange(1),
+            default=1,
+            show_default=True,
+            help="How many processes build at a time.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def build_set(file: Path, jobs: int, cache: Path | None, dry_run: bool, as_json: bool, filter_: str | None) -> None:
+    """Builds what `file` lists, with progress on stderr; prints a summary, and exits with 1 when something failed."""
+    from gtstub import build_pool
+    from gtstub.build_set import longest_first, read_jobs
+    from gtstub.summary import print_summary
+
+    if cache is not None:
+        os.environ[OWN] = str(cache.absolute())
+    is_named = bool(os.environ.get(OWN) or os.environ.get("GT_CACHE_ROOT"))
+    if not is_named and os.environ.get("GT4PY_BUILD_CACHE_LIFETIME", "").lower() != "persistent":
+        raise click.UsageError(f"Say where entries go, with '--cache' or {OWN}: gt4py's cache would end with this run.")
+    wanted = read_jobs(file)
+    if is_named:
+        wanted = longest_first(wanted, open_cache())
+    outcomes = list(_watched(build_pool.run(wanted, jobs, dry_run), len(wanted)))
+    if as_json or filter_ is not None:
+        print_document({"programs": [dataclasses.asdict(outcome) for outcome in outcomes]}, filter_)
+    else:
+        print_summary(outcomes, make_console())
+    is_well = all(outcome.state in ("built", "found") for outcome in outcomes)
+    click.get_current_context().exit(0 if is_well else 1)
+
+
+def _watched(progress: Iterator[Progress], count: int) -> Iterator[Outcome]:
+    """The outcomes; says on stderr what is being built: on a terminal a bar, else a line when something is done."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    console = make_error_console()
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=count)
+        running: list[str] = []
+        done = 0
+        for event in progress:
+            if event.outcome is None:
+                running.append(event.job.label)
+            else:
+                running.remove(event.job.label)
+                done += 1
+                if not console.is_terminal:
+                    what = f"{event.outcome.state} in {event.outcome.seconds:.1f} s"
+                    console.print(f"{done}/{count} {event.job.label}: {what}", soft_wrap=True)
+                yield event.outcome
+            bar.update(task, completed=done, description=", ".join(running))

@@ -1,0 +1,42 @@
+"""
+Builds the programs of examples/icon4py/programs.toml twice, by one process and by several, into caches that are empty
+before: `python -m tests.benchmarks.build_set [JOBS]`. The ratio is that of the wall-clock times; what else runs on the
+machine is in it, so the load before is printed as well.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "examples/icon4py/programs.toml"
+COMMAND = "from gtstub.cli import main; main()"
+
+
+def measure(jobs: int) -> float:
+    """Seconds that the set takes from the start of the command."""
+    with tempfile.TemporaryDirectory() as empty:
+        environment = {**os.environ, "DACE_BUILD_CACHE_DIR": f"{empty}/dace"}
+        line = [sys.executable, "-c", COMMAND, "build", str(PROGRAMS), "--cache", f"{empty}/cache", "--jobs", str(jobs)]
+        load, before, begin = os.getloadavg()[0], _cpu_seconds(), time.monotonic()
+        subprocess.run(line, cwd=ROOT, env=environment, check=True)
+        seconds = time.monotonic() - begin
+    print(f"--jobs {jobs}: {seconds:.1f} s, {_cpu_seconds() - before:.1f} s of CPU; load before {load:.1f}", flush=True)
+    return seconds
+
+
+def _cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    one, several = measure(1), measure(jobs)
+    print(f"{one / several:.2f} times as fast with --jobs {jobs} as with --jobs 1")

@@ -1,0 +1,127 @@
+"""'gtstub build PROGRAMS.toml': what it builds, what a script then finds, and what it survives."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gtstub.frameworks.compile import compile  # noqa: A004
+from tests.integration import ahead
+
+ROOT = Path(__file__).parents[2]
+
+PROGRAMS = """
+[[program]]
+source = "tests.integration.ahead:relax"
+horizontal_sizes.end = 5
+bound_static_args.weight = 0.5
+static_args.nudging = [true, false]
+
+[[program]]
+source = "tests.integration.ahead:needs_grid"
+
+[[program]]
+source = "tests.integration.ahead:relax"
+grid = "tests.integration.ahead:memory_hog"
+"""
+
+pytestmark = pytest.mark.xdist_group("build_set")
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-c", "from gtstub.cli import main; main()", "build", *map(str, arguments)]
+
+
+def build(file: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    cache = file.parent / "cache"
+    line = command(file, "--cache", cache, *arguments)
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def outcomes(done: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[str, Any]]:
+    programs = json.loads(done.stdout)["programs"]
+    return {(outcome["program"], outcome["variant"]): outcome for outcome in programs}
+
+
+def test_a_set_is_built_as_a_script_wants_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "programs.toml"
+    file.write_text(PROGRAMS)
+
+    done = build(file, "--dry-run", "--jobs", "1", "--json")
+    assert done.returncode == 1
+    found = outcomes(done)
+    assert found["relax", "nudging=True"]["state"] == "missing"
+    assert not any((tmp_path / "cache").glob("relax-*"))
+
+    done = build(file, "--jobs", "2", "--json")
+    assert done.returncode == 1
+    found = outcomes(done)
+    states = {variant: outcome["state"] for variant, outcome in found.items()}
+    assert states == {
+        ("relax", "nudging=True"): "built",
+        ("relax", "nudging=False"): "built",
+        ("relax", ""): "failed",
+        ("needs_grid", ""): "failed",
+    }
+    assert {outcome["error"] for outcome in found.values()} == {
+        "",
+        "Program 'relax' could not be built: the process that built it was ended by SIGKILL, perhaps because"
+        " there was too little memory.",
+        "Program 'needs_grid' could not be built: Offset 'V2E' not found in offset provider.",
+    }
+    assert "1/4 " in done.stderr
+
+    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("GTSTUB_MODE", "Run")  # which builds nothing
+    program = compile(
+        ahead.relax,
+        horizontal_sizes={"end": 7},
+        bound_static_args={"weight": 0.5},
+        static_args={"nudging": [True, False]},
+        offset_provider={},
+    )
+    keys = {variant.artifact.result().path.name for variant in program.variants}
+    assert keys == {found["relax", f"nudging={nudging}"]["key"] for nudging in (True, False)}
+
+    file.write_text(PROGRAMS.partition('[[program]]\nsource = "tests.integration.ahead:needs_grid"')[0])
+    done = build(file)
+    assert done.returncode == 0
+    assert "2 found" in done.stdout
+    assert {line.split()[2] for line in done.stdout.splitlines() if line.startswith("relax")} == {"found"}
+
+
+def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
+    file = tmp_path / "programs.toml"
+    file.write_text(PROGRAMS)
+    line = command(file, "--cache", tmp_path / "cache", "--jobs", "2")
+    running = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    while len(workers := _children(running.pid)) < 3:  # multiprocessing has a process of its own
+        assert running.poll() is None
+        time.sleep(0.05)
+    time.sleep(1)
+    os.kill(running.pid, signal.SIGINT)
+    assert running.wait(30) != 0
+    deadline = time.monotonic() + 10  # multiprocessing's own process ends after its parent
+    while any(map(_runs, workers)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is such a process; what has ended and not been waited for is none."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+    except OSError:
+        return False

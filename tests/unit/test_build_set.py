@@ -1,0 +1,79 @@
+"""The file that lists programs to build: what it says, and what is refused with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gtstub.build_set import Job, read_jobs
+from gtstub.errors import ConfigError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "programs.toml"
+
+
+def test_each_combination_of_static_arguments_is_a_job(file: Path) -> None:
+    file.write_text(
+        """
+[default]
+grid = "m:grid"
+vertical_sizes.vertical_end = 60
+
+[[program]]
+source = "m:one"
+static_args = {a = [1, 2], b = [true]}
+
+[[program]]
+source = "m:two"
+grid = "m:other"
+vertical_sizes = {}
+"""
+    )
+    sizes = {"vertical_sizes": {"vertical_end": 60}}
+    jobs = read_jobs(file)
+    assert jobs == [
+        Job("m:one", "m:grid", {**sizes, "static_args": {"a": [1], "b": [True]}}),
+        Job("m:one", "m:grid", {**sizes, "static_args": {"a": [2], "b": [True]}}),
+        Job("m:two", "m:other", {"vertical_sizes": {}}),
+    ]
+    assert [job.label for job in jobs] == ["one (a=1, b=True)", "one (a=2, b=True)", "two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("[programs]", 1, "There is no table 'programs'. Did you mean: 'program'?"),
+        ("[program]\nsource = 'm:p'", 1, "Programs are tables of an array: write [[program]], not [program]."),
+        ("[[program]]\ngrid = 'm:g'", 1, "A program needs its 'source', as \"module:name\"."),
+        (
+            "[[program]]\nsource = 'm:p'\n[[program]]\nsource = 'm:p'\nstatic_arg = {}",
+            5,
+            "There is no setting 'static_arg'. Did you mean: 'static_args'?",
+        ),
+        ("[[program]]\nsource = 'p'", 2, '\'source\' must be "module:name", but is "p".'),
+        (
+            "[[program]]\nsource = 'm:p'\nstatic_args.limited = true",
+            3,
+            "Static argument 'limited' needs a list of values, but is True.",
+        ),
+        (
+            "[default]\nstatic_args.limited = []\n[[program]]\nsource = 'm:p'",
+            2,
+            "Static argument 'limited' needs a list of values, but is [].",
+        ),
+        (
+            "[[program]]\nsource = 'm:p'\nvertical_sizes = 60",
+            3,
+            "'vertical_sizes' must be a table, but is 60.",
+        ),
+        ("[default]\nsource = 'm:p'", 2, "'source' belongs to a program: write it below [[program]]."),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_line(file: Path, text: str, line: int, message: str) -> None:
+    file.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        read_jobs(file)
+    assert str(refused.value) == f"'{file}', line {line}: {message}"
