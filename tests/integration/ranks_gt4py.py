@@ -16,7 +16,7 @@ import numpy as np
 from mpi4py import MPI  # here, as most models have it: gt4py's build processes import it too, and must not become ranks
 
 import gtstub
-from gtstub import mode, ranks
+from gtstub import ranks
 from gtstub.errors import CompilationError
 
 I = gtx.Dimension("I")
@@ -57,7 +57,7 @@ def main(results: Path) -> None:
     x, out = gtx.as_field([I], np.arange(10.0)), gtx.as_field([I], np.zeros(10))
     ours = ranks.current()
     refusal = ""
-    if compiled.variants[0].artifact.is_elsewhere and mode.current() != mode.Mode.BUILD:
+    if compiled.variants[0].artifact.is_elsewhere:
         try:
             compiled(x, 2.0, out)
         except CompilationError as error:

@@ -33,7 +33,7 @@ class Scenario:
     may_build: bool = True
     lowering: float = 0.0  # seconds
     killed: str = ""  # whoever builds this first is killed, once for each token
-    failing: str = ""  # nobody can build this
+    failing: str = ""  # nobody can build this: it fails when all ranks wait for it
     own_keys: list[int] = dataclasses.field(default_factory=list)  # ranks that want a key of their own, too
     absent: list[int] = dataclasses.field(default_factory=list)  # ranks that do not come to the exchange
 
@@ -64,6 +64,8 @@ def main(scenario: Scenario) -> None:
 
     def build(key: str) -> StubArtifact:
         if key == scenario.failing:
+            while len(list(Path(scenario.results).glob("waiting-*"))) < ours.size:
+                time.sleep(0.05)
             raise ValueError("the compiler is not in the mood")
         with cache.private_directory(key) as private:
             entry = private / "entry"
@@ -88,8 +90,12 @@ def main(scenario: Scenario) -> None:
     errors: list[str] = []
     if missing and not scenario.may_build:
         errors = [f"{key} is missing" for key in missing]
-    elif rank not in scenario.absent:
+    elif rank in scenario.absent:
+        while len(list(Path(scenario.results).glob("*.json"))) < ours.size - 1:
+            time.sleep(0.05)
+    else:
         builds = [waiting.start(cache, key, ours, lambda key=key: submit(key)) for key in missing]  # type: ignore[misc]
+        (Path(scenario.results) / f"waiting-{rank}").touch()
         wait([one for one in builds if not one.is_elsewhere])
         try:
             if ours.exchange is not None:

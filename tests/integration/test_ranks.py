@@ -56,8 +56,8 @@ class Runs:
         return {
             **os.environ,
             "GTSTUB_CACHE_DIR": str(self.cache),
-            "GTSTUB_BUILDER_GRACE": "30",
-            "GTSTUB_EXCHANGE_TIMEOUT": "30",
+            "GTSTUB_BUILDER_GRACE": str(PATIENCE),
+            "GTSTUB_EXCHANGE_TIMEOUT": str(PATIENCE),
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMP_NUM_THREADS": "1",
@@ -79,8 +79,7 @@ class Runs:
         self.run(size, self.command(keys, **settings), environment)
         return self.said()
 
-    def run(self, size: int, command: list[str], environment: dict[str, str]) -> str:
-        """Returns what the ranks said on stderr."""
+    def run(self, size: int, command: list[str], environment: dict[str, str]) -> None:
         # yield_when_idle: more ranks than cores, and MPI's own start and end spin.
         launcher = ["mpirun", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", str(size)]
         run = subprocess.run(
@@ -88,7 +87,6 @@ class Runs:
             capture_output=True, text=True, timeout=PATIENCE, env={**self.environment(), **environment},
         )  # fmt: skip
         assert run.returncode == 0, run.stderr
-        return run.stderr
 
     def processes(self, size: int, keys: list[str], **settings: Any) -> list[dict[str, Any]]:
         """Ranks without MPI, known by a launcher's variables. That one of them dies does not end the others."""
@@ -176,7 +174,7 @@ def test_killed_builder_is_replaced(runs: Runs) -> None:
 
 
 def test_failed_build_is_told_to_all(runs: Runs) -> None:
-    said = runs.processes(4, KEYS[:2], failing=KEYS[0], lowering=3)
+    said = runs.processes(4, KEYS[:2], failing=KEYS[0])
     builder = ranks.Ranks(0, 4).builder(KEYS[0])
     reason = "the compiler is not in the mood"
     assert [one["rank"] for one in said] == list(range(4))
@@ -229,7 +227,7 @@ def test_failed_build_is_told_to_all_nodes(runs: Runs) -> None:
 @pytest.mark.parametrize("absent", [0, 4])
 def test_rank_that_does_not_come(runs: Runs, absent: int) -> None:
     """It is named, and nobody waits for it longer than GTSTUB_EXCHANGE_TIMEOUT."""
-    environment = {**SOON, "GTSTUB_EXCHANGE_TIMEOUT": "2"}
+    environment = {**SOON, "GTSTUB_EXCHANGE_TIMEOUT": "5"}
     said = runs.mpirun(6, KEYS[:1], ranks_on_a_node=2, absent=[absent], environment=environment)
     assert [one["rank"] for one in said] == list(range(6))
     for one in said:
@@ -241,22 +239,17 @@ def test_rank_that_does_not_come(runs: Runs, absent: int) -> None:
 # --- gt4py ------------------------------------------------------------------------------------------------------------
 
 
-def compile_on_two_nodes(runs: Runs, gt4py_cache: Path, **settings: str) -> str:
-    runs.results.mkdir()
-    environment = {
-        "GT4PY_BUILD_JOBS": "1",
-        "GT4PY_BUILD_CACHE_DIR": str(gt4py_cache),
-        "GT4PY_BUILD_CACHE_LIFETIME": "persistent",
-        "GTSTUB_EXCHANGE_TIMEOUT": str(PATIENCE),
-        **settings,
-    }
-    return runs.run(2, [sys.executable, str(GT4PY_PROGRAM), str(runs.results)], environment)
-
-
 @needs_mpi
 def test_gt4py_program_is_lowered_by_one_rank(runs: Runs, tmp_path: Path) -> None:
-    """In a process of gt4py's, which imports what the model's script imports."""
-    compile_on_two_nodes(runs, tmp_path / "gt4py", GT4PY_BUILD_JOBS_MODE="process")
+    """And compiled in a process of gt4py's, which imports what the model's script imports."""
+    runs.results.mkdir()
+    environment = {
+        "GT4PY_BUILD_JOBS_MODE": "process",
+        "GT4PY_BUILD_JOBS": "1",
+        "GT4PY_BUILD_CACHE_DIR": str(tmp_path / "gt4py"),
+        "GT4PY_BUILD_CACHE_LIFETIME": "persistent",
+    }
+    runs.run(2, [sys.executable, str(GT4PY_PROGRAM), str(runs.results)], environment)
     said = runs.said()
     assert [one["sum"] for one in said] == [90.0, 90.0]
     assert [one["cache"] for one in said] == [str(runs.cache / "node0"), str(runs.cache / "node1")]
@@ -266,12 +259,3 @@ def test_gt4py_program_is_lowered_by_one_rank(runs: Runs, tmp_path: Path) -> Non
         "Program 'scale' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all ranks"
         " first."
     )
-
-
-@needs_mpi
-def test_mode_build_leaves_entries_on_all_nodes(runs: Runs, tmp_path: Path) -> None:
-    said = compile_on_two_nodes(runs, tmp_path / "gt4py", GT4PY_BUILD_JOBS_MODE="serial", GTSTUB_MODE="Build")
-    assert said.count("1 built") == 1, said
-    assert len(list(runs.cache.glob("node0/scale-*"))) == 1
-    assert len(list(runs.cache.glob("node1/scale-*"))) == 1
-    assert runs.said() == []

@@ -1,0 +1,63 @@
+"""Waiting for all programs where there are many ranks: one exchange, one summary."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Collection
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from gtstub import compilation, ranks
+from gtstub.cache import Cache, StubArtifact
+from gtstub.errors import CompilationError
+from gtstub.ranks import Ranks
+from gtstub.waiting import Build
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that has compiled nothing."""
+    monkeypatch.setattr(compilation, "_alive", weakref.WeakSet())
+    monkeypatch.setattr(ranks, "_chosen", None)
+    monkeypatch.setattr(ranks, "_is_used", False)
+
+
+def wait_in(mode: str, rank: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many exchanges there were; all ranks must have as many, or they wait for each other."""
+    exchanges: list[Collection[Build]] = []
+    ranks.use_ranks(Ranks(rank, 2, exchange=exchanges.append))
+    monkeypatch.setenv("GTSTUB_MODE", mode)
+    with contextlib.suppress(SystemExit):  # the end of mode Build
+        compilation.wait_for_compilation()
+    return len(exchanges)
+
+
+@pytest.mark.parametrize("mode", ["Build", "BuildAndRun", "Run"])
+def test_one_exchange(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wait_in(mode, 0, monkeypatch) == 1
+
+
+@pytest.mark.parametrize(("rank", "expected"), [(0, 1), (1, 0)])
+def test_one_summary(
+    rank: int, expected: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wait_in("Build", rank, monkeypatch)
+    assert capsys.readouterr().err.count("Nothing to build.") == expected
+
+
+def test_build_elsewhere_is_not_waited_for(tmp_path: Path) -> None:
+    def submit() -> Future[StubArtifact]:
+        raise AssertionError
+
+    builder = Ranks(0, 2).builder("prog-0123")
+    other = 1 - builder
+    build = Build(Cache(tmp_path), "prog-0123", Ranks(other, 2, sharing=frozenset({other})), submit)
+    with pytest.raises(CompilationError) as caught:
+        compilation.wait_for({build: "prog"})
+    assert str(caught.value) == (
+        "Program 'prog' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all ranks"
+        " first."
+    )
