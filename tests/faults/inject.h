@@ -1,0 +1,46 @@
+/* What `inject.c` decides for each of the calls in `calls.c`. */
+#ifndef GTS_TESTS_INJECT_H
+#define GTS_TESTS_INJECT_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+enum fault {
+    FAULT_NONE,
+    FAULT_ENOSPC,
+    FAULT_EIO,
+    FAULT_SHORT,
+    FAULT_TORN,
+    FAULT_BEFORE,
+    FAULT_AFTER,
+    FAULT_POWER,
+    FAULT_COUNT,
+};
+
+/* False in a process that injects nothing. */
+bool gts_is_counting(void);
+
+/* The path of a descriptor; empty where it has none. */
+void gts_path_of(int fd, char path[PATH_MAX]);
+
+/* The path of a name in a directory, which may be AT_FDCWD. */
+void gts_path_at(int directory, const char *name, char path[PATH_MAX]);
+
+bool gts_is_below(const char *path);
+
+/* Counts a call, and returns what is to happen to it. */
+enum fault gts_enter(const char *call, const char *path, bool has_bytes);
+
+/* Does what happens before a call: true where it has failed, with errno. */
+bool gts_before(enum fault fault);
+
+/* Does what happens after a call. */
+void gts_after(enum fault fault);
+
+_Noreturn void gts_die(void);
+
+/* Remember that a file was written, was fsynced. */
+void gts_written(int fd);
+void gts_synced(int fd);
+
+#endif
