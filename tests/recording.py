@@ -119,21 +119,21 @@ class Recorder:
 
 def build_recording_library(signature: SdfgSignature, folder: Path, command: Sequence[str] = ()) -> Path:
     """Builds `signature.library` in `folder`, with what `Recorder` needs; `command` is the compiler with flags."""
-    return _build(recording_source(signature), folder / signature.library, command or [_compiler()])
+    return build_library(recording_source(signature), folder / signature.library, command or [c_compiler()])
 
 
 def build_null_library(signature: SdfgSignature, folder: Path, command: Sequence[str] = ()) -> Path:
     """Builds `signature.library` in `folder`: the same symbols, doing nothing."""
-    return _build("\n".join(_null_lines(signature)), folder / signature.library, command or [_compiler(), "-O2"])
+    return build_library("\n".join(_null_lines(signature)), folder / signature.library, command or [c_compiler(), "-O2"])
 
 
-def _compiler() -> str:
+def c_compiler() -> str:
     compiler = os.environ.get("CC") or shutil.which("cc")
     assert compiler is not None, "a C compiler is needed"
     return compiler
 
 
-def _build(source: str, output: Path, command: Sequence[str]) -> Path:
+def build_library(source: str, output: Path, command: Sequence[str]) -> Path:
     output.parent.mkdir(parents=True, exist_ok=True)
     text = output.with_suffix(".c")
     text.write_text(source, encoding="utf-8")

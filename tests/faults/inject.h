@@ -5,6 +5,9 @@
 #include <limits.h>
 #include <stdbool.h>
 
+/* The runtime has functions of such names too, and must find its own. */
+#pragma GCC visibility push(hidden)
+
 enum fault {
     FAULT_NONE,
     FAULT_ENOSPC,
@@ -42,5 +45,7 @@ _Noreturn void gts_die(void);
 /* Remember that a file was written, was fsynced. */
 void gts_written(int fd);
 void gts_synced(int fd);
+
+#pragma GCC visibility pop
 
 #endif

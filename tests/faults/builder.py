@@ -1,0 +1,68 @@
+"""
+A process that faults are done to: it has one entry built once, loads it, calls it, and looks at the result.
+
+    python builder.py ROOT PARTS NUMBER [BUILDS]
+
+PARTS/NUMBER holds the compiled parts of a program that adds NUMBER; for each build a line is appended to the file BUILDS.
+It prints the entry's path. A CacheError ends it with exit status 6 and its text on stderr, as it ends the CLI.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from array import array
+from pathlib import Path
+
+from gtstub.cache import Cache, StubArtifact
+from gtstub.claim import build_once
+from gtstub.errors import CacheError, unwritable
+from gtstub.ingredients import key
+
+MANIFEST = {"name": "prog", "stub": "prog_stub.so", "library": "libprog.so"}
+
+
+def ingredients(number: int) -> dict[str, object]:
+    return {"static": {"number": number}}
+
+
+def key_of(number: int) -> str:
+    return key("prog", ingredients(number))
+
+
+def build(cache: Cache, parts: Path, number: int, builds: Path | None) -> StubArtifact:
+    with cache.private_directory(key_of(number)) as private:
+        try:  # What compilers write where gtstub is used.
+            shutil.copytree(parts / str(number), private / "entry")
+        except (OSError, shutil.Error) as error:
+            raise unwritable(private, OSError(0, "a part could not be copied")) from error
+        if builds is not None:
+            line = os.open(builds, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.write(line, f"{number}\n".encode())
+            os.close(line)
+        made_of = {**MANIFEST, "ingredients": ingredients(number)}
+        return cache.publish(private / "entry", key_of(number), made_of)
+
+
+def call(artifact: StubArtifact, number: int) -> None:
+    """Raises AssertionError unless the program does what the one of this number does."""
+    out = array("d", [0, 0, 0])
+    artifact.load()(array("d", [1, 2, 3]), 10.0, out)
+    assert out.tolist() == [10.0 + number, 20.0 + number, 30.0 + number], out
+
+
+def main(root: str, parts: str, number: str, builds: str | None = None) -> None:
+    cache = Cache(Path(root))
+    file = None if builds is None else Path(builds)
+    artifact = build_once(cache, key_of(int(number)), lambda: build(cache, Path(parts), int(number), file))
+    call(artifact, int(number))
+    print(artifact.path)
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except CacheError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
