@@ -1,10 +1,10 @@
 """
-A process that faults are done to: it has one entry built once, loads it, calls it, and looks at the result.
+A process that faults are done to: it has entries built once, loads them, calls them, and looks at the results.
 
-    python builder.py ROOT PARTS NUMBER [BUILDS]
+    python builder.py ROOT PARTS NUMBERS [BUILDS]
 
-PARTS/NUMBER holds the compiled parts of a program that adds NUMBER; for each build a line is appended to the file BUILDS.
-It prints the entry's path. A CacheError ends it with exit status 6 and its text on stderr, as it ends the CLI.
+PARTS/3 holds the compiled parts of a program that adds 3; NUMBERS, as '0,3', says which are wanted. For each build a
+line is appended to the file BUILDS. It prints the entries' paths. A CacheError ends it with exit status 6 and its text on stderr, as it ends the CLI.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 from array import array
+from functools import partial
 from pathlib import Path
 
 from gtstub.cache import Cache, StubArtifact
@@ -52,12 +53,13 @@ def call(artifact: StubArtifact, number: int) -> None:
     assert out.tolist() == [10.0 + number, 20.0 + number, 30.0 + number], out
 
 
-def main(root: str, parts: str, number: str, builds: str | None = None) -> None:
+def main(root: str, parts: str, numbers: str, builds: str | None = None) -> None:
     cache = Cache(Path(root))
     file = None if builds is None else Path(builds)
-    artifact = build_once(cache, key_of(int(number)), lambda: build(cache, Path(parts), int(number), file))
-    call(artifact, int(number))
-    print(artifact.path)
+    for number in map(int, numbers.split(",")):
+        artifact = build_once(cache, key_of(number), partial(build, cache, Path(parts), number, file))
+        call(artifact, number)
+        print(artifact.path)
 
 
 if __name__ == "__main__":

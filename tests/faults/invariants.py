@@ -1,0 +1,54 @@
+"""What must hold in a cache whatever happened to those who used it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from builder import key_of
+from gtstub import entry
+from workshop import Ended, Workshop
+
+KILLED = -9
+
+LAST = 3
+"""The number of a program that only the observer has built: every build tidies up."""
+
+
+def check(
+    workshop: Workshop, root: Path, failed: Ended | None, before: Mapping[Path, int] | None = None, number: int = 0
+) -> None:
+    """Holds everything below against a cache in which a process ended as `failed`, if one did."""
+    if failed is not None:
+        check_ending(failed, root)
+    check_entries(root)
+    check_works(workshop, root, number)
+    assert (before or {}).items() <= entries(root).items(), "an entry that was complete is gone, or another one now"
+
+
+def entries(root: Path) -> dict[Path, int]:
+    """The inodes of all directories that have the name of an entry."""
+    return {path: path.stat().st_ino for path in root.glob("*") if not path.name.startswith(".")}
+
+
+def check_ending(ended: Ended, root: Path) -> None:
+    """A process succeeds, is killed, or says in one message where and why it failed."""
+    if ended.status not in (0, KILLED):
+        assert ended.is_refusal, (ended.status, ended.errors)
+        assert str(root) in ended.errors
+
+
+def check_entries(root: Path) -> None:
+    """What has the name of an entry is whole: at any time, whoever was killed."""
+    for path in entries(root):
+        entry.verify(path)
+
+
+def check_works(workshop: Workshop, root: Path, number: int) -> None:
+    """A new process gets programs that compute what they should, and leaves nothing of those that failed before."""
+    done = workshop.run(root, number, LAST)
+    assert (done.status, done.errors) == (0, "")
+    assert done.output == f"{root / key_of(number)}\n{root / key_of(LAST)}\n"
+    left = [path.name for path in root.iterdir() if path.name.startswith(".") and path.name != ".claims"]
+    left += [path.name for path in (root / ".claims").iterdir()]
+    assert left == []
