@@ -210,4 +210,5 @@ def _release(cache: Cache, key: str, file: Path, descriptor: int) -> None:
                 if older < generation:
                     overtaken.unlink(missing_ok=True)
             file.unlink()
-    os.close(descriptor)
+    with suppress(OSError):  # What a network file system finds out only now: a claim that is gone needs it no more.
+        os.close(descriptor)

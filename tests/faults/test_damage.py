@@ -1,0 +1,78 @@
+"""An entry is damaged where it lies: it is refused with the file's name, and built again by who may build."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+import gtstub
+import invariants
+from builder import build, call, key_of
+from gtstub.cache import Cache
+from gtstub.errors import CacheError
+from workshop import Workshop
+
+SEED = 7
+FLIPS = 12
+FILES = ("libprog.so", "prog_stub.so", "manifest.json")
+
+
+def check_damaged(workshop: Workshop, cache: Cache, file: str, content: bytes) -> None:
+    """Puts `content` in place of a file; it is noticed, and healed."""
+    path = cache.root / key_of(0)
+    good = (path / file).read_bytes()
+    aside = path / "aside"  # No process that has the file mapped sees it change.
+    aside.write_bytes(content)
+    aside.rename(path / file)
+    with pytest.raises(CacheError) as caught:
+        gtstub.load(path)
+    what = "manifest" if file == "manifest.json" else f"'{file}'"
+    assert what in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert cache.find(key_of(0)) is None
+    call(build(cache, workshop.parts, 0, None), 0)
+    if file != "manifest.json":  # It says when it was built.
+        assert (path / file).read_bytes() == good
+    invariants.check_entries(cache.root)
+
+
+def is_same_document(file: Path, content: bytearray) -> bool:
+    try:
+        return bool(json.loads(content) == json.loads(file.read_bytes()))
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_flipped_bit(workshop: Workshop, tmp_path: Path, file: str) -> None:
+    cache = Cache(tmp_path)
+    artifact = build(cache, workshop.parts, 0, None)
+    places = random.Random(SEED)
+    for _ in range(FLIPS):
+        content = bytearray((artifact.path / file).read_bytes())
+        byte, bit = places.randrange(len(content)), places.randrange(8)
+        print(f"'{file}' of {len(content)} bytes: bit {bit} of byte {byte}")
+        content[byte] ^= 1 << bit
+        if file == "manifest.json" and is_same_document(artifact.path / file, content):
+            continue  # It was the last digit of a time, say, that a number of 64 bits does not hold.
+        check_damaged(workshop, cache, file, bytes(content))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_truncated(workshop: Workshop, tmp_path: Path, file: str) -> None:
+    cache = Cache(tmp_path)
+    artifact = build(cache, workshop.parts, 0, None)
+    size = (artifact.path / file).stat().st_size
+    for length in (0, 1, size // 2, size // 4096 * 4096, size - 1):
+        content = (artifact.path / file).read_bytes()[:length]
+        check_damaged(workshop, cache, file, content)
+
+
+def test_new_process_heals(workshop: Workshop, tmp_path: Path) -> None:
+    artifact = build(Cache(tmp_path), workshop.parts, 0, None)
+    (artifact.path / "libprog.so").write_bytes(b"")
+    invariants.check_works(workshop, tmp_path, 0)
+    invariants.check_entries(tmp_path)
