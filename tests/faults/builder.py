@@ -4,7 +4,8 @@ A process that faults are done to: it has entries built once, loads them, calls 
     python builder.py ROOT PARTS NUMBERS [BUILDS]
 
 PARTS/3 holds the compiled parts of a program that adds 3; NUMBERS, as '0,3', says which are wanted. For each build a
-line is appended to the file BUILDS. It prints the entries' paths. A CacheError ends it with exit status 6 and its text on stderr, as it ends the CLI.
+line is appended to the file BUILDS. It prints the entries' paths. A CacheError ends it with exit status 6 and its text
+on stderr, as it ends the CLI.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from builder import key_of
-from gtstub import entry
 from workshop import Ended, Workshop
+
+from gtstub import entry
 
 KILLED = -9
 
@@ -16,7 +17,11 @@ LAST = 3
 
 
 def check(
-    workshop: Workshop, root: Path, failed: Ended | None = None, before: Mapping[Path, int] | None = None, number: int = 0
+    workshop: Workshop,
+    root: Path,
+    failed: Ended | None = None,
+    before: Mapping[Path, int] | None = None,
+    number: int = 0,
 ) -> None:
     """Holds everything below against a cache in which a process ended as `failed`, if one did."""
     if failed is not None:

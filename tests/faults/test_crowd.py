@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import gtstub
 import invariants
 from builder import key_of
 from workshop import Ended, Workshop
+
+import gtstub
 
 PROCESSES = 16
 
@@ -41,13 +42,10 @@ def other_version(folder: Path) -> Path:
 
 
 def test_two_versions_share_a_cache(workshop: Workshop, tmp_path: Path) -> None:
-    """With keys that say the version, as those of programs do, each has its own entries and leaves the other's alone."""
+    """Each has its own keys, of which the version is an ingredient, and leaves the other's entries alone."""
     other = other_version(tmp_path / "other")
     root = tmp_path / "cache"
-    started = [
-        workshop.start(root, number, **({"PYTHONPATH": other} if number % 2 else {}))
-        for number in (0, 1, 0, 1)
-    ]
+    started = [workshop.start(root, number, **({"PYTHONPATH": other} if number % 2 else {})) for number in (0, 1, 0, 1)]
     for ended in map(Ended, started):
         assert (ended.status, ended.errors) == (0, "")
     before = invariants.entries(root)

@@ -6,14 +6,14 @@ import json
 import random
 from pathlib import Path
 
+import invariants
 import pytest
+from builder import build, call, key_of
+from workshop import Workshop
 
 import gtstub
-import invariants
-from builder import build, call, key_of
 from gtstub.cache import Cache
 from gtstub.errors import CacheError
-from workshop import Workshop
 
 SEED = 7
 FLIPS = 12
@@ -24,6 +24,8 @@ def check_damaged(workshop: Workshop, cache: Cache, file: str, content: bytes) -
     """Puts `content` in place of a file; it is noticed, and healed."""
     path = cache.root / key_of(0)
     good = (path / file).read_bytes()
+    if file == "manifest.json" and is_same_document(good, content):
+        return  # It was the line's end, or the last digit of a time, which a number of 64 bits does not hold.
     aside = path / "aside"  # No process that has the file mapped sees it change.
     aside.write_bytes(content)
     aside.rename(path / file)
@@ -39,9 +41,9 @@ def check_damaged(workshop: Workshop, cache: Cache, file: str, content: bytes) -
     invariants.check_entries(cache.root)
 
 
-def is_same_document(file: Path, content: bytearray) -> bool:
+def is_same_document(one: bytes, other: bytes) -> bool:
     try:
-        return bool(json.loads(content) == json.loads(file.read_bytes()))
+        return bool(json.loads(one) == json.loads(other))
     except ValueError:
         return False
 
@@ -56,8 +58,6 @@ def test_flipped_bit(workshop: Workshop, tmp_path: Path, file: str) -> None:
         byte, bit = places.randrange(len(content)), places.randrange(8)
         print(f"'{file}' of {len(content)} bytes: bit {bit} of byte {byte}")
         content[byte] ^= 1 << bit
-        if file == "manifest.json" and is_same_document(artifact.path / file, content):
-            continue  # It was the last digit of a time, say, that a number of 64 bits does not hold.
         check_damaged(workshop, cache, file, bytes(content))
 
 

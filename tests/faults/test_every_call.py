@@ -6,9 +6,8 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-import pytest
-
 import invariants
+import pytest
 from builder import key_of
 from workshop import Workshop
 

@@ -9,12 +9,12 @@ from array import array
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 import invariants
+import pytest
 from builder import build, call, key_of
-from gtstub.cache import Cache, StubArtifact
 from workshop import Workshop
+
+from gtstub.cache import Cache, StubArtifact
 
 
 def moved_by_rename(entry: Path, to: Path) -> Path:
@@ -111,7 +111,7 @@ def test_path_that_is_too_long(workshop: Workshop, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["file", "link that leads nowhere"])
 def test_place_of_an_entry_is_taken(workshop: Workshop, tmp_path: Path, kind: str) -> None:
-    """gtstub never made that: it is left where it is."""
+    """Gtstub never made that: it is left where it is."""
     place = tmp_path / key_of(0)
     if kind == "file":
         place.write_text("mine")

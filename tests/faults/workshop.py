@@ -1,4 +1,4 @@
-"""What the tests of faults share: compiled parts, libraries to preload, and processes that build while something fails."""
+"""What the tests of faults share: compiled parts, libraries to preload, and processes that build meanwhile."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ EXPORT void __program_prog(void *handle, double *out, const double *x, int n, do
 
 
 class Workshop:
-    """
-    The parts of `numbers` programs, each of which adds its own number, and the two libraries to preload, in a folder.
-    """
+    """A folder with the parts of `numbers` programs, each of which adds its own number, and libraries to preload."""
 
     def __init__(self, folder: Path, numbers: int = 4) -> None:
         self.parts = folder / "parts"

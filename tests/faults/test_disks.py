@@ -1,0 +1,119 @@
+"""Disks that are really full, and directories that really cannot be written."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import invariants
+import pytest
+from builder import key_of
+from workshop import Ended, Workshop, environment
+
+SIZES = range(8, 88, 8)
+"""KiB: from a disk that a directory hardly fits on to one that holds an entry."""
+
+
+def mounting(script: str, workshop: Workshop, root: Path) -> Ended:
+    """
+    Runs a script of the shell where it may mount on `root`, and where '$build' is a builder of program 0 there. Skips
+    the test where this system has no such place.
+    """
+    unshare = ["unshare", "--mount", "--map-root-user"]
+    can_mount = shutil.which("unshare") and subprocess.run(
+        [*unshare, "mount", "-t", "tmpfs", "none", root], capture_output=True, text=True, check=False
+    )
+    if not can_mount or can_mount.returncode != 0:
+        pytest.skip(f"nothing can be mounted here: {can_mount.stderr if can_mount else 'unshare is missing'}")
+    return Ended(
+        subprocess.Popen(
+            [*unshare, "sh", "-c", script],
+            env=environment({"build": shlex.join(workshop.command(root)), "root": root}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    )
+
+
+def test_full_disk(workshop: Workshop, tmp_path: Path) -> None:
+    """On disks of several sizes; what was complete is still there, and when there is room again the rest is built."""
+    root = tmp_path / "disk"
+    root.mkdir()
+    built = 0
+    for size in SIZES:
+        script = f"""
+            mount -t tmpfs -o size={size}k none "$root" || exit 99
+            $build; status=$?
+            cp -r "$root/." {tmp_path}/{size}
+            exit $status
+        """
+        ended = mounting(script, workshop, root)
+        assert ended.status != 99, ended.errors
+        built += ended.status == 0
+        if ended.status != 0:
+            assert ended.is_refusal, ended.errors
+            assert str(root) in ended.errors
+        invariants.check(workshop, tmp_path / f"{size}")
+    assert 0 < built < len(SIZES)
+
+
+def test_largest_file_is_too_small(workshop: Workshop, tmp_path: Path) -> None:
+    """A limit of the shell's, as a quota: writes stop in the middle, with another error than a full disk gives."""
+    refused = 0
+    for size in (0, 100, 1000, 10_000, 100_000):
+        root = tmp_path / f"{size}"
+        process = subprocess.Popen(
+            workshop.command(root),
+            env=environment({}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda size=size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        )
+        ended = Ended(process)
+        refused += ended.status != 0
+        invariants.check(workshop, root, ended)
+    assert 0 < refused < 5
+
+
+@pytest.mark.parametrize("has_entry", [True, False])
+def test_read_only_file_system(workshop: Workshop, tmp_path: Path, has_entry: bool) -> None:
+    root = tmp_path / "cache"
+    root.mkdir()
+    if has_entry:
+        assert workshop.run(root, 0).status == 0
+    before = invariants.entries(root)
+    script = 'mount --bind "$root" "$root" && mount -o remount,bind,ro "$root" || exit 99; $build'
+    ended = mounting(script, workshop, root)
+    check_read_only(ended, root, has_entry)
+    invariants.check(workshop, root, None, before)
+
+
+@pytest.mark.parametrize("has_entry", [True, False])
+def test_read_only_directory(workshop: Workshop, tmp_path: Path, has_entry: bool) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write to every directory")
+    root = tmp_path / "cache"
+    root.mkdir()
+    if has_entry:
+        assert workshop.run(root, 0).status == 0
+    root.chmod(0o555)
+    ended = workshop.run(root, 0)
+    root.chmod(0o755)
+    check_read_only(ended, root, has_entry)
+    invariants.check(workshop, root)
+
+
+def check_read_only(ended: Ended, root: Path, has_entry: bool) -> None:
+    """An entry is used where it lies; one that is missing cannot be built, and the error says where and why."""
+    if has_entry:
+        assert (ended.status, ended.errors, ended.output) == (0, "", f"{root / key_of(0)}\n")
+        return
+    assert ended.is_refusal, ended.errors
+    assert str(root) in ended.errors
+    assert "Read-only file system" in ended.errors or "Permission denied" in ended.errors
