@@ -6,14 +6,14 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule test lint format warnings asan valgrind bench wheel wheel-test clean
+.PHONY: help demo granule test soak lint format warnings asan valgrind bench wheel wheel-test clean
 
 export PYTHON
 JOBS ?= 2
 
 BIN := .venv/bin
 SOURCES := CMakeLists.txt $(shell find generator templates runtime -type f -not -path '*/__pycache__/*')
-C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(wildcard tests/c/*.[ch] tests/benchmarks/*.[ch])
+C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(wildcard tests/c/*.[ch] tests/benchmarks/*.[ch] tests/faults/*.[ch])
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,10 @@ asan: .venv/.gtstub ## run the tests of runtime, host and stubs under ASan and U
 	    GTSTUB_CACHE_DIR=$(CURDIR)/build/asan/cache $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup \
 	    tests/unit/test_host.py tests/unit/test_dispatcher.py tests/integration/test_host_objects.py tests/property \
 	    -m sanitizer $(ARGS)
+
+MINUTES ?= 20
+soak: .venv/.gtstub ## kill processes and fail system calls around one cache for MINUTES=20, and write docs/reliability.md
+	$(BIN)/python tests/faults/soak.py --minutes $(MINUTES) $(ARGS)
 
 valgrind: .venv/.gtstub ## run the tests that need valgrind
 	@command -v valgrind >/dev/null || { echo "valgrind: install it (apt-get install valgrind)"; exit 1; }

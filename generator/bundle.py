@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from gtstub import entry
 from gtstub.cache import Cache, StubArtifact
-from gtstub.errors import CacheError
+from gtstub.errors import CacheError, unwritable
 
 
 def pack(path: Path, file: BinaryIO) -> None:
@@ -22,7 +22,10 @@ def pack(path: Path, file: BinaryIO) -> None:
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for name in sorted((*manifest["files"], entry.MANIFEST)):
-            content = (path / name).read_bytes()
+            try:
+                content = (path / name).read_bytes()
+            except OSError as error:  # It may have been pruned meanwhile.
+                raise CacheError(f"File '{name}' of cache entry '{path}' cannot be read: {error.strerror}.") from error
             member = tarfile.TarInfo(f"{manifest['key']}/{name}")  # of nobody, and of no time
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
@@ -44,6 +47,8 @@ def unpack(cache: Cache, file: BinaryIO) -> StubArtifact:
                 return cache.adopt(private / key, key)
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
         raise CacheError(f"The file holds no cache entry that can be unpacked: {error}.") from error
+    except OSError as error:
+        raise unwritable(cache.root, error) from error
 
 
 def _key(members: list[tarfile.TarInfo]) -> str:

@@ -42,7 +42,12 @@ def load(path: str | PathLike[str], baked: Mapping[str, Any] | None = None) -> P
     check_baked(entry, manifest, baked or {})
     from gtstub import _host  # Here, because tools that only look at entries do not need the host.
 
-    program = _host.load(entry / manifest["stub"], entry / manifest["library"])
+    try:
+        program = _host.load(entry / manifest["stub"], entry / manifest["library"])
+    except RuntimeError:
+        # It may be gone by now, which is said then, or another one may have come in its place.
+        manifest = verify(entry)
+        program = _host.load(entry / manifest["stub"], entry / manifest["library"])
     mark_used(entry)
     return program
 

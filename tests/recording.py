@@ -124,7 +124,8 @@ def build_recording_library(signature: SdfgSignature, folder: Path, command: Seq
 
 def build_null_library(signature: SdfgSignature, folder: Path, command: Sequence[str] = ()) -> Path:
     """Builds `signature.library` in `folder`: the same symbols, doing nothing."""
-    return build_library("\n".join(_null_lines(signature)), folder / signature.library, command or [c_compiler(), "-O2"])
+    source = "\n".join(_null_lines(signature))
+    return build_library(source, folder / signature.library, command or [c_compiler(), "-O2"])
 
 
 def c_compiler() -> str:

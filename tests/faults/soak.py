@@ -4,8 +4,8 @@ Puts a cache under stress for some minutes, and writes what happened to docs/rel
     python tests/faults/soak.py [--minutes 20] [--seed 1] [--kills 200] [--folder build/soak]
 
 At least so many processes are killed at a random moment, however long that takes. Two cores are used, at low priority.
-The counts are also written to counts.json in the folder. Exit status 1 where an invariant does not hold; the folder then
-has what was in the cache.
+The counts are also written to counts.json in the folder. Exit status 1 where an invariant does not hold; the folder
+then has what was in the cache.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "faults")]
 
 from stress import Stress  # noqa: E402
 from workshop import Workshop  # noqa: E402
+
+from gtstub.errors import CacheError  # noqa: E402
 
 BEGIN, END = "<!-- soak -->", "<!-- /soak -->"
 
@@ -57,7 +59,7 @@ def main() -> int:
         task = progress.add_task("", total=60 * options.minutes)
         try:
             stress.run(is_enough, lambda c: progress.update(task, completed=seconds(), description=summary(c)))
-        except AssertionError as error:
+        except (AssertionError, CacheError) as error:
             print(f"soak: {error}\nsoak: after {seconds():.0f} s; {summary(stress.counts)}", file=sys.stderr)
             return 1
         finally:
@@ -100,8 +102,8 @@ def table(counts: dict[str, object]) -> str:
         "entries found half-written, programs half-loaded": "0, 0",
     }
     lines = [
-        f"`make soak` ran clean for {counts['minutes']} minutes with seed {counts['seed']}, in {count('rounds')} rounds; after each,",
-        "all invariants were checked.",
+        f"`make soak` ran clean for {counts['minutes']} minutes with seed {counts['seed']}, in {count('rounds')}",
+        "rounds; after each, all invariants were checked.",
         "",
         "| what | count |",
         "|---|---|",
