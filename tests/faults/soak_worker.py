@@ -92,16 +92,23 @@ class Worker:
     def damage(self) -> None:
         """One bit of one file flips, in a copy that takes its place: who has the file mapped goes on."""
         path = self._cache.root / key_of(self._random.randrange(NUMBERS))
+        aside = self._folder / f"aside-{os.getpid()}"
         try:
-            file = self._random.choice(sorted(path.iterdir()))
-            content = bytearray(file.read_bytes())
-            content[self._random.randrange(len(content))] ^= 1 << self._random.randrange(8)
-            self._note(f"damaged {path.stat().st_ino}")
-            aside = self._folder / f"aside-{os.getpid()}"
-            aside.write_bytes(content)
-            aside.replace(file)
-        except (OSError, IndexError, ValueError) as error:  # There is no such entry, or no more.
+            directory = os.open(path, os.O_DIRECTORY)  # It may get another name, and its name another entry.
+        except OSError as error:
             raise CacheError(str(error)) from error
+        try:
+            name = self._random.choice(sorted(os.listdir(directory)))
+            with open(os.open(name, os.O_RDONLY, dir_fd=directory), "rb") as file:
+                content = bytearray(file.read())
+            content[self._random.randrange(len(content))] ^= 1 << self._random.randrange(8)
+            self._note(f"damaged {os.fstat(directory).st_ino}")
+            aside.write_bytes(content)
+            os.rename(aside, name, dst_dir_fd=directory)
+        except (OSError, IndexError, ValueError) as error:  # It is being taken apart.
+            raise CacheError(str(error)) from error
+        finally:
+            os.close(directory)
 
     def _bundle(self, number: int) -> Path:
         return self._folder / f"{number}.tar.gz"
