@@ -98,9 +98,9 @@ class Worker:
         except OSError as error:
             raise CacheError(str(error)) from error
         try:
-            name = self._random.choice(sorted(os.listdir(directory)))
-            with open(os.open(name, os.O_RDONLY, dir_fd=directory), "rb") as file:
-                content = bytearray(file.read())
+            opened = Path(f"/proc/self/fd/{directory}")
+            name = self._random.choice(sorted(opened.iterdir())).name
+            content = bytearray((opened / name).read_bytes())
             content[self._random.randrange(len(content))] ^= 1 << self._random.randrange(8)
             self._note(f"damaged {os.fstat(directory).st_ino}")
             aside.write_bytes(content)
