@@ -72,19 +72,20 @@ def use_communicator(comm: MPI.Intracomm, layout: Layout | None = None, code_pat
 
 
 def _find_leaders(comm: MPI.Intracomm, root: Path) -> list[int]:
-    """For each rank the lowest one that it shares its cache directory with; itself where it cannot write there."""
+    """For each rank the lowest one that it shares its cache directory with. Where nobody can write, there is one group."""
     folder = root / f".ranks-{comm.bcast(uuid.uuid4().hex)}"
-    leader = comm.rank
+    leader, has_written = comm.rank, False
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / str(comm.rank)).touch()
+        has_written = True
     comm.Barrier()
     with suppress(OSError, ValueError):
         leader = min(int(file.name) for file in folder.iterdir())
-    leaders = comm.allgather(leader)
+    found = comm.allgather((leader, has_written))
     if leader == comm.rank:
         shutil.rmtree(folder, ignore_errors=True)
-    return leaders
+    return [leader for leader, _ in found] if any(written for _, written in found) else [0] * comm.size
 
 
 # --- Taking entries to where they are missing -------------------------------------------------------------------------

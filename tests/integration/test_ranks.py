@@ -236,6 +236,20 @@ def test_rank_that_does_not_come(runs: Runs, absent: int) -> None:
             assert error.startswith(f"Rank {absent} did not take part in 'gtstub.wait_for_compilation()' within ")
 
 
+@needs_mpi
+@pytest.mark.parametrize(("cache", "exchanges"), [("/dev/null/cache", False), ("{}/shared", False), ("{}/{}", True)])
+def test_ranks_exchange_what_they_do_not_share(runs: Runs, tmp_path: Path, cache: str, exchanges: bool) -> None:
+    """A cache that nobody can write to holds all there is, as in mode Run."""
+    code = """if True:
+        import os, sys
+        from mpi4py import MPI
+        from gtstub.frameworks.mpi import use_communicator
+        os.environ["GTSTUB_CACHE_DIR"] = sys.argv[1].format(sys.argv[2], MPI.COMM_WORLD.rank)
+        assert (use_communicator(MPI.COMM_WORLD).exchange is not None) == (sys.argv[3] == "True")
+    """
+    runs.run(2, [sys.executable, "-c", code, cache, str(tmp_path), str(exchanges)], {})
+
+
 # --- gt4py ------------------------------------------------------------------------------------------------------------
 
 
