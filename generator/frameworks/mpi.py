@@ -72,7 +72,7 @@ def use_communicator(comm: MPI.Intracomm, layout: Layout | None = None, code_pat
 
 
 def _find_leaders(comm: MPI.Intracomm, root: Path) -> list[int]:
-    """For each rank the lowest one that it shares its cache directory with. Where nobody can write, there is one group."""
+    """For each rank the lowest one that it shares its cache directory with; 0 for all where nobody can write there."""
     folder = root / f".ranks-{comm.bcast(uuid.uuid4().hex)}"
     leader, has_written = comm.rank, False
     with suppress(OSError):
