@@ -9,10 +9,11 @@
  *   before       the process is killed instead of the call
  *   after        the process is killed after the call
  *   power        as `after`, and what was not fsynced is lost: such a file is empty afterwards
+ *   stop         the process stops before the call, until somebody continues it
  *
  * to call number GTS_INJECT_AT (from 1; every later one too where GTS_INJECT_STAYS is set), or, where GTS_INJECT_ONE_IN
  * is set instead, to one call of so many, picked at random from GTS_INJECT_SEED and the process id. Without
- * GTS_INJECT_FAULT a random one of the faults above is picked, and without both calls are only counted.
+ * GTS_INJECT_FAULT a random one of the faults before `stop` is picked, and without both calls are only counted.
  *
  * GTS_INJECT_LOG names a file to which a line "<number> <call> <fault or -> <path>" is appended per counted call; per
  * fault only where faults are random.
@@ -36,8 +37,8 @@
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
-static const char *const gts_fault_names[FAULT_COUNT] = {"-",    "enospc", "eio",   "short",
-                                                         "torn", "before", "after", "power"};
+static const char *const gts_fault_names[FAULT_COUNT] = {"-",      "enospc", "eio",   "short", "torn",
+                                                         "before", "after",  "power", "stop"};
 
 static struct {
     char below[PATH_MAX];
@@ -128,7 +129,7 @@ static enum fault gts_pick(bool has_bytes)
     if (gts_set.one_in > 0) {
         if (gts_random() % (uint64_t)gts_set.one_in != 0)
             return FAULT_NONE;
-        const enum fault any = (enum fault)(1 + gts_random() % (FAULT_COUNT - 1));
+        const enum fault any = (enum fault)(1 + gts_random() % FAULT_POWER);
         const enum fault fault = gts_set.fault == FAULT_NONE ? any : gts_set.fault;
         return !has_bytes && (fault == FAULT_SHORT || fault == FAULT_TORN) ? FAULT_BEFORE : fault;
     }
@@ -195,6 +196,8 @@ bool gts_before(enum fault fault)
 {
     if (fault == FAULT_BEFORE || fault == FAULT_TORN)
         gts_die();
+    if (fault == FAULT_STOP)
+        (void)raise(SIGSTOP);
     if (fault == FAULT_ENOSPC || fault == FAULT_EIO) {
         errno = fault == FAULT_EIO ? EIO : ENOSPC;
         return true;

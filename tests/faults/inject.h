@@ -17,6 +17,7 @@ enum fault {
     FAULT_BEFORE,
     FAULT_AFTER,
     FAULT_POWER,
+    FAULT_STOP,
     FAULT_COUNT,
 };
 
