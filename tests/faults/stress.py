@@ -60,6 +60,9 @@ class Stress:
                 time.sleep(0.02)
                 self._look()
                 between(self.counts)
+            if is_enough(self.counts):
+                for running in self._running:
+                    running.killed_at = 0.0
             while self._running:
                 time.sleep(0.02)
                 self._look()

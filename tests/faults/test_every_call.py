@@ -41,7 +41,7 @@ def repeat(workshop: Workshop, tmp_path: Path, fault: str, only: Collection[str]
             raise
 
 
-@pytest.mark.parametrize("fault", ["enospc", "eio", "before", "after", "power"])
+@pytest.mark.parametrize("fault", ["enospc", "eio", "before", "power"])
 def test_each_call(workshop: Workshop, tmp_path: Path, fault: str) -> None:
     repeat(workshop, tmp_path, fault)
 
