@@ -26,7 +26,10 @@ from gtstub.signature import documents
 
 @dataclasses.dataclass(frozen=True)
 class Announced:
-    """A step of a backend that says, in the process that takes it, what it did and how long that took."""
+    """
+    A step of gt4py's backend that says, in the process that takes it, what it did and how long that took; gtstub says
+    by itself what it waits for.
+    """
 
     step: Callable[[Any], Any]
     what: str
@@ -38,14 +41,6 @@ class Announced:
         if (seconds := time.monotonic() - begin) > 1.0:  # else it was there already
             print(f"  {self.what:16}{seconds:6.1f} s  {name}", file=sys.stderr, flush=True)
         return result
-
-
-def _announced(backend: Any, name: str) -> Any:
-    steps = backend.executor
-    return steps.replace(
-        translation=Announced(steps.translation, f"{name} lowered"),
-        compilation=Announced(steps.compilation, f"{name} built"),
-    )
 
 
 class Gt4py:
@@ -67,7 +62,12 @@ class Gt4py:
     @staticmethod
     def make_backend(**options: Any) -> gtx_backend.Backend[Any]:
         backend = model_backends.make_custom_dace_backend(**options)
-        return dataclasses.replace(backend, executor=_announced(backend, "gt4py"))
+        steps = backend.executor
+        announced = steps.replace(
+            translation=Announced(steps.translation, "gt4py lowered"),
+            compilation=Announced(steps.compilation, "gt4py built"),
+        )
+        return dataclasses.replace(backend, executor=announced)
 
 
 def _in_own_type(type_: Any, value: Any) -> Any:
@@ -87,7 +87,7 @@ class Gtstub:
     @staticmethod
     def make_backend(**options: Any) -> gtstub_gt4py.StubBackend:
         backend = gtstub_icon4py.make_backend(**options)
-        return _NotingBackend(**{**vars(backend), "executor": _announced(backend, "gtstub")})
+        return _NotingBackend(**{field.name: getattr(backend, field.name) for field in dataclasses.fields(backend)})
 
     @classmethod
     def entry_of(cls, call: ProgramCall) -> Path:

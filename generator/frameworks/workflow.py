@@ -19,6 +19,7 @@ from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
 from gt4py.next.ffront.stages import ConcretePASTProgramDef
 from gt4py.next.otf import arguments, code_specs, recipes, stages, workflow
+from gt4py.next.otf.compilation.common import get_device_arch
 from gt4py.next.otf.definitions import CompilableProgramDef, ConcreteProgramDef
 from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
 
@@ -217,7 +218,10 @@ class StubCompilation:
         return self._dace_config(dace_config.frozen)
 
     def _dace_config[T](self, of: Callable[[Device, str, Mapping[str, Any]], T]) -> T:
-        return of(self.device, self.step.cmake_build_type.value, self.dace_config)
+        overrides = self.dace_config
+        if self.device != "cpu" and (known := get_device_arch()):  # as gt4py does: a build must not ask the GPU
+            overrides = {"compiler.cuda.cuda_arch": known, "compiler.cuda.hip_arch": known, **overrides}
+        return of(self.device, self.step.cmake_build_type.value, overrides)
 
     def _machine(self, cxx: str) -> dict[str, Any]:
         """What a machine must have that is to run the library."""
