@@ -6,7 +6,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule test soak lint format warnings asan valgrind bench wheel wheel-test clean
+.PHONY: help demo granule test soak lint format warnings asan valgrind bench bench-starts bench-build wheel wheel-test
+.PHONY: clean
 
 export PYTHON
 JOBS ?= 2
@@ -16,7 +17,7 @@ SOURCES := CMakeLists.txt $(shell find generator templates runtime -type f -not 
 C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(wildcard tests/c/*.[ch] tests/benchmarks/*.[ch] tests/faults/*.[ch])
 
 help: ## say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- Set-up -----------------------------------------------------------------------------------------------------------
 
@@ -60,6 +61,12 @@ test: .venv/.gtstub ## run the tests; some part of them: make test ARGS=tests/un
 
 bench: .venv/.gtstub .venv/.bench ## measure calls beside their peers, and write docs/performance.md
 	$(BIN)/python -m tests.benchmarks.run $(ARGS)
+
+bench-starts: .venv/.gtstub ## measure starts of processes and loads of programs, and write docs/performance.md
+	$(BIN)/python -m tests.benchmarks.starts $(ARGS)
+
+bench-build: .venv/.gtstub ## measure how much faster two jobs build twelve programs of icon4py than one (15 minutes)
+	$(BIN)/python -m tests.benchmarks.build_set $(ARGS)
 
 # --- What developers run ----------------------------------------------------------------------------------------------
 

@@ -151,14 +151,14 @@ def write_claim(root: Path, owner: Owner, beat: int = 0, generation: int = 1) ->
 
 
 def test_builder_elsewhere_is_overtaken_when_its_heart_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "1")
+    monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "2")
     cache = Cache(tmp_path)
     claim = write_claim(tmp_path, ELSEWHERE)
     beats = []
 
     def beat() -> None:
-        for number in range(1, 8):
-            time.sleep(0.3)
+        for number in range(1, 13):
+            time.sleep(0.2)
             if publish_at_last.is_set():
                 return
             write_claim(tmp_path, ELSEWHERE, number)
@@ -176,7 +176,7 @@ def test_builder_elsewhere_is_overtaken_when_its_heart_stops(tmp_path: Path, mon
 
     assert is_claimed(cache, KEY)
     assert build_once(cache, KEY, build) == cache.find(KEY)
-    assert len(beats) == 7, "It was overtaken while it gave signs of life."
+    assert len(beats) == 12, "It was overtaken while it gave signs of life."
     heart.join()
     assert list((tmp_path / ".claims").iterdir()) == []
 
