@@ -12,18 +12,18 @@ import dataclasses
 import enum
 import functools
 import hashlib
+import importlib
 import inspect
 import json
+import sys
 import textwrap
 import types
 import weakref
-from collections.abc import Callable, Mapping, Set
-from importlib.metadata import version
+from collections.abc import Callable, Iterator, Mapping, Set
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
-import dace
-import gt4py
 import numpy as np
 from gt4py.eve import utils as eve_utils
 from gt4py.next import common, config, fingerprinting
@@ -36,7 +36,7 @@ from gt4py.next.type_system import type_specifications as ts
 from gtstub import __version__
 from gtstub.errors import CacheError
 
-KNOWN_BY_VERSION = ("gt4py", "dace", "numpy", "builtins", "math", "typing", "gtstub")
+KNOWN_BY_VERSION = {"gt4py", "dace", "numpy", "gtstub", *sys.stdlib_module_names}
 """Packages whose functions and classes are named, not read."""
 
 
@@ -79,8 +79,8 @@ def versions() -> dict[str, Any]:
     """Of the packages that make a library of a program. Where one is no installed release, its files stand for it."""
     return {
         "gtstub": {"version": __version__, "files": _own_files()},
-        "gt4py": [config.BUILD_CACHE_VERSION_ID, *_edited(gt4py)],
-        "dace": [version("dace"), *_edited(dace)],
+        "gt4py": [config.BUILD_CACHE_VERSION_ID, *_edited("gt4py")],
+        "dace": [distribution("dace").version, *_edited("dace")],
     }
 
 
@@ -96,11 +96,12 @@ def _own_files() -> str:
 
 
 @functools.cache
-def _edited(package: types.ModuleType) -> tuple[str, ...]:
+def _edited(package: str) -> tuple[str, ...]:
     """A package that is installed from a checkout can change while its version stays."""
-    directory = Path(str(package.__file__)).parent
-    if {"site-packages", "dist-packages"} & set(directory.parts):
+    installed = distribution(package)
+    if not json.loads(installed.read_text("direct_url.json") or "{}").get("dir_info", {}).get("editable"):
         return ()
+    directory = Path(str(importlib.import_module(package).__file__)).parent
     stats = [(str(file.relative_to(directory)), file.stat()) for file in sorted(directory.glob("**/*.py"))]
     text = repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
     return (hashlib.sha256(text.encode()).hexdigest(),)
@@ -214,7 +215,11 @@ class _Reader:
                 return f"{value} {fingerprinting.lenient_fingerprinter(value)}"
             case types.FunctionType():
                 return self._function(value)
-            case type() | types.BuiltinFunctionType() | types.ModuleType():
+            case types.MethodType():
+                return self.describe([value.__func__, value.__self__])
+            case type():
+                return self._class(value)
+            case types.BuiltinFunctionType() | types.ModuleType():
                 return _name(value)
             case fbuiltins.BuiltInFunction():
                 return value.name.rpartition(".")[2]
@@ -248,36 +253,65 @@ class _Reader:
                 for field in dataclasses.fields(value)
                 if fingerprinting._is_fingerprinted_field(field.metadata)
             }
-            return {"class": _name(type(value)), **members}
+            return {"class": self.describe(type(value)), **members}
         try:
-            return f"{_name(type(value))} {fingerprinting.lenient_fingerprinter(value)}"
-        except (TypeError, ValueError) as error:
+            reduced = value.__reduce_ex__(2)  # what pickle would write of it
+        except Exception as error:  # of any class: it is the object's own code
             raise _refusal(value, f"cannot be described ({error})") from error
+        if isinstance(reduced, str):
+            return f"{value.__module__}.{reduced}"
+        parts = [list(part) if isinstance(part, Iterator) else part for part in reduced]
+        return {"class": self.describe(type(value)), "parts": self.describe(parts)}
 
     def _stage(self, stage: DSLProgramDef | DSLFieldOperatorDef, type_: str) -> str:
-        """What surrounds the function of an operator goes into its digest."""
+        """
+        The function of an operator, as gt4py reads it: its text, and what its own names mean. What surrounds it goes
+        into the digest.
+        """
         members = {field.name: getattr(stage, field.name) for field in dataclasses.fields(stage)}
         function = members.pop("definition")
-        return self._function(function, json.dumps([type_, self.describe(members)]))
-
-    def _function(self, function: types.FunctionType, around: str = "") -> str:
-        """Its name in `sources`."""
         if _is_known_by_version(function):
             return _name(function)
-        if (known := self._names.get(id(function))) is not None:
-            return known
-        digest = hashlib.sha256((around + _text(function)).encode()).hexdigest()
-        name = function.__qualname__
-        while self.sources.get(name, digest) != digest:  # another one of the same name, from another module
-            name += "'"
-        self._names[id(function)] = name
-        self.sources[name] = digest
-        used = frozenset(function.__code__.co_names)
-        for variable, value in source_utils.get_closure_vars_from_function(function).items():
-            self._variable(f"{name}.{variable}", value, used)
-        if function.__defaults__:
-            self.constants[f"{name}.defaults"] = self.describe(function.__defaults__)
+        if (name := self._names.get(id(function))) is None:
+            name = self._add(function, json.dumps([type_, self.describe(members)]), _text(function))
+            used = frozenset(function.__code__.co_names)
+            for variable, value in source_utils.get_closure_vars_from_function(function).items():
+                self._variable(f"{name}.{variable}", value, used)
         return name
+
+    def _function(self, function: types.FunctionType) -> str:
+        """A function that Python runs, as a hook of the optimization: its code, and what that can reach."""
+        if _is_known_by_version(function):
+            return _name(function)
+        if (name := self._names.get(id(function))) is None:
+            name = self._add(function, _text(function.__code__), repr(_instructions(function.__code__)))
+            used = _names_in(function.__code__)
+            reached = {name: value for name, value in function.__globals__.items() if name in used}
+            for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                reached[variable] = cell.cell_contents
+            for variable, value in sorted(reached.items()):
+                self._variable(f"{name}.{variable}", value, used)
+            self.constants[f"{name}.defaults"] = self.describe([function.__defaults__, function.__kwdefaults__])
+        return name
+
+    def _class(self, class_: type) -> str:
+        """A class by its functions and bases."""
+        if _is_known_by_version(class_):
+            return _name(class_)
+        if (name := self._names.get(id(class_))) is None:
+            name = self._add(class_, _text(class_))
+            members = {member: value for member, value in vars(class_).items() if inspect.isfunction(value)}
+            self.constants[f"{name}.class"] = self.describe([class_.__bases__, members])
+        return name
+
+    def _add(self, value: Any, *text: str) -> str:
+        """Its name in `sources`; others may be called the same."""
+        name = value.__qualname__
+        while name in self.sources:
+            name += "'"
+        self._names[id(value)] = name
+        self.sources[name] = hashlib.sha256("\0".join(text).encode()).hexdigest()
+        return str(name)
 
     def _variable(self, name: str, value: Any, used: Set[str]) -> None:
         """What a name in a function means. Of namespaces and modules, the members that the function may mean."""
@@ -295,12 +329,30 @@ class _Reader:
             self.constants[name] = description
 
 
-def _text(function: types.FunctionType) -> str:
+def _text(value: Any) -> str:
+    """Empty where there is none: gt4py itself needs the text of operators; of others there is the code."""
     try:
-        return textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError):  # gt4py itself needs the text; a hook of the optimization may have none
-        code = function.__code__
-        return repr((code.co_code, code.co_consts, code.co_names, code.co_varnames))
+        return textwrap.dedent(inspect.getsource(value))
+    except (OSError, TypeError):
+        return ""
+
+
+def _instructions(code: types.CodeType) -> list[Any]:
+    """All of a code object that decides what it does, the same in every process."""
+    constants = [
+        _instructions(each) if isinstance(each, types.CodeType) else _constant(each) for each in code.co_consts
+    ]
+    return [code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, code.co_flags, constants]
+
+
+def _constant(value: Any) -> Any:
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
+
+
+def _names_in(code: types.CodeType) -> frozenset[str]:
+    """Those of functions within a function as well."""
+    inner = (_names_in(each) for each in code.co_consts if isinstance(each, types.CodeType))
+    return frozenset(code.co_names).union(*inner)
 
 
 def _name(value: Any) -> str:

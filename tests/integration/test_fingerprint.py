@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import itertools
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +17,6 @@ import pytest
 from gt4py.next.ffront import type_info as ffront_type_info
 from gt4py.next.otf import arguments
 from gt4py.next.otf.definitions import ConcreteProgramDef
-from gt4py.next.program_processors.runners.dace.transformations import GT4PyAutoOptHook
 
 from gtstub.errors import CacheError
 from gtstub.frameworks import fingerprint
@@ -57,6 +58,9 @@ def sums(x: gtx.Field[[Edge], wpfloat], order: gtx.int32, out: gtx.Field[[Cell],
 
 def hook(sdfg):
     return None
+
+from gt4py.next.program_processors.runners.dace.transformations import GT4PyAutoOptHook
+TOP_LEVEL = GT4PyAutoOptHook.TopLevelDataFlowStep
 """
 
 _numbers = itertools.count()
@@ -136,17 +140,11 @@ def test_a_change_of_what_is_compiled_is_another_key(
         ("import enum", "import enum\nimport math\n\n\ndef unrelated():\n    return math.pi\n"),
         ("da_max=4.0", "da_max=5.0"),
         ("FIRST = 1", "FIRST = 0"),
-        ("@gtx.program\n", "@gtx.program(backend=None)\n"),
     ],
 )
 def test_what_is_not_compiled_does_not_matter(tmp_path: Path, plain: Request, before: str, after: str) -> None:
     assert before in MODEL
-    text = MODEL.replace(before, after)
-    changed = request(tmp_path / "elsewhere" / "deep", text)
-    if "program" in before:  # its decorator is text of the program
-        assert changed.key != plain.key
-    else:
-        assert changed.key == plain.key
+    assert request(tmp_path / "elsewhere" / "deep", MODEL.replace(before, after)).key == plain.key
 
 
 def test_module_that_has_constants_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,29 +173,122 @@ def test_static_values_and_tables_and_options_are_ingredients(tmp_path: Path, pl
         request(tmp_path / "3", rows=((0, 2), (1, 2), (2, 0))),  # of the same sizes: static domains need the rows
         request(tmp_path / "4", auto_optimize="False"),
         request(tmp_path / "5", optimization_args="{'scan_loop_unrolling': True}"),
+        request(tmp_path / "6", optimization_args="{'optimization_hooks': {TOP_LEVEL: hook}}"),
     ]
     assert len({other.key for other in others}) == len(others)
 
 
-def test_hook_of_the_optimization_is_known_by_its_text(tmp_path: Path) -> None:
-    def with_hook(directory: str, text: str, hook: str) -> str:
-        return request(
-            tmp_path / directory,
-            text,
-            optimization_args=f"{{'optimization_hooks': {{__import__('builtins').HOOK: {hook}}}}}",
-        ).key
+HOOKS = """
+import functools
 
-    import builtins
+RATE = 1.0
 
-    builtins.HOOK = GT4PyAutoOptHook.TopLevelDataFlowStep  # type: ignore[attr-defined]
-    try:
-        first = with_hook("1", MODEL, "hook")
-        assert with_hook("2", MODEL, "hook") == first
-        assert with_hook("3", MODEL.replace("return None", "return 0"), "hook") != first
-        assert with_hook("4", MODEL, "__import__('functools').partial(hook, 1)") != first
-        assert with_hook("5", MODEL, "lambda sdfg: None") != first
-    finally:
-        del builtins.HOOK  # type: ignore[attr-defined]
+def hook(sdfg, *, strong=True):
+    return None
+
+def _logged(function):
+    @functools.wraps(function)
+    def call(sdfg):
+        return function(sdfg)
+    return call
+
+def _silent(function):
+    @functools.wraps(function)
+    def call(sdfg):
+        function(sdfg)
+    return call
+
+logged = _logged(hook)
+
+def with_inner(sdfg):
+    return [RATE for _ in range(3)]
+
+class Hook:
+    strength = 1
+
+    def __call__(self, sdfg):
+        return None
+
+    def apply(self, sdfg):
+        return Hook.strength
+
+def make(value):
+    def hook(sdfg):
+        return value
+    return hook
+
+def other(sdfg):
+    return {1, 2, 3} if sdfg in {"a", "b"} else None
+
+one, two = lambda sdfg: 1, lambda sdfg: 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("hook", "before", "after"),
+    [
+        ("hook", "return None", "return 0"),
+        ("hook", "strong=True", "strong=False"),
+        ("functools.partial(hook, 1)", "hook, 1", "hook, 2"),
+        ("with_inner", "RATE = 1.0", "RATE = 2.0"),
+        ("Hook()", "return None", "return 0"),
+        ("Hook().apply", "return Hook.strength", "return -Hook.strength"),
+        ("logged", "_logged(hook)", "_silent(hook)"),
+        ("one", "one, two = lambda sdfg: 1, lambda sdfg: 2", "two, one = lambda sdfg: 1, lambda sdfg: 2"),
+        ("make(1)", "make(1)", "make(2)"),
+        ("[make(1), make(2)]", "make(1)", "make(3)"),
+    ],
+)
+def test_hook_of_the_optimization_is_known_by_its_code_and_all_that_it_reaches(
+    tmp_path: Path, hook: str, before: str, after: str
+) -> None:
+    def described(directory: str, text: str) -> Any:
+        return fingerprint.describe(load(tmp_path / directory, text).chosen)
+
+    text = f"{HOOKS}\nchosen = {hook}\n"
+    assert before in text
+    assert described("again", text) == described("first", text)
+    assert described("changed", text.replace(before, after)) != described("first", text)
+
+
+def test_helpers_of_one_name_and_text_are_told_apart(tmp_path: Path) -> None:
+    helper = """
+import gt4py.next as gtx
+from gt4py.eve.utils import FrozenNamespace
+Edge = gtx.Dimension("Edge")
+N = FrozenNamespace(C={value})
+
+@gtx.field_operator
+def helper(x: gtx.Field[[Edge], gtx.float64]) -> gtx.Field[[Edge], gtx.float64]:
+    return N.C * x
+"""
+    first, second, other = (
+        load(tmp_path / name, helper.format(value=value)).helper for name, value in (("a", 1.5), ("b", 2.0), ("c", 3.5))
+    )
+    assert fingerprint.describe([first, second]) != fingerprint.describe([other, second])
+    assert fingerprint.describe([first, first]) != fingerprint.describe([first, second])
+
+
+def test_description_is_the_same_in_every_process(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"{HOOKS}\nimport json\nfrom gtstub.frameworks import fingerprint\n"
+        'source = \'def anonymous(sdfg):\\n    return [x for x in sdfg if x in {"a", "b", "c"}]\'\n'
+        "exec(source)  # without a text\n"
+        "chosen = [hook, logged, with_inner, Hook(), Hook().apply, make(1), other, anonymous, {'b', 'a', 'c'}]\n"
+        "print(json.dumps(fingerprint.describe(chosen)))\n"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "77")
+    }
+    assert len(printed) == 1
 
 
 def test_flags_of_the_environment_are_ingredients(
@@ -225,15 +316,6 @@ def test_table_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     first = fingerprint._table(connectivity)
     monkeypatch.setattr(type(connectivity), "asnumpy", lambda _: pytest.fail("The table is read again."))
     assert fingerprint._table(connectivity) is first
-
-
-@pytest.mark.parametrize(
-    "value",
-    [1, True, float("nan"), "x", np.float32(0.1), (1, [2, {"b": 3, "a": {4, 5}}]), functools.partial(max, 1)],
-    ids=str,
-)
-def test_equal_values_have_one_description(value: Any) -> None:
-    assert fingerprint.describe(value) == fingerprint.describe(value)
 
 
 def test_values_of_other_types_are_others() -> None:
