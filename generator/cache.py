@@ -12,7 +12,6 @@ import errno
 import json
 import os
 import re
-import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -24,7 +23,7 @@ from gtstub import entry
 from gtstub.canonical import plain
 from gtstub.errors import CacheError, unwritable
 from gtstub.ingredients import Difference, differences, short_name
-from gtstub.leftovers import SET_ASIDE, building_name, sweep
+from gtstub.leftovers import building_name, discard, set_aside, sweep
 
 if TYPE_CHECKING:
     from gtstub._host import Program
@@ -112,7 +111,7 @@ class Cache:
         try:
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            discard(path, self.root)
 
     def publish(self, directory: Path, key: str, manifest: Mapping[str, Any]) -> StubArtifact:
         """
@@ -141,25 +140,16 @@ class Cache:
                 _sync(file)
             _sync(directory)
             while not _rename(directory, place):
-                if _is_whole(place):
+                if entry.is_whole(place):
                     return StubArtifact(place)
                 if entry.is_foreign(place):
                     raise CacheError(f"The cache entry '{place}' is of another version of gtstub: take it away.")
-                self._set_aside(key)
+                with self.private_directory(key) as grave, suppress(FileNotFoundError):
+                    set_aside(place, grave)  # Should somebody else have been faster, it is whole, and goes back.
             _sync(self.root)
         except OSError as error:
             raise unwritable(place, error) from error
         return StubArtifact(place)
-
-    def _set_aside(self, key: str) -> None:
-        """Takes a broken entry out of the way; puts it back where somebody else was faster, and it is whole."""
-        with self.private_directory(key) as grave:
-            try:
-                (self.root / key).rename(grave / SET_ASIDE)
-            except FileNotFoundError:
-                return
-            if _is_whole(grave / SET_ASIDE):
-                _rename(grave / SET_ASIDE, self.root / key)
 
 
 def is_entry(path: Path) -> bool:
@@ -232,14 +222,5 @@ def _rename(directory: Path, place: Path) -> bool:
     except OSError as error:
         if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
             raise
-        return False
-    return True
-
-
-def _is_whole(path: Path) -> bool:
-    """Whether an entry needs no other one in its place."""
-    try:
-        entry.verify(path)
-    except CacheError:
         return False
     return True

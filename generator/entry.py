@@ -98,6 +98,15 @@ def verify(path: Path) -> dict[str, Any]:
     return manifest
 
 
+def is_whole(path: Path) -> bool:
+    """Whether every file is the one that was built: whether it fits this machine is not asked."""
+    try:
+        verify(path)
+    except CacheError:
+        return False
+    return True
+
+
 def is_foreign(path: Path) -> bool:
     """Whether the entry is of another version of gtstub, which has another schema: it is not ours to judge."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
@@ -12,13 +13,12 @@ from pathlib import Path
 from gtstub import entry
 from gtstub.claim import DIRECTORY as CLAIMS
 from gtstub.claim import read_claim
-from gtstub.errors import CacheError
 from gtstub.owner import is_tag_of_gone, this_process
 
 BUILDING = ".building-"
 
-SET_ASIDE = "broken"
-"""What a broken entry is called in a private directory, on its way out."""
+SET_ASIDE = "set-aside"
+"""Where in a private directory an entry lies, under its own name, that is on its way out but may yet go back."""
 
 LONGEST_BUILD = 24 * 60 * 60
 """Seconds after which what a process left that runs elsewhere, if it runs, is taken for left behind."""
@@ -36,17 +36,31 @@ def sweep(root: Path) -> None:
     """Removes from a cache what nobody will ever want again. What cannot be removed stays."""
     for path in list(leftovers(root)):
         if path.is_dir():
-            _put_back(path / SET_ASIDE, root)
-            shutil.rmtree(path, ignore_errors=True)
+            discard(path, root)
         else:
             with suppress(OSError):
                 path.unlink()
 
 
-def _put_back(path: Path, root: Path) -> None:
-    """Whoever set an entry aside, and then saw that it is whole, may have been killed before putting it back."""
-    with suppress(CacheError, OSError):
-        path.rename(root / entry.verify(path)["key"])
+def set_aside(path: Path, private: Path) -> Path:
+    """
+    Takes an entry out of its place, into a private directory; returns where it is. With the directory it goes back, if
+    it is needed, even if this process is killed: who wants it gone for good gives it another name there.
+    """
+    (private / SET_ASIDE).mkdir()
+    return path.rename(private / SET_ASIDE / path.name)
+
+
+def discard(private: Path, root: Path) -> None:
+    """Removes a private directory. What was set aside goes back where it is whole, unless there is a new one."""
+    for path in _listed(private / SET_ASIDE):
+        if entry.is_whole(path) or entry.is_foreign(path):
+            try:
+                path.rename(root / path.name)
+            except OSError as error:
+                if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                    return  # The next sweep tries again.
+    shutil.rmtree(private, ignore_errors=True)
 
 
 def leftovers(root: Path) -> Iterator[Path]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 
 from gtstub.cache import Cache
 from gtstub.errors import CacheError
 from gtstub.inventory import Item, age, inventory
+from gtstub.leftovers import set_aside
 
 DURATIONS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 SIZES = {"": 1, "B": 1} | {
@@ -65,13 +65,12 @@ def remove(cache: Cache, item: Item) -> bool:
     """Takes an entry away, first out of its place and then apart; False where it is gone, or was used just now."""
     with cache.private_directory(item.key) as grave:
         try:
-            item.path.rename(grave / "removed")
+            aside = set_aside(item.path, grave)
+            if aside.stat().st_mtime != item.used:
+                return False
+            aside.rename(grave / "removed")  # From here on it does not go back.
         except FileNotFoundError:
             return False
         except OSError as error:
             raise CacheError(f"The cache entry '{item.path}' cannot be removed: {error.strerror}.") from error
-        if (grave / "removed").stat().st_mtime == item.used:
-            return True
-        with suppress(OSError):  # Else there is a new one in its place.
-            (grave / "removed").rename(item.path)
-        return False
+        return True

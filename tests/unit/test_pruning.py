@@ -18,7 +18,7 @@ from gtstub.cache import Cache
 from gtstub.errors import CacheError
 from gtstub.ingredients import key as key_of
 from gtstub.inventory import inventory, pick
-from gtstub.leftovers import LONGEST_BUILD, sweep
+from gtstub.leftovers import LONGEST_BUILD, set_aside, sweep
 from gtstub.owner import Owner
 from gtstub.pruning import duration, remove, size, unwanted
 
@@ -75,7 +75,7 @@ def test_what_a_killed_builder_left_goes_away_with_the_next_build(cache: Cache) 
 
 def test_whole_entry_that_a_killed_process_had_set_aside_is_put_back(cache: Cache) -> None:
     process, path = start_building(cache.root)
-    publish(cache, "prog-02").path.rename(path / "broken")
+    set_aside(publish(cache, "prog-02").path, path)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     sweep(cache.root)
