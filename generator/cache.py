@@ -120,7 +120,8 @@ class Cache:
         `manifest` names the program as 'name', and 'stub' and 'library' among the files. It may say which 'workspaces'
         the caller lends, of which 'ingredients' the entry was made, which values are 'baked' in, for which 'machine' it
         was built, and as 'built' in how many 'seconds'. Time and host, and the digests of the files, are added here.
-        Raises CacheError where that cannot be written, or where the key is taken by what is no entry of this gtstub's.
+        Raises CacheError where that cannot be written, or where the key is taken by what is no entry of this gtstub's,
+        or by one that this machine cannot run: two kinds of machines would replace each other's for ever.
         """
         try:
             for file in directory.iterdir():
@@ -135,12 +136,14 @@ class Cache:
     def adopt(self, directory: Path, key: str) -> StubArtifact:
         """Makes `directory`, an entry that is whole, that of a key, as `publish` does."""
         place = self.root / key
+        machine = entry.read_manifest(directory)["machine"]
         try:
             for file in directory.iterdir():
                 _sync(file)
             _sync(directory)
             while not _rename(directory, place):
                 if entry.is_whole(place):
+                    _check_replaces(place, machine)
                     return StubArtifact(place)
                 if entry.is_foreign(place):
                     raise CacheError(f"The cache entry '{place}' is of another version of gtstub: take it away.")
@@ -197,6 +200,16 @@ def _document(manifest: Mapping[str, Any], key: str, files: Mapping[str, Any]) -
         if document[member] not in files:
             raise CacheError(f"The cache entry '{key}' lacks its file '{document[member]}'.")
     return {**document, "digest": entry.manifest_digest(document)}
+
+
+def _check_replaces(place: Path, machine: Mapping[str, Any]) -> None:
+    """Raises CacheError where the entry at `place`, of the same key, is none for the machine of the one built here."""
+    manifest = entry.read_manifest(place)
+    if manifest["machine"] != machine and (reason := entry.misfit(manifest)):
+        raise CacheError(
+            f"The cache entry '{place}' {reason}, and so it cannot stand for the one built here: name another directory"
+            " in GTSTUB_CACHE_DIR."
+        )
 
 
 def _write(file: Path, document: Mapping[str, Any]) -> None:

@@ -129,21 +129,25 @@ def describe(file: Path) -> dict[str, Any]:
 
 def check_machine(path: Path, manifest: Mapping[str, Any]) -> None:
     """Raises CacheError where this machine cannot run what was built."""
+    if reason := misfit(manifest):
+        raise CacheError(f"The cache entry '{path}' {reason}: build it on this machine.")
+
+
+def misfit(manifest: Mapping[str, Any]) -> str:
+    """Why this machine cannot run an entry, as the end of a sentence about it; empty where it can."""
     machine = manifest["machine"]
     if machine["cpu"]:
         from gtstub.cpu import lacking  # Here, because not every entry needs to know.
 
         if missing := lacking(machine["cpu"]):
-            raise CacheError(
-                f"The cache entry '{path}' was built for a CPU with {_listed(missing)}, which this one lacks:"
-                " build it on this machine."
-            )
+            return f"was built for a CPU with {_listed(missing)}, which this one lacks"
     built_for = machine["arch"]
     if built_for.startswith(("sm_", "gfx")):
         from gtstub.arch import arch  # Here, because only programs for a GPU need to ask for it.
 
         if (found := arch("gpu")) not in ("", built_for):
-            raise CacheError(f"The cache entry '{path}' was built for '{built_for}', but the GPU here is '{found}'.")
+            return f"was built for '{built_for}', but the GPU here is '{found}'"
+    return ""
 
 
 def _listed(names: list[str]) -> str:

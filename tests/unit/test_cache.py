@@ -313,13 +313,23 @@ def test_cpu_that_lacks_a_feature(cache: Cache, toolchain: Toolchain) -> None:
         f"The cache entry '{other.path}' was built for a CPU with 'avx1024', which this one lacks: build it on this"
         " machine."
     )
-    assert publish(cache, "prog-4567") == other, "It is whole, and may fit another machine."
+    content = (other.path / "manifest.json").read_bytes()
+    with pytest.raises(CacheError) as caught:
+        publish(cache, "prog-4567", machine={"cpu": has})
+    assert str(caught.value) == (
+        f"The cache entry '{other.path}' was built for a CPU with 'avx1024', which this one lacks, and so it cannot"
+        " stand for the one built here: name another directory in GTSTUB_CACHE_DIR."
+    )
+    assert (other.path / "manifest.json").read_bytes() == content, "It is whole, and fits another machine."
+    assert publish(cache, "prog-4567", machine={"cpu": ["avx1024", *has]}) == other, "Nobody said it was for this one."
 
 
 def test_other_gpu(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     path = publish(cache, KEY, machine={"device": "cuda", "arch": "sm_80"}).path
     monkeypatch.setenv("GTSTUB_ARCH", "sm_90")
-    assert refusal(path) == f"The cache entry '{path}' was built for 'sm_80', but the GPU here is 'sm_90'."
+    assert refusal(path) == (
+        f"The cache entry '{path}' was built for 'sm_80', but the GPU here is 'sm_90': build it on this machine."
+    )
     monkeypatch.setenv("GTSTUB_ARCH", "sm_80")
     entry.check_machine(path, entry.verify(path))
 
