@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gtstub.environment import seconds
 from gtstub.errors import CacheError, unwritable
 from gtstub.owner import Owner, this_process
 
@@ -26,11 +27,14 @@ if TYPE_CHECKING:
 
 DIRECTORY = ".claims"
 
+TIMEOUT = "GTSTUB_BUILD_TIMEOUT"
+"""Seconds without a sign of life after which a builder that this process cannot see is taken for dead; 60."""
+
 HEARTBEAT = 1.0
 """Seconds from one sign of life of a builder to the next."""
 
-SHORTEST_SLEEP, LONGEST_SLEEP = 0.005, 0.1
-"""Seconds between two looks of a process that waits: often at first, when everybody has just started."""
+SHORTEST_SLEEP, LONGEST_SLEEP = 0.005, 0.25
+"""Seconds between two looks of a process that waits."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,36 +55,10 @@ def build_once(cache: Cache, key: str, build: Callable[[], StubArtifact]) -> Stu
     while True:
         if (artifact := watch.wait()) is not None:
             return artifact
-        with attempt(cache, key, watch.generation + 1) as is_ours:
+        with attempt(cache.root, key, watch.generation + 1) as is_ours:
             if is_ours:  # It may have been published between the look and the claim.
                 return cache.find(key) or build()
         time.sleep(SHORTEST_SLEEP)  # A parallel file system may show the claim of another one only after a while.
-
-
-def is_claimed(cache: Cache, key: str) -> bool:
-    """Whether somebody builds the entry of a key, as far as one look can tell."""
-    return not Watch(cache, key).is_free()
-
-
-def wait(cache: Cache, key: str, timeout: float | None = None) -> StubArtifact | None:
-    """
-    Waits for the entry of a key that somebody builds, without spinning; None where nobody builds it any more.
-
-    Raises CacheError, which names the builder, where it takes more than `timeout` seconds.
-    """
-    return Watch(cache, key).wait(timeout)
-
-
-def build_timeout() -> float:
-    """Seconds without a sign of life after which a builder that this process cannot see is taken for dead."""
-    text = os.environ.get("GTSTUB_BUILD_TIMEOUT", "60")
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not seconds > 0:
-        raise CacheError(f"GTSTUB_BUILD_TIMEOUT must be a number of seconds, not '{text}'.")
-    return seconds
 
 
 class Watch:
@@ -89,7 +67,7 @@ class Watch:
     def __init__(self, cache: Cache, key: str) -> None:
         self._cache = cache
         self._key = key
-        self._timeout = build_timeout()
+        self._timeout = seconds(TIMEOUT, 60, CacheError)
         self._claim: Claim | None = None
         self._since = 0.0
 
@@ -98,42 +76,48 @@ class Watch:
         """The highest one that was seen at the last look; 0 where there was none."""
         return self._claim.generation if self._claim else 0
 
-    def wait(self, timeout: float | None = None) -> StubArtifact | None:
+    def wait(self) -> StubArtifact | None:
+        """Waits for the entry, without spinning; None where nobody builds it any more."""
         begin = time.monotonic()
-        sleep = SHORTEST_SLEEP
         while True:
             is_free = self.is_free()  # Before the look for the entry: a builder publishes first and releases then.
             if (artifact := self._cache.find(self._key)) is not None:
                 return artifact
             if is_free:
                 return None
-            if timeout is not None and time.monotonic() - begin > timeout:
-                who = self._claim.owner if self._claim and self._claim.owner else "another process"
-                path = self._cache.root / self._key
-                raise CacheError(f"The cache entry '{path}' was not built within {timeout:g} s by {who}.")
-            time.sleep(sleep)
-            sleep = min(2 * sleep, LONGEST_SLEEP)
+            pause(begin)
 
     def is_free(self) -> bool:
         """Whether nobody builds the entry, or who did is gone, or has given no sign of life for too long."""
-        claim = _highest(self._cache, self._key)
+        # While its builder lives a claim is the one to wait for. To list them all costs a parallel file system more.
+        if self._claim is not None and self._is_alive(read_claim(_file(self._cache.root, self._key, self.generation))):
+            return False
+        generations = _generations(self._cache.root, self._key)
+        return not self._is_alive(read_claim(generations[max(generations)]) if generations else None)
+
+    def _is_alive(self, claim: Claim | None) -> bool:
+        """Whether a claim, as it was read just now, is that of a builder that lives."""
         if claim != self._claim:
             self._claim, self._since = claim, time.monotonic()
         if claim is None or (claim.owner is not None and claim.owner.is_gone):
-            return True
-        return time.monotonic() - self._since > self._timeout
+            return False
+        return time.monotonic() - self._since <= self._timeout
 
 
-def _highest(cache: Cache, key: str) -> Claim | None:
-    generations = _generations(cache, key)
-    return read_claim(generations[max(generations)]) if generations else None
+def pause(begin: float) -> None:
+    """Sleeps between two looks, the longer the longer the wait has been: at first everybody has just started."""
+    time.sleep(min(max(SHORTEST_SLEEP, (time.monotonic() - begin) / 20), LONGEST_SLEEP))
 
 
-def _generations(cache: Cache, key: str) -> dict[int, Path]:
+def _file(root: Path, key: str, generation: int) -> Path:
+    return root / DIRECTORY / f"{key}.{generation}"
+
+
+def _generations(root: Path, key: str) -> dict[int, Path]:
     """The claims of a key by their generations."""
     found = {}
     with suppress(OSError):
-        for file in (cache.root / DIRECTORY).iterdir():
+        for file in (root / DIRECTORY).iterdir():
             name, _, generation = file.name.rpartition(".")
             if name == key and generation.isdigit():
                 found[int(generation)] = file
@@ -156,9 +140,9 @@ def read_claim(file: Path) -> Claim | None:
 
 
 @contextmanager
-def attempt(cache: Cache, key: str, generation: int) -> Iterator[bool]:
+def attempt(root: Path, key: str, generation: int) -> Iterator[bool]:
     """Whether this thread has the claim, as long as it is in here; False where another one was faster."""
-    file = cache.root / DIRECTORY / f"{key}.{generation}"
+    file = _file(root, key, generation)
     owner = this_process()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -174,7 +158,7 @@ def attempt(cache: Cache, key: str, generation: int) -> Iterator[bool]:
     try:
         _write(descriptor, owner, 0)
     except OSError as error:
-        _release(cache, key, file, descriptor)
+        _release(root, key, generation, descriptor)
         raise unwritable(file, error) from error
     released = threading.Event()
     heart = threading.Thread(target=_beat, args=(descriptor, owner, released), daemon=True)
@@ -185,7 +169,7 @@ def attempt(cache: Cache, key: str, generation: int) -> Iterator[bool]:
         if os.getpid() == owner.pid:  # Else this is a fork of the builder, which goes on building.
             released.set()
             heart.join()
-            _release(cache, key, file, descriptor)
+            _release(root, key, generation, descriptor)
 
 
 def _beat(descriptor: int, owner: Owner, released: threading.Event) -> None:
@@ -200,13 +184,13 @@ def _write(descriptor: int, owner: Owner, beat: int) -> None:
     os.pwrite(descriptor, json.dumps({"owner": dataclasses.asdict(owner), "beat": beat}).encode(), 0)
 
 
-def _release(cache: Cache, key: str, file: Path, descriptor: int) -> None:
+def _release(root: Path, key: str, generation: int, descriptor: int) -> None:
     """Removes a claim, and those that it has overtaken; last its own, so that none of the others counts again."""
-    generation = int(file.suffix[1:])
+    file = _file(root, key, generation)
     with suppress(OSError):
         is_ours = os.path.samestat(os.fstat(descriptor), file.stat())  # Else somebody overtook it, and has ended.
         if is_ours:
-            for older, overtaken in sorted(_generations(cache, key).items()):
+            for older, overtaken in sorted(_generations(root, key).items()):
                 if older < generation:
                     overtaken.unlink(missing_ok=True)
             file.unlink()

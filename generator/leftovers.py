@@ -20,6 +20,9 @@ BUILDING = ".building-"
 SET_ASIDE = "set-aside"
 """Where in a private directory an entry lies, under its own name, that is on its way out but may yet go back."""
 
+FAILURES = ".failures"
+"""Where ranks that wait are told that a build failed; see `waiting.py`."""
+
 LONGEST_BUILD = 24 * 60 * 60
 """Seconds after which what a process left that runs elsewhere, if it runs, is taken for left behind."""
 
@@ -64,7 +67,7 @@ def discard(private: Path, root: Path) -> None:
 
 
 def leftovers(root: Path) -> Iterator[Path]:
-    """What `sweep` removes: directories and claims of processes that are gone, and old stubs that did not compile."""
+    """What `sweep` removes: directories and claims of processes that are gone, and old notes and stubs of builds that failed."""
     for path in _listed(root):
         if path.name.startswith(BUILDING):
             is_gone = is_tag_of_gone(path.name.split("-")[-2])
@@ -75,9 +78,8 @@ def leftovers(root: Path) -> Iterator[Path]:
         owner = claim.owner if claim else None
         if owner.is_gone if owner and owner.is_here else _is_older(path, LONGEST_BUILD):
             yield path
-    for path in _listed(root / "failed"):
-        if _is_older(path, FAILED_KEPT):
-            yield path
+    for directory, kept in (("failed", FAILED_KEPT), (FAILURES, LONGEST_BUILD)):
+        yield from (path for path in _listed(root / directory) if _is_older(path, kept))
 
 
 def _listed(directory: Path) -> list[Path]:

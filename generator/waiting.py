@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import json
-import os
 import threading
 import time
 import uuid
@@ -21,13 +20,13 @@ from pathlib import Path
 
 from gtstub import claim
 from gtstub.cache import Cache, StubArtifact
+from gtstub.environment import seconds
 from gtstub.errors import CompilationError, RanksError
+from gtstub.leftovers import FAILURES
 from gtstub.ranks import Ranks
 
 GRACE = "GTSTUB_BUILDER_GRACE"
 """Seconds that the builder of a key has until it must have claimed it; 5 where this is not set."""
-
-_POLL = 0.1
 
 
 class Build(Future[StubArtifact]):
@@ -56,7 +55,7 @@ class Build(Future[StubArtifact]):
         """Builds here, unless another process does. Raises what lowering raises."""
         if not self._is_free:
             return False
-        attempt = claim.attempt(self._cache, f"{self.key}.lowering", self._lowering.generation + 1)
+        attempt = claim.attempt(self._cache.root, f"{self.key}.lowering", self._lowering.generation + 1)
         if not self._claims.enter_context(attempt):
             return False
         try:
@@ -94,8 +93,9 @@ class Build(Future[StubArtifact]):
             self.set_exception(error)
 
     def _wait(self) -> None:
-        grace, turn = grace_time(), self._ranks.turn(self.key)
-        deadline = time.monotonic() + grace * turn
+        grace, turn = seconds(GRACE, 5, RanksError, or_none=True), self._ranks.turn(self.key)
+        begin = time.monotonic()
+        deadline = begin + grace * turn
         was_free, claims_seen = True, 0
         while True:
             is_free = self._is_free  # before the look for the entry, which is published first
@@ -111,7 +111,7 @@ class Build(Future[StubArtifact]):
             was_free, claims_seen = is_free, max(claims, claims_seen)
             if is_free and time.monotonic() >= deadline and self.begin():
                 return
-            time.sleep(_POLL)
+            claim.pause(begin)
 
     # --- Failures ----------------------------------------------------------------------------------------------------
     # The ranks of a run would all fail alike, one after the other: who waits is told instead. A process that is alone
@@ -143,7 +143,7 @@ class Build(Future[StubArtifact]):
 
     @property
     def _note(self) -> Path:
-        return self._cache.root / ".failures" / self.key
+        return self._cache.root / FAILURES / self.key
 
 
 def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[StubArtifact]]) -> Build:
@@ -159,15 +159,3 @@ def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Stub
     if ranks.turn(key) != 0 or not build.begin():
         threading.Thread(target=build.wait, name=f"gtstub waits for {key}", daemon=True).start()
     return build
-
-
-def grace_time() -> float:
-    """What GTSTUB_BUILDER_GRACE says, in seconds."""
-    text = os.environ.get(GRACE, "5")
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise RanksError(f"{GRACE} must be a number of seconds, but is '{text}'.")
-    return seconds

@@ -30,6 +30,7 @@ from mpi4py import MPI
 
 from gtstub import bundle
 from gtstub.cache import Cache, open_cache
+from gtstub.environment import seconds
 from gtstub.errors import CacheError, CompilationError, RanksError
 from gtstub.ranks import CodePath, Layout, Ranks, one_path, tile_position, use_ranks
 from gtstub.waiting import Build
@@ -121,7 +122,7 @@ class _Exchange:
 
     def __init__(self, comm: MPI.Intracomm, leaders: Sequence[int], ranks: Ranks) -> None:
         self._comm, self._leaders, self._ranks = comm, leaders, ranks
-        self._timeout = _timeout()
+        self._timeout = seconds(TIMEOUT, 1800, RanksError)
         self._problem: CompilationError | None = None  # after which reports and answers belong together no more
 
     def __call__(self, builds: Collection[Build]) -> None:
@@ -289,17 +290,6 @@ def _unpack(cache: Cache, key: str, content: bytes) -> str:
     except (CacheError, OSError) as error:
         return str(error)
     return "" if cache.find(key) else "It does not fit this machine."
-
-
-def _timeout() -> float:
-    text = os.environ.get(TIMEOUT, "1800")
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not seconds > 0:
-        raise RanksError(f"{TIMEOUT} must be a number of seconds, but is '{text}'.")
-    return seconds
 
 
 def _listed(ranks: Iterable[Any]) -> str:

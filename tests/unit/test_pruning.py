@@ -92,7 +92,10 @@ def test_what_is_of_another_host_stays_for_a_day(cache: Cache) -> None:
     claim.write_text(json.dumps({"owner": owner, "beat": 0}))
     failed = cache.root / "failed" / "prog-0123"
     failed.mkdir(parents=True)
-    everything = {building, claim, failed}
+    failure = cache.root / ".failures" / "prog-0123"  # as a rank wrote it
+    failure.parent.mkdir()
+    failure.touch()
+    everything = {building, claim, failed, failure}
 
     def age(path: Path, seconds: float) -> None:
         os.utime(path, (time.time() - seconds,) * 2)

@@ -95,8 +95,7 @@ def claimed_by_another_process(cache: Cache, key: str) -> Iterator[Callable[[], 
         import sys
         from pathlib import Path
         from gtstub import claim
-        from gtstub.cache import Cache
-        with claim.attempt(Cache(Path(sys.argv[1])), sys.argv[2], 1) as is_ours:
+        with claim.attempt(Path(sys.argv[1]), sys.argv[2], 1) as is_ours:
             print(is_ours, flush=True)
             sys.stdin.read()
     """
@@ -214,7 +213,7 @@ def test_failure_of_before_is_forgotten(cache: Cache, submit: Submitter, monkeyp
     with pytest.raises(CompilationError) as caught:
         waiting.start(cache, KEY, Ranks(BUILDER, 5), fail)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    assert not claim.is_claimed(cache, f"{KEY}.lowering")
+    assert claim.Watch(cache, f"{KEY}.lowering").is_free()
     grace(monkeypatch, 0.05)
     waiting.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
 
@@ -237,8 +236,8 @@ def test_builder_elsewhere_is_not_waited_for(cache: Cache, submit: Submitter) ->
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "nan", "inf"])
-def test_malformed_grace(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_malformed_grace(cache: Cache, submit: Submitter, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GTSTUB_BUILDER_GRACE", text)
     with pytest.raises(RanksError) as caught:
-        waiting.grace_time()
+        waiting.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
     assert str(caught.value) == f"GTSTUB_BUILDER_GRACE must be a number of seconds, but is '{text}'."
