@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 DIRECTORY = ".claims"
 
+LOWERING = ".lowering"
+"""What is appended to a key for the claim of who lowers the program, before it is built."""
+
 TIMEOUT = "GTSTUB_BUILD_TIMEOUT"
 """Seconds without a sign of life after which a builder that this process cannot see is taken for dead; 60."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gtstub import entry
 from gtstub.claim import DIRECTORY as CLAIMS
-from gtstub.claim import read_claim
+from gtstub.claim import LOWERING, read_claim
 from gtstub.owner import is_tag_of_gone, this_process
 
 BUILDING = ".building-"
@@ -37,7 +37,7 @@ def building_name(key: str) -> str:
 
 def sweep(root: Path) -> None:
     """Removes from a cache what nobody will ever want again. What cannot be removed stays."""
-    for path in list(leftovers(root)):
+    for path in leftovers(root):  # not listed before: each claim is read right before it is removed
         if path.is_dir():
             discard(path, root)
         else:
@@ -67,19 +67,28 @@ def discard(private: Path, root: Path) -> None:
 
 
 def leftovers(root: Path) -> Iterator[Path]:
-    """What `sweep` removes: directories and claims of processes that are gone, and old notes and stubs of builds that failed."""
+    """What `sweep` removes: directories and needless claims of processes that are gone, old notes of failed builds."""
     for path in _listed(root):
         if path.name.startswith(BUILDING):
             is_gone = is_tag_of_gone(path.name.split("-")[-2])
             if is_gone or (is_gone is None and _is_older(path, LONGEST_BUILD)):
                 yield path
-    for path in _listed(root / CLAIMS):
-        claim = read_claim(path)
-        owner = claim.owner if claim else None
-        if owner.is_gone if owner and owner.is_here else _is_older(path, LONGEST_BUILD):
-            yield path
+    yield from (path for path in _listed(root / CLAIMS) if _is_needless(path, root))
     for directory, kept in (("failed", FAILED_KEPT), (FAILURES, LONGEST_BUILD)):
         yield from (path for path in _listed(root / directory) if _is_older(path, kept))
+
+
+def _is_needless(path: Path, root: Path) -> bool:
+    """
+    Whether a claim's builder is gone and nobody builds in its place: the entry is there, or it is a day old. Else the
+    next builder removes it: where claims begin anew, two that looked before and after would both build.
+    """
+    is_old = _is_older(path, LONGEST_BUILD)
+    key, _, generation = path.name.rpartition(".")
+    claim = read_claim(path) if generation.isdigit() else None
+    if claim is None or claim.owner is None or not claim.owner.is_here:
+        return is_old
+    return claim.owner.is_gone and (is_old or (root / key.removesuffix(LOWERING)).exists())
 
 
 def _listed(directory: Path) -> list[Path]:

@@ -42,7 +42,7 @@ class Build(Future[StubArtifact]):
         self._cache, self._ranks, self._submit = cache, ranks, submit
         # Lowering comes before the build, and has a claim of its own: the build, which may run in another process,
         # claims the key by itself.
-        self._lowering = claim.Watch(cache, f"{key}.lowering")
+        self._lowering = claim.Watch(cache, key + claim.LOWERING)
         self._building = claim.Watch(cache, key)
         self._claims = ExitStack()
         self._old_failure = self._failure()
@@ -55,7 +55,7 @@ class Build(Future[StubArtifact]):
         """Builds here, unless another process does. Raises what lowering raises."""
         if not self._is_free:
             return False
-        attempt = claim.attempt(self._cache.root, f"{self.key}.lowering", self._lowering.generation + 1)
+        attempt = claim.attempt(self._cache.root, self.key + claim.LOWERING, self._lowering.generation + 1)
         if not self._claims.enter_context(attempt):
             return False
         try:

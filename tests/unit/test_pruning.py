@@ -15,11 +15,12 @@ import pytest
 
 from entries import LIBRARY, flip_a_bit, publish, publish_made_of
 from gtstub.cache import Cache
+from gtstub.claim import build_once
 from gtstub.errors import CacheError
 from gtstub.ingredients import key as key_of
 from gtstub.inventory import inventory, pick
 from gtstub.leftovers import LONGEST_BUILD, set_aside, sweep
-from gtstub.owner import Owner
+from gtstub.owner import Owner, this_process
 from gtstub.pruning import duration, remove, size, unwanted
 
 DAY = 86400
@@ -70,7 +71,54 @@ def test_what_a_killed_builder_left_goes_away_with_the_next_build(cache: Cache) 
     process.communicate()
     publish(cache, "prog-03")
     assert sorted(path.name for path in cache.root.iterdir()) == [".claims", "prog-02", "prog-03"]
-    assert list((cache.root / ".claims").iterdir()) == []
+    assert claims(cache) == ["prog-01.1"], "Who takes over, and they alone, may remove it."
+    build_once(cache, "prog-01", lambda: publish(cache, "prog-01"))
+    assert claims(cache) == []
+
+
+def claims(cache: Cache) -> list[str]:
+    return sorted(path.name for path in (cache.root / ".claims").iterdir())
+
+
+def write_claim(cache: Cache, name: str, owner: Owner) -> Path:
+    path = cache.root / ".claims" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"owner": dataclasses.asdict(owner), "beat": 0}))
+    return path
+
+
+def test_claims_of_the_dead_go_away_where_the_entry_is_there(cache: Cache) -> None:
+    publish(cache, "prog-01")
+    ours = this_process()
+    dead = dataclasses.replace(ours, start=ours.start - 1)
+    for name in ("prog-01.1", "prog-01.lowering.2", "prog-02.1", "prog-02.lowering.1"):
+        write_claim(cache, name, dead)
+    write_claim(cache, "prog-01.3", ours)
+    sweep(cache.root)
+    assert claims(cache) == ["prog-01.3", "prog-02.1", "prog-02.lowering.1"]
+    for path in (cache.root / ".claims").iterdir():
+        os.utime(path, (time.time() - 2 * DAY,) * 2)
+    sweep(cache.root)
+    assert claims(cache) == ["prog-01.3"]
+
+
+def test_claim_that_is_made_again_while_others_are_removed_stays(cache: Cache) -> None:
+    publish(cache, "prog-01")
+    ours = this_process()
+    dead = dataclasses.replace(ours, start=ours.start - 1)
+    paths = {write_claim(cache, f"prog-01.{generation}", dead) for generation in range(1, 4)}
+    removed = []
+
+    def make_again(event: str, args: tuple[object, ...]) -> None:
+        if event == "os.remove" and (gone := Path(str(args[0]))) in paths:
+            removed.append(gone)
+            for path in paths.difference(removed):
+                write_claim(cache, path.name, ours)
+
+    sys.addaudithook(make_again)
+    sweep(cache.root)
+    assert len(removed) == 1
+    assert len(claims(cache)) == 2
 
 
 def test_whole_entry_that_a_killed_process_had_set_aside_is_put_back(cache: Cache) -> None:
