@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gtstub import entry, mode, ranks
+from gtstub import _host, entry, mode, ranks
 from gtstub.cache import StubArtifact
 from gtstub.errors import CompilationError
 from gtstub.printing import make_error_console
@@ -26,6 +26,9 @@ PATIENCE = 0.3
 
 _begin = time.time()
 _alive: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()
+_kept: list[CompiledProgram] = []
+"""In mode Build: the summary has every program, also those whose callers did not keep them."""
+
 _registry = threading.Lock()
 
 
@@ -34,7 +37,8 @@ def register(program: CompiledProgram) -> None:
     with _registry:
         _alive.add(program)
         if mode.current() == mode.Mode.BUILD:
-            _summarize_at_exit()
+            _kept.append(program)
+            _end_at_exit()
 
 
 def wait_for_compilation() -> None:
@@ -121,35 +125,39 @@ def stop(others: Iterable[StubArtifact] = ()) -> NoReturn:
     were built for programs that gt4py itself compiles.
     """
     outcomes = [*_outcomes(), *(outcome(artifact, "") for artifact in others)]
-    atexit.unregister(_print_outcomes)
-    _print(outcomes)
-    raise SystemExit(any(each.state == "failed" for each in outcomes))
+    atexit.unregister(_end)
+    raise SystemExit(_summarize(outcomes))
 
 
 @functools.cache
-def _summarize_at_exit() -> None:
+def _end_at_exit() -> None:
     """A script may end without having called a program."""
-    atexit.register(_print_outcomes)
+    atexit.register(_end)
 
 
-def _print_outcomes() -> None:
-    _print(_outcomes())
+def _end() -> None:
+    if _summarize(_outcomes()):
+        # Python takes no exit status from here, and os._exit() would leave out gt4py's and MPI's own ends.
+        _host.fail_at_exit()
 
 
-def _print(outcomes: Sequence[Outcome]) -> None:
+def _summarize(outcomes: Sequence[Outcome]) -> bool:
+    """Prints the summary; returns whether something failed."""
     if ranks.current().rank == ranks.current().peers[0]:  # Of the ranks with one code path, all have the same to say.
         print_summary(outcomes, make_error_console())
+    return any(each.state == "failed" for each in outcomes)
 
 
 def _outcomes() -> Sequence[Outcome]:
     outcomes = []
     for program in _wait_for_all():
         for variant in program.variants:
-            error = variant.artifact.exception()
-            if error is not None:
-                outcomes.append(Outcome(program.__name__, variant.label, "failed", 0.0, error=str(error)))
-            elif isinstance(artifact := variant.artifact.result(), StubArtifact):
-                outcomes.append(outcome(artifact, variant.label))
+            try:
+                if isinstance(artifact := variant.artifact.result(), StubArtifact):  # else it is of gt4py's own
+                    outcomes.append(outcome(artifact, variant.label))
+            except Exception as error:  # Of the build; or the entry has been pruned since.
+                text = str(error) or type(error).__name__
+                outcomes.append(Outcome(program.__name__, variant.label, "failed", 0.0, error=text))
     return sorted(outcomes, key=lambda each: (each.program, each.variant))
 
 

@@ -73,12 +73,12 @@ class Interface:
 class Builder:
     """
     How variants come about: `static_value` gives a static argument the types of the program, `start` begins to build a
-    variant, `load` makes a callable of what was built, `release` ends the processes and threads that build, until they
-    are needed again.
+    variant (None where nothing can be built), `load` makes a callable of what was built, `release` ends the processes
+    and threads that build, until they are needed again.
     """
 
     static_value: Callable[[str, Any], Any]
-    start: Callable[[Mapping[str, Any], Mapping[str, Any]], concurrent.futures.Future[Any]]
+    start: Callable[[Mapping[str, Any], Mapping[str, Any]], concurrent.futures.Future[Any]] | None
     load: Callable[[Any], Callable[..., None]]
     release: Callable[[], None]
 
@@ -108,6 +108,8 @@ class CompiledProgram(_host.Dispatcher):
             try:
                 return builder.load(self._wait_for(variant))
             except CacheError:  # The entry has gone or was damaged since it was found.
+                if builder.start is None:
+                    raise
                 offset_provider = dict(interface.offset_providers[variant.provider])
                 variants[number] = dataclasses.replace(variant, artifact=builder.start(variant.static, offset_provider))
                 return builder.load(self._wait_for(variants[number]))
@@ -170,8 +172,16 @@ class CompiledProgram(_host.Dispatcher):
         wanted = list(itertools.product(ordered, range(len(self.offset_providers))))
         for static, provider in wanted:
             self._check_new(static, provider)
+        if self._builder.start is None:
+            raise TypeError(f"Program '{self.__name__}' was unpickled: compile more variants where it was compiled.")
         for static, provider in wanted:
-            artifact = self._builder.start(static, dict(self.offset_providers[provider]))
+            try:
+                artifact = self._builder.start(static, dict(self.offset_providers[provider]))
+            except Exception as error:
+                if mode.current() != mode.Mode.BUILD:  # which builds what it can, and says in the end what it cannot
+                    raise
+                artifact = concurrent.futures.Future()
+                artifact.set_exception(error)
             self.place(Variant(provider, static, artifact))
 
     def _values(self, static: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -254,11 +264,7 @@ class CompiledProgram(_host.Dispatcher):
 
 def restore(interface: Interface, variants: Sequence[tuple[int, Mapping[str, Any], Path]]) -> CompiledProgram:
     """What `pickle` makes a program of again. Needs neither gt4py nor DaCe, beyond what the bound arguments need."""
-
-    def refuse(*_: object) -> concurrent.futures.Future[Any]:
-        raise TypeError(f"Program '{interface.name}' was unpickled: compile more variants where it was compiled.")
-
-    builder = Builder(lambda _, value: value, refuse, cache.StubArtifact.load, lambda: None)
+    builder = Builder(lambda _, value: value, None, cache.StubArtifact.load, lambda: None)
     program = CompiledProgram.make(interface, builder)
     for provider, static, path in variants:
         built: concurrent.futures.Future[Any] = concurrent.futures.Future()

@@ -34,6 +34,11 @@ class Request:
     def key(self) -> str:
         return ingredients.key(self.program, self.ingredients)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether some layer has the entry, whole or not."""
+        return any((layer / self.key).exists() for layer in self.cache.layers)
+
     def find(self) -> StubArtifact | None:
         """The entry; None where it has to be built. Raises CacheError where it is missing and must not be built."""
         artifact = self.cache.find(self.key)

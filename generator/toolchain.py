@@ -123,8 +123,7 @@ def find(cache_dir: Path, shared: Sequence[Path] = ()) -> Toolchain:
     Raises ToolchainError where there is no compiler, no CMake, or where they do not work together.
     """
     question = _question()
-    key = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
-    name = f"toolchain-{key[:16]}.json"
+    name = _file_name(question)
     kept = cache_dir / "failed"
     for directory in (cache_dir, *shared):
         if (toolchain := _read(directory / name, kept)) is not None:
@@ -134,14 +133,37 @@ def find(cache_dir: Path, shared: Sequence[Path] = ()) -> Toolchain:
     return _toolchain(answer, kept)
 
 
-def _question() -> dict[str, object]:
+def known(directories: Sequence[Path]) -> list[Toolchain]:
+    """
+    The toolchains of all answers that are kept in `directories`, of whatever machine, this environment's first: what
+    entries there may have been built with. Neither CMake nor a compiler is asked, or needed.
+    """
+    own = _file_name(_question())
+    files = [file for directory in directories for file in sorted(directory.glob("toolchain-*.json"))]
+    files.sort(key=lambda file: file.name != own)
+    answers = (_read(file, directories[0] / "failed") for file in files)
+    return [toolchain for toolchain in answers if toolchain is not None]
+
+
+def is_complete() -> bool:
+    """Whether CMake and compilers for C and C++ are found here."""
+    question = _question()
+    return question["cmake"] is not None and all(any(question[name]) for name in ("c", "cxx"))
+
+
+def _file_name(question: dict[str, Any]) -> str:
+    return f"toolchain-{hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]}.json"
+
+
+def _question() -> dict[str, Any]:
     """Everything that could change CMake's answer."""
     compiler = os.environ.get("CC", "").split()[:1]
     cxx = os.environ.get("CXX", "").split()[:1]
     return {
         "gtstub": __version__,
         "environment": {name: os.environ.get(name) for name in VARIABLES},
-        "compilers": [_identity(shutil.which(name)) for name in (*(compiler or COMPILERS), *(cxx or CXX_COMPILERS))],
+        "c": [_identity(shutil.which(name)) for name in compiler or COMPILERS],
+        "cxx": [_identity(shutil.which(name)) for name in cxx or CXX_COMPILERS],
         "cmake": _identity(find_cmake()),
     }
 

@@ -24,7 +24,7 @@ from gtstub import _host, mode, ranks, waiting
 from gtstub.arch import arch
 from gtstub.backends import Tag, choose, load_tables
 from gtstub.compiled import Builder, CompiledProgram, Interface, product
-from gtstub.errors import ConfigError
+from gtstub.errors import CacheError, ConfigError
 from gtstub.frameworks import backends
 from gtstub.frameworks.argument_types import ArgumentTypes
 from gtstub.frameworks.gt4py import StubBackend
@@ -297,6 +297,11 @@ class _CompiledTarget(_Target):
             return cast("concurrent.futures.Future[Any]", runners.get_default_runner().submit(task))
 
         if not isinstance(self.backend, StubBackend):
+            if mode.current() == mode.Mode.RUN:
+                raise CacheError(
+                    f"Program '{self.name}' has no entry in gtstub's cache, because '{self.backend.name}' is a backend"
+                    " of gt4py's own, and mode 'Run' builds nothing: use a backend of gtstub's, or another mode."
+                )
             return submit()
         request = self.backend.request(concrete)
         if (artifact := request.find()) is not None:

@@ -52,19 +52,39 @@ class StubBackend(gtx_backend.Backend[Any]):
             object.__setattr__(self, "transforms", transforms)
 
     def request(self, inp: ConcreteProgramDef[Any, Any]) -> Request:
-        """The entry of a program with its compile-time arguments. Nothing is lowered."""
-        place = open_cache(self._compilation.step.cache_lifetime)
+        """
+        The entry of a program with its compile-time arguments. Nothing is lowered. Where nothing is built, or no
+        compiler is found, it is an entry that is there, of whichever toolchain is known to the cache.
+
+        Raises ToolchainError where there is none, and nothing to build it with.
+        """
+        compilation = self._compilation
+        place = open_cache(compilation.step.cache_lifetime)
         reading = fingerprint.read(inp)
         ingredients = {
             **reading.ingredients,
-            **self._ingredients,
-            "toolchain": toolchain.find(place.root, place.shared).ingredients,
+            **self._description,
+            # As the environment has them now: a build reads it then, too.
+            "dace_config": compilation.dace_ingredients,
+            "cpu": cpu.key_features(compilation.flags),
         }
-        return Request(inp.data.definition.__name__, ingredients, reading.baked, place)
+
+        def built_with(made: Mapping[str, Any]) -> Request:
+            return Request(inp.data.definition.__name__, {**ingredients, "toolchain": made}, reading.baked, place)
+
+        never_builds = mode.current() == mode.Mode.RUN
+        if never_builds or not toolchain.is_complete():
+            known = [built_with(each.ingredients) for each in toolchain.known(place.layers)] or [built_with({})]
+            there = list({request.key: request for request in known if request.is_there}.values())
+            if len(there) > 1:
+                there.sort(key=lambda request: place.find(request.key) is None)  # whole ones first
+            if there or never_builds:
+                return (there or known)[0]
+        return built_with(toolchain.find(place.root, place.shared).ingredients)
 
     @functools.cached_property
-    def _ingredients(self) -> dict[str, Any]:
-        """What the backend adds to a key: its steps with all their settings."""
+    def _description(self) -> dict[str, Any]:
+        """What the backend itself adds to a key: its steps with all their settings."""
         steps, compilation = self.executor, self._compilation
         step = compilation.step
         return {
@@ -75,8 +95,6 @@ class StubBackend(gtx_backend.Backend[Any]):
                 "build_type": step.cmake_build_type.value,
                 "trace_markers": compilation.has_trace_markers,
             },
-            "dace_config": compilation.dace_ingredients,
-            "cpu": cpu.key_features(compilation.flags),
             "versions": fingerprint.versions(),
         }
 

@@ -7,6 +7,7 @@ gt4py hands every program to worker processes, also one that is in the cache; ea
 from __future__ import annotations
 
 import concurrent.futures
+import threading
 from typing import Any
 
 from gt4py.next.otf import runners
@@ -19,6 +20,7 @@ class FindingRunner:
 
     def __init__(self, own: runners.Runner | None = None) -> None:
         self._own = own
+        self._making = threading.Lock()
 
     def submit(self, task: runners.CompilationTask) -> concurrent.futures.Future[Any]:
         found = task.construct_compilable(False)
@@ -26,8 +28,9 @@ class FindingRunner:
             done: concurrent.futures.Future[Any] = concurrent.futures.Future()
             done.set_result(found.artifact)
             return done
-        if self._own is None:
-            self._own = runners.SerialRunner() if runners._is_worker_process() else runners.from_config()
+        with self._making:
+            if self._own is None:
+                self._own = _from_config()
         future: concurrent.futures.Future[Any] = self._own.submit(task)
         return future
 
@@ -36,8 +39,12 @@ class FindingRunner:
             self._own.shutdown(wait)
 
 
+_from_config = runners.from_config
+
+
 def install() -> None:
-    """Makes it gt4py's default, until gt4py discards its runner: when somebody has waited for all compilations."""
+    """Makes it what gt4py's default is, and what it becomes each time that somebody has waited for all compilations."""
     with runners._default_runner_lock:
-        if not isinstance(runners._default_runner, FindingRunner):
+        runners.from_config = FindingRunner
+        if runners._default_runner is not None and not isinstance(runners._default_runner, FindingRunner):
             runners._default_runner = FindingRunner(runners._default_runner)

@@ -300,6 +300,18 @@ def test_flags_of_the_environment_are_ingredients(
     assert request(tmp_path / "native").ingredients["cpu"] != []
 
 
+def test_flags_may_change_between_the_programs_of_a_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = make_backend(gpu=False)
+    monkeypatch.setattr("integration.test_fingerprint.make_backend", lambda **_: backend)
+    plain = request(tmp_path / "plain")
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    changed = request(tmp_path / "changed")
+    assert [each.path for each in differences(plain.ingredients, changed.ingredients)] == [
+        "cpu",
+        "dace_config.overrides.compiler.cpu.args",
+    ]
+
+
 def test_what_is_compiled_in_is_said_by_name(tmp_path: Path) -> None:
     asked = request(tmp_path, static={"order": gtx.int32(2)})
     assert asked.baked == {

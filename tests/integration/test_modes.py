@@ -85,6 +85,43 @@ def test_second_process_neither_lowers_nor_compiles_nor_starts_processes(built: 
     assert (programs / "log").read_text() == ""
 
 
+@pytest.mark.parametrize("wait", ["wait", "wait_gt4py"])
+def test_hit_starts_no_processes_after_somebody_has_waited(built: Path, programs: Path, wait: str) -> None:
+    done = answer(run(built, programs, "compile", wait, "backend", GT4PY_BUILD_JOBS_MODE="process"))
+    assert done == {"results": {"compile": 6.0, "backend": 6.0}, "lowered": [], "children": 0}
+
+
+@pytest.mark.parametrize("mode", ["Run", "BuildAndRun"])
+def test_hit_needs_no_compiler(built: Path, programs: Path, mode: str) -> None:
+    done = answer(run(built, programs, "compile", "backend", "setup", GTSTUB_MODE=mode, PATH="/nonexistent"))
+    assert done == {"results": {"compile": 6.0, "backend": 6.0, "setup": 6.0}, "lowered": [], "children": 0}
+
+
+def test_mode_run_asks_neither_cmake_nor_compilers(built: Path, programs: Path, tmp_path: Path) -> None:
+    """Where they are others than those of the build, as far as one can see without asking them."""
+    shutil.copytree(programs, tmp_path / "others")
+    path = f"{tmp_path / 'others'}:{os.environ['PATH']}"
+    assert answer(run(built, programs, "compile", GTSTUB_MODE="Run", PATH=path))["results"] == {"compile": 6.0}
+    assert (programs / "log").read_text() == ""
+
+
+def test_of_entries_of_two_toolchains_the_whole_one_is_used(built: Path, programs: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    shutil.copytree(built, cache)
+    assert answer(run(cache, programs, "compile", CFLAGS="-DOTHER"))["results"] == {"compile": 6.0}
+    for broken in cache.glob("damped-*"):
+        content = (broken / "libdamped.so").read_bytes()
+        (broken / "libdamped.so").write_bytes(b"")
+        assert answer(run(cache, programs, "compile", GTSTUB_MODE="Run"))["results"] == {"compile": 6.0}
+        (broken / "libdamped.so").write_bytes(content)
+
+
+def test_missing_compiler_is_named_where_one_is_needed(programs: Path, tmp_path: Path) -> None:
+    done = run(tmp_path / "cache", programs, "compile", PATH="/nonexistent")
+    assert done.returncode == 1
+    assert "gtstub.errors.ToolchainError: A C compiler was not found" in done.stderr
+
+
 def test_shared_layer_is_as_good(built: Path, programs: Path, tmp_path: Path) -> None:
     own = tmp_path / "own"
     done = answer(run(own, programs, "compile", "backend", GTSTUB_SHARED_CACHE_DIR=str(built)))
@@ -147,6 +184,38 @@ def test_mode_build_stops_with_a_summary(built: Path, programs: Path) -> None:
     assert ["damped", "da_min=0.5,", "k_end=4", "found"] in [line[:4] for line in lines], done.stderr
     assert key in done.stderr
     assert lines[-1] == ["1", "found"]  # the second program comes behind the first call, which is the end
+
+
+@pytest.mark.parametrize("wait", [["wait"], []])  # at the end of a script it waits as well
+def test_mode_build_goes_on_behind_a_program_that_cannot_be_built(
+    programs: Path, tmp_path: Path, wait: list[str]
+) -> None:
+    done = run(tmp_path / "cache", programs, "broken", *wait, GTSTUB_MODE="Build", GT4PY_BUILD_JOBS_MODE="process")
+    assert done.returncode == 1, done.stderr
+    assert "1 built, 1 failed" in done.stderr.splitlines()
+    assert "Too many indices for field" in done.stderr
+    assert "Traceback" not in done.stderr
+    (key,) = entries(tmp_path / "cache")
+    assert key in done.stderr
+    if not wait:  # what was printed was not lost
+        assert json.loads(done.stdout)["results"] == {"broken": 0.0}
+
+
+def test_mode_build_does_not_mind_backends_of_gt4pys_own(programs: Path, tmp_path: Path) -> None:
+    done = run(tmp_path / "cache", programs, "own", GTSTUB_MODE="Build")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "Nothing to build."
+
+
+def test_mode_run_refuses_backends_of_gt4pys_own(programs: Path, tmp_path: Path) -> None:
+    done = run(tmp_path / "cache", programs, "own", GTSTUB_MODE="Run")
+    assert done.returncode == 1
+    message = done.stderr.splitlines()[-1]
+    assert message.startswith(
+        "gtstub.errors.CacheError: Program 'damped_by_grid' has no entry in gtstub's cache, because"
+    )
+    assert "is a backend of gt4py's own, and mode 'Run' builds nothing" in message
+    assert (programs / "log").read_text() == ""
 
 
 @pytest.mark.parametrize("variable", ["GTSTUB_MODE", "FV3_DACEMODE"])

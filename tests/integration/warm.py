@@ -3,7 +3,9 @@ A model, as the tests of warm starts and run modes run it in a process of its ow
 JSON, what came out and what the process did.
 
 Ways: compile (gtstub.compile), backend (gt4py's own call, with a backend made with custom options), setup (icon4py's
-setup_program). DA_MIN in the environment is a number of the grid; it is compiled in, or with DA_MIN_FREE passed.
+setup_program), own (compile, with a backend of gt4py's own), broken (two programs, of which one cannot be lowered).
+ DA_MIN in the environment is a number of the grid; it is compiled in, or with DA_MIN_FREE passed.
+Between the ways, 'wait' calls gtstub.wait_for_compilation(), and 'wait_gt4py' gt4py's own.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import gt4py.next as gtx
 import numpy as np
 from gt4py.eve.utils import FrozenNamespace
 from gt4py.next import backend as gtx_backend
-from gt4py.next.otf import runners
+from gt4py.next.otf import compiled_program, runners
 from icon4py.model.common import model_backends
 
 import gtstub
@@ -94,6 +96,22 @@ def setup(x: Any, out: Any) -> None:
     program(x=x, out=out)
 
 
+@gtx.program
+def hopeless(x: Plane, out: Plane):
+    _damped_by_grid(x, out=out[0:1])  # of two dimensions: lowering refuses it
+
+
+def broken(x: Any, out: Any) -> None:
+    """Nothing calls what comes of it, and nobody keeps it."""
+    for program in (hopeless, damped_by_grid):
+        gtstub.compile(program, backend_tag="CPU", offset_provider={})
+
+
+def own(x: Any, out: Any) -> None:
+    """With a backend of gt4py's own."""
+    gtstub.compile(damped_by_grid, backend_tag="DACE_CPU", offset_provider={})(x, **SIZES, out=out)
+
+
 def main() -> None:
     lowered: list[str] = []
     real = gtx_backend.Transforms.__call__
@@ -105,8 +123,12 @@ def main() -> None:
     gtx_backend.Transforms.__call__ = spy  # type: ignore[method-assign]
     results = {}
     for way in sys.argv[1:]:
+        if way in (waits := {"wait": gtstub.wait_for_compilation, "wait_gt4py": compiled_program.wait_for_compilation}):
+            waits[way]()
+            continue
         x, out = fields()
-        {"compile": compile_, "backend": backend, "setup": setup}[way](x, out)
+        ways = {"compile": compile_, "backend": backend, "setup": setup, "broken": broken, "own": own}
+        ways[way](x, out)
         (results[way],) = np.unique(out.asnumpy()).tolist()
     done = {"results": results, "lowered": lowered, "children": len(multiprocessing.active_children())}
     runners.reset_default_runner()

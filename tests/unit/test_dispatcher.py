@@ -9,6 +9,7 @@ import itertools
 import os
 import pickle
 import resource
+import shutil
 import sys
 import threading
 from collections import UserDict
@@ -22,8 +23,8 @@ import pytest
 
 from dispatching import STATIC_SDFG, Variants
 from gtstub import _host, cache
-from gtstub.compiled import wait_for_compilation
-from gtstub.errors import CompilationError
+from gtstub.compilation import wait_for_compilation
+from gtstub.errors import CacheError, CompilationError
 from gtstub.toolchain import Toolchain
 from hosting import EDGES, LEVELS, edge_field, good_arguments
 from recording import build_null_library
@@ -609,6 +610,11 @@ def test_pickle_keeps_bound_arguments_and_variants(variants: Variants, tmp_path:
     with pytest.raises(TypeError) as caught:
         copy.compile(n=[3], flag=[True])
     assert str(caught.value) == "Program 'host' was unpickled: compile more variants where it was compiled."
+    pickled = pickle.dumps(program)
+    shutil.rmtree(tmp_path / "entry-2-True")
+    with pytest.raises(CacheError) as gone:
+        pickle.loads(pickled)
+    assert str(gone.value) == f"There is no cache entry at '{tmp_path / 'entry-2-True'}'."
 
 
 def test_what_gt4pys_own_backends_compiled_cannot_be_pickled(variants: Variants) -> None:
