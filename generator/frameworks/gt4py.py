@@ -68,19 +68,13 @@ class StubBackend(gtx_backend.Backend[Any]):
             "dace_config": compilation.dace_ingredients,
             "cpu": cpu.key_features(compilation.flags),
         }
-
-        def built_with(made: Mapping[str, Any]) -> Request:
-            return Request(inp.data.definition.__name__, {**ingredients, "toolchain": made}, reading.baked, place)
-
+        request = Request(inp.data.definition.__name__, ingredients, reading.baked, place)
         never_builds = mode.current() == mode.Mode.RUN
         if never_builds or not toolchain.is_complete():
-            known = [built_with(each.ingredients) for each in toolchain.known(place.layers)] or [built_with({})]
-            there = list({request.key: request for request in known if request.is_there}.values())
-            if len(there) > 1:
-                there.sort(key=lambda request: place.find(request.key) is None)  # whole ones first
-            if there or never_builds:
-                return (there or known)[0]
-        return built_with(toolchain.find(place.root, place.shared).ingredients)
+            found = _of_any_toolchain(request)
+            if never_builds or found.is_there:
+                return found
+        return _built_with(request, toolchain.find(place.root, place.shared).ingredients)
 
     @functools.cached_property
     def _description(self) -> dict[str, Any]:
@@ -120,6 +114,26 @@ class StubBackend(gtx_backend.Backend[Any]):
             functools.partial(metrics.add_sample_to_current_source, metrics.COMPUTE_METRIC),
         )
         return program
+
+
+def _built_with(request: Request, made: Mapping[str, Any]) -> Request:
+    return dataclasses.replace(request, ingredients={**request.ingredients, "toolchain": made})
+
+
+def _of_any_toolchain(request: Request) -> Request:
+    """An entry that is there, by whichever toolchain; where there is none, one that is not."""
+    place = request.cache
+    known = [_built_with(request, each.ingredients) for each in toolchain.known(place.layers)]
+    there = list({each.key: each for each in known if each.is_there}.values())
+    if len(there) > 1:
+        there.sort(key=lambda each: place.find(each.key) is None)  # whole ones first
+    if there:
+        return there[0]
+    # Entries that were imported came without what CMake had said.
+    nearest = place.nearest(request.program, request.ingredients)
+    if nearest is not None and [each.path for each in nearest.differences] == ["toolchain"]:
+        return _built_with(request, nearest.manifest["ingredients"]["toolchain"])
+    return known[0] if known else request
 
 
 def open_cache(lifetime: config.BuildCacheLifetime) -> cache.Cache:

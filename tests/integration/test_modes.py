@@ -97,6 +97,14 @@ def test_hit_needs_no_compiler(built: Path, programs: Path, mode: str) -> None:
     assert done == {"results": {"compile": 6.0, "backend": 6.0, "setup": 6.0}, "lowered": [], "children": 0}
 
 
+def test_imported_entry_needs_no_compiler_either(built: Path, programs: Path, tmp_path: Path) -> None:
+    """What `gtstub cache import` brings is the entry alone."""
+    cache = tmp_path / "cache"
+    shutil.copytree(built, cache, ignore=shutil.ignore_patterns("toolchain-*.json"))
+    done = answer(run(cache, programs, "compile", GTSTUB_MODE="Run", PATH="/nonexistent"))
+    assert done == {"results": {"compile": 6.0}, "lowered": [], "children": 0}
+
+
 def test_mode_run_asks_neither_cmake_nor_compilers(built: Path, programs: Path, tmp_path: Path) -> None:
     """Where they are others than those of the build, as far as one can see without asking them."""
     shutil.copytree(programs, tmp_path / "others")

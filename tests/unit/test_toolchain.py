@@ -17,7 +17,7 @@ import pytest
 
 import gtstub
 from gtstub.errors import ToolchainError
-from gtstub.toolchain import RUNTIME, find, find_cmake
+from gtstub.toolchain import RUNTIME, find, find_cmake, is_complete, known
 
 STUB = """
 #include "x_stub.h"
@@ -165,6 +165,25 @@ def test_answer_of_a_shared_cache_will_do(cache: Path, tmp_path: Path, monkeypat
     own = tmp_path / "own"
     assert find(own, [cache]).ingredients == toolchain.ingredients
     assert not own.exists()
+
+
+def test_answers_are_known_without_compilers_and_this_environments_comes_first(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = []
+    for flags in ("-DA", "-DB", "-DC"):
+        monkeypatch.setenv("CFLAGS", flags)
+        answers.append(find(cache))
+    (cache / "toolchain-damaged.json").write_text("{")
+    for flags, answer in zip(("-DA", "-DB", "-DC"), answers, strict=True):
+        monkeypatch.setenv("CFLAGS", flags)
+        found = known([tmp_path / "none", cache])
+        assert found[0].ingredients == answer.ingredients
+        assert {each.flags for each in found} == {each.flags for each in answers}
+    assert is_complete()
+    monkeypatch.setenv("CC", "no-such-compiler")
+    assert len(known([cache])) == 3
+    assert not is_complete()
 
 
 def test_cpp_compiler_is_an_ingredient(cache: Path) -> None:
