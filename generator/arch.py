@@ -8,9 +8,11 @@ A GPU is called as its compiler calls it, 'sm_90' or 'gfx90a'; a CPU as archspec
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 type Device = Literal["cpu", "gpu"]
@@ -28,6 +30,25 @@ def arch(device: Device) -> str:
         if name.startswith(GPU_PREFIXES) == (device == "gpu"):
             return name
     return _cpu() if device == "cpu" else _gpu()
+
+
+def toolkit(device: str) -> str:
+    """
+    The version of what compiles for a GPU of 'cuda' or 'rocm', read from its installation; the compiler's size where
+    that does not say it, and empty where there is none. No process is started: this is asked for every program.
+    """
+    name, variable, record = {
+        "cuda": ("nvcc", "CUDACXX", "version.json"),
+        "rocm": ("hipcc", "HIPCXX", ".info/version"),
+    }[device]
+    compiler = shutil.which(os.environ.get(variable) or name)
+    if compiler is None:
+        return ""
+    path = Path(compiler).resolve()
+    try:
+        return f"{name} {(path.parents[1] / record).read_text(encoding='utf-8').strip()}"
+    except OSError:
+        return f"{name} of {path.stat().st_size} bytes"
 
 
 @cache

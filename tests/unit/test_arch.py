@@ -1,4 +1,4 @@
-"""What the device is called."""
+"""What the device is called, and what compiles for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import archspec.cpu
 import pytest
 
 from gtstub import arch as module
-from gtstub.arch import arch
+from gtstub.arch import arch, toolkit
 
 
 @pytest.fixture(autouse=True)
@@ -66,3 +66,22 @@ def test_the_environment_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (arch("cpu"), arch("gpu")) == (found, "sm_70")
     monkeypatch.setenv("GTSTUB_ARCH", "neoverse_v2, gfx90a")
     assert (arch("cpu"), arch("gpu")) == ("neoverse_v2", "gfx90a")
+
+
+@pytest.mark.parametrize(
+    ("device", "compiler", "record"), [("cuda", "nvcc", "version.json"), ("rocm", "hipcc", ".info/version")]
+)
+def test_a_toolkit_is_known_by_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, compiler: str, record: str
+) -> None:
+    for variable in ("CUDACXX", "HIPCXX"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert toolkit(device) == ""
+    (tmp_path / "bin").mkdir()
+    tool(tmp_path / "bin", compiler, "never called")
+    size = (tmp_path / "bin" / compiler).stat().st_size
+    assert toolkit(device) == f"{compiler} of {size} bytes"
+    (tmp_path / record).parent.mkdir(exist_ok=True)
+    (tmp_path / record).write_text("12.4.1\n")
+    assert toolkit(device) == f"{compiler} 12.4.1"
