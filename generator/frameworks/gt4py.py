@@ -22,6 +22,7 @@ from gt4py.next.program_processors.runners.dace.workflow import common as dace_w
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub import cache, compilation, cpu, entry, mode, ranks, toolchain
+from gtstub.arch import toolkit
 from gtstub.errors import SignatureError
 from gtstub.frameworks import fingerprint, options, runner
 from gtstub.frameworks.workflow import (
@@ -81,13 +82,16 @@ class StubBackend(gtx_backend.Backend[Any]):
         """What the backend itself adds to a key: its steps with all their settings."""
         steps, compilation = self.executor, self._compilation
         step = compilation.step
+        transforms = {each.name: getattr(self.transforms, each.name) for each in dataclasses.fields(self.transforms)}
         return {
             "backend": {
+                "transforms": fingerprint.describe({**transforms, "request": None}),
                 "translation": fingerprint.describe(steps.translation.step),
                 "bindings": fingerprint.describe(steps.bindings),
                 "device": step.device_type.name,
                 "build_type": step.cmake_build_type.value,
                 "trace_markers": compilation.has_trace_markers,
+                "toolkit": "" if compilation.device == "cpu" else toolkit(compilation.device),
             },
             "versions": fingerprint.versions(),
         }
