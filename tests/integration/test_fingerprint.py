@@ -301,6 +301,7 @@ def test_flags_of_the_environment_are_ingredients(
 
 
 def test_flags_may_change_between_the_programs_of_a_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXXFLAGS", raising=False)
     backend = make_backend(gpu=False)
     monkeypatch.setattr("integration.test_fingerprint.make_backend", lambda **_: backend)
     plain = request(tmp_path / "plain")
