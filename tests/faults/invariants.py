@@ -56,8 +56,8 @@ def check_works(workshop: Workshop, root: Path, number: int) -> None:
     assert (done.status, done.errors) == (0, ""), f"exit status {done.status}:\n{done.errors}"
     assert done.output == f"{root / key_of(number)}\n{root / key_of(LAST)}\n", f"other entries: {done.output}"
     left = [path.name for path in root.iterdir() if path.name.startswith(".") and path.name != ".claims"]
-    # A claim that was cut short does not say whose it is: it goes after a day. One whose entry is not there is taken away
-    # by who builds it next.
+    # A claim that was cut short does not say whose it is: it goes after a day. One whose entry is not there goes when
+    # somebody builds that.
     left += [
         path.name
         for path in (root / ".claims").iterdir()
