@@ -13,7 +13,7 @@ from icon4py.model.common import model_backends
 from icon4py.model.common.model_backends import DeviceType
 
 from gtstub.errors import ConfigError
-from gtstub.frameworks import gt4py, icon4py
+from gtstub.frameworks import icon4py
 from gtstub.frameworks.hooks import remove_access_node_copies
 from integration import small_programs as small
 
@@ -40,8 +40,7 @@ def chosen(backend: Any) -> gtx_backend.Backend[Any]:
 
 
 def optimization_args(backend: gtx_backend.Backend[Any]) -> dict[str, Any]:
-    step = backend.executor.translation
-    step = step.step.step if isinstance(backend, gt4py.StubBackend) else step.step
+    step = backend.executor.translation.step
     return {name: value for name, value in step.auto_optimize_args.items() if name != "unit_strides_kind"}
 
 
