@@ -170,7 +170,8 @@ def main() -> None:
             "script with one gt4py program, process start to first result, of `import gt4py.next`", 1.3, ratio, ""
         ),
         page.Goal("the same from an entry, without gt4py (numpy imported)", 0.15, min(starts["entry"]), "s"),
-        page.Goal(f"load of each of {PROGRAMS} programs in one process, the slowest", 3.0, max(ours), "ms"),
+        page.Goal(f"load of {PROGRAMS} programs in one process, each on average", 3.0, statistics.mean(ours), "ms"),
+        page.Goal("the same, the slowest, which is the first", 3.0, max(ours), "ms"),
         page.Goal(f"{COLD_PROCESSES} cold processes, one key: builds", 1, max(builds for builds, _ in cold), ""),
         page.Goal("the same: the last is ready after the first by", 0.5, max(after for _, after in cold), "s"),
     ]
@@ -185,7 +186,7 @@ def main() -> None:
     ]
     machine = "\n".join(f"- {line}" for line in page.describe_machine())
     sections = [
-        "Goals are judged by the minimum, those of cold starts and of loads by the worst.",
+        "Starts are judged by the minimum, cold starts by the worst.",
         page.markdown(("figure", "goal", "measured", ""), [goal.cells() for goal in goals]),
         page.markdown(("what", "minimum"), rows),
         f"Measured on:\n\n{machine}",
