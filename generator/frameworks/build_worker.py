@@ -25,7 +25,7 @@ def outcome(job: Job, dry: bool) -> Outcome:
     key = ""
     try:
         program = resolve_program(job.source)
-        arguments = _arguments(job)
+        arguments = compile_arguments(job)
         (request,) = requests(program, **arguments)
         key = request.key
         if request.cache.find(key) is not None:
@@ -40,7 +40,7 @@ def outcome(job: Job, dry: bool) -> Outcome:
     return Outcome(job.program, job.variant, state, time.monotonic() - begin, key)
 
 
-def _arguments(job: Job) -> dict[str, Any]:
+def compile_arguments(job: Job) -> dict[str, Any]:
     """The arguments of `compile`: values of the file as Python has them."""
     arguments = dict(job.arguments)
     for table in TABLES:

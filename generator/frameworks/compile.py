@@ -8,7 +8,7 @@ import functools
 import inspect
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from gt4py.next import backend as gtx_backend
@@ -25,10 +25,11 @@ from gtstub.arch import arch
 from gtstub.backends import Tag, choose, load_tables
 from gtstub.compiled import Builder, CompiledProgram, Interface, product
 from gtstub.errors import CacheError, ConfigError
-from gtstub.frameworks import backends
+from gtstub.frameworks import backends, fingerprint
 from gtstub.frameworks.argument_types import ArgumentTypes
-from gtstub.frameworks.gt4py import StubBackend
+from gtstub.frameworks.gt4py import StubBackend, lowered_signatures
 from gtstub.request import Request
+from gtstub.signature.model import ProgramSignature, SdfgSignature
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -94,15 +95,34 @@ def requests(program: Any, **arguments: Any) -> list[Request]:
 
     Raises ConfigError where a backend of gt4py's would be used, and what `compile` raises.
     """
+    return [backend.request(concrete) for backend, concrete in _variants(program, arguments)]
+
+
+def signatures(program: Any, **arguments: Any) -> list[tuple[ProgramSignature, SdfgSignature]]:
+    """Both signatures of what `compile` would build, given the same arguments; it is lowered, not built."""
+    return [lowered_signatures(concrete, backend) for backend, concrete in _variants(program, arguments)]
+
+
+def sources(program: Any, **arguments: Any) -> list[Mapping[str, Any]]:
+    """
+    What the signatures of what `compile` would build are made of, given the same arguments: the program's own text and
+    all that it uses, static values, tables, and the versions of what lowers it. Nothing is lowered.
+    """
+    of_others = {name: version for name, version in fingerprint.versions().items() if name != "gtstub"}
+    return [
+        {**fingerprint.read(concrete).ingredients, "versions": of_others}
+        for _, concrete in _variants(program, arguments)
+    ]
+
+
+def _variants(program: Any, arguments: Mapping[str, Any]) -> Iterator[tuple[StubBackend, ConcreteProgramDef[Any, Any]]]:
     plan = _plan(program, **arguments)
     target = plan.target
     if not isinstance(target, _CompiledTarget) or not isinstance(target.backend, StubBackend):
         raise ConfigError(f"Program '{program.__name__}' gets a backend of gt4py's, which has no cache entries.")
-    return [
-        target.backend.request(target.concrete(static, provider))
-        for static in plan.combinations
-        for provider in plan.interface.offset_providers
-    ]
+    for static in plan.combinations:
+        for provider in plan.interface.offset_providers:
+            yield target.backend, target.concrete(static, provider)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -232,8 +232,15 @@ def extract_signatures(
             arguments.StaticArg: {name: arguments.StaticArg(value) for name, value in values.items()}
         },
     )
+    return lowered_signatures(ConcreteProgramDef(program.definition_stage, compile_time_args), backend)
+
+
+def lowered_signatures(
+    concrete: ConcreteProgramDef[Any, Any], backend: StubBackend
+) -> tuple[ProgramSignature, SdfgSignature]:
+    """Both signatures of a program with its compile-time arguments: those that its cache entry would hold."""
     steps, transforms = backend.executor, backend.transforms
     assert isinstance(transforms, FindingTransforms)
     with steps.compilation.dace_context():
-        source = steps.translation(transforms.lower(ConcreteProgramDef(program.definition_stage, compile_time_args)))
+        source = steps.translation(transforms.lower(concrete))
         return source.signature, steps.bindings(source).binding_source.sdfg
