@@ -9,6 +9,8 @@ from gtstub.errors import PlanError
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
+FILE_NAME = re.compile(r"[A-Za-z0-9_.+-]+")
+
 RESERVED_PREFIXES = ("gts_", "GTS_")
 
 C_KEYWORDS = frozenset(
@@ -30,12 +32,17 @@ def check_names(
     program: str,
     sdfg: str,
     *,
+    library: str,
     parameters: Iterable[str],
     leaves: Iterable[str],
     dims: Iterable[str],
     keys: Iterable[str],
 ) -> None:
     """Raises PlanError for the first name that cannot be written in C, or that two different leaves share."""
+    if FILE_NAME.fullmatch(library) is None:
+        raise PlanError(
+            f"The name of library '{library}' of program '{program}' has characters other than [A-Za-z0-9_.+-]."
+        )
     kinds = (("program", [program]), ("SDFG", [sdfg]), ("parameter", parameters), ("dimension", dims), ("key", keys))
     for kind, names in kinds:
         for name in names:

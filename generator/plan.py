@@ -31,7 +31,10 @@ class AxisContract:
 
 @dataclasses.dataclass(frozen=True)
 class FieldLeaf:
-    """A field of at least one dimension, or a connectivity."""
+    """
+    A field of at least one dimension, or a connectivity, whose elements are indices of the dimension `codomain`, or -1
+    where it has `has_skip_values`.
+    """
 
     name: str
     path: str
@@ -39,7 +42,12 @@ class FieldLeaf:
     device: Device
     written: bool
     axes: tuple[AxisContract, ...]
-    is_connectivity: bool = False
+    codomain: str | None = None
+    has_skip_values: bool = False
+
+    @property
+    def is_connectivity(self) -> bool:
+        return self.codomain is not None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,10 +150,14 @@ class Assertion:
 
 @dataclasses.dataclass(frozen=True)
 class CallPlan:
-    """`init` and `memory_symbols` are indices into `slots`; `connectivities` are leaves of the offset provider."""
+    """
+    `library` is the file of the SDFG library; `init` and `memory_symbols` are indices into `slots`; `connectivities`
+    are leaves of the offset provider.
+    """
 
     name: str
     sdfg_name: str
+    library: str
     parameters: tuple[str, ...]
     nodes: tuple[Node, ...]
     connectivities: tuple[FieldLeaf, ...]

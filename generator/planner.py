@@ -98,6 +98,7 @@ class _Planner:
         plan = CallPlan(
             name=self.program.name,
             sdfg_name=self.sdfg.name,
+            library=self.sdfg.library,
             parameters=tuple(p.name for p in self.program.parameters),
             nodes=nodes,
             connectivities=connectivities,
@@ -110,9 +111,11 @@ class _Planner:
         check_names(
             self.program.name,
             self.sdfg.name,
+            library=self.sdfg.library,
             parameters=plan.parameters,
             leaves=[leaf.name for leaf in plan.leaves],
-            dims=[axis.dim for leaf in plan.leaves if isinstance(leaf, FieldLeaf) for axis in leaf.axes],
+            dims=[axis.dim for leaf in plan.leaves if isinstance(leaf, FieldLeaf) for axis in leaf.axes]
+            + [leaf.codomain for leaf in connectivities if leaf.codomain is not None],
             keys=[key for collection in plan.collections for key in collection.keys or ()],
         )
         for name in self.statics.keys() - {leaf.name for leaf in plan.leaves if isinstance(leaf, StaticLeaf)}:
@@ -226,7 +229,16 @@ class _Planner:
             )
         dims = [connectivity.source.name, connectivity.neighbor.name]
         axes = self._axes(argument.name, dims, (source, neighbor))
-        return FieldLeaf(argument.name, path, argument.dtype, argument.device, False, axes, is_connectivity=True)
+        return FieldLeaf(
+            argument.name,
+            path,
+            argument.dtype,
+            argument.device,
+            False,
+            axes,
+            connectivity.codomain.name,
+            connectivity.has_skip_values,
+        )
 
     def _axes(self, leaf: str, dims: list[str], fixed: tuple[Axis, ...]) -> tuple[AxisContract, ...]:
         return tuple(

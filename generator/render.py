@@ -18,6 +18,7 @@ import jinja2
 from gtstub import __version__
 from gtstub.plan import (
     METRICS_LEVEL,
+    Assertion,
     AxisContract,
     AxisValue,
     CallPlan,
@@ -34,11 +35,13 @@ from gtstub.plan import (
     Unused,
     Value,
 )
-from gtstub.signature.model import DType
+from gtstub.signature.model import DType, Property
 from gtstub.wording import C_TYPES, c_type, describe_leaf, describe_source, describe_statics
 
-ABI = 2
+ABI = 3
 """GTS_ABI of the runtime that the templates are written for; tests compare it with the header."""
+
+PROPERTIES: tuple[Property, ...] = ("start", "stop", "size", "stride")
 
 DIGEST_LINE = "/* gtstub: sha256 of the text above: "
 
@@ -61,17 +64,22 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str) -> Sources:
         f"   SDFG signature     sha256 {sdfg_digest}",
     ]
     index = {leaf.name: i for i, leaf in enumerate(plan.leaves)}
-    expressions = [_expression(slot.source) for slot in plan.slots]
+    expressions = [_expression(slot) for slot in plan.slots]
+    from_arguments = [slot for slot in plan.slots if not isinstance(slot.source, Metric)]
+    from_arrays = [slot for slot in from_arguments if not isinstance(slot.source, Value)]
+    of_scalars = [one for one in plan.assertions if isinstance(one.first, Value) or isinstance(one.later, Value)]
+    of_arrays = [one for one in plan.assertions if one not in of_scalars]
     context: dict[str, Any] = {
         "name": plan.name,
         "sdfg_name": plan.sdfg_name,
+        "library": plan.library,
         "origin": origin,
         "guard": f"GTSTUB_{plan.name}_STUB_H",
         "abi": ABI,
         "version": __version__,
         "program_digest": program_digest,
         "sdfg_digest": sdfg_digest,
-        "members": [_member(leaf) for leaf in plan.taken],
+        "args_members": [_member(leaf) for leaf in plan.taken],
         "statics": describe_statics(plan),
         "axes": [
             {"symbol": _axes_symbol(leaf), "rows": [_axis_row(axis) for axis in leaf.axes]}
@@ -83,7 +91,7 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str) -> Sources:
             for leaf in plan.leaves
             if isinstance(leaf, StaticLeaf)
         ],
-        "leaves": [_contract(leaf) for leaf in plan.leaves],
+        "leaves": [_contract(leaf, plan.name) for leaf in plan.leaves],
         "collections": [
             {"symbol": f"KEYS_{tuple_.name}", "path": tuple_.path, "names": tuple_.keys} for tuple_ in plan.collections
         ],
@@ -99,22 +107,21 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str) -> Sources:
         "init_prototype": [C_TYPES[plan.slots[i].dtype] for i in plan.init],
         "init": [expressions[i] for i in plan.init],
         "memory_symbols": [expressions[i] for i in plan.memory_symbols],
-        "assertions": [
-            {
-                "symbol": assertion.symbol,
-                "left": _index_expression(assertion.first),
-                "right": _index_expression(assertion.later),
-                "left_text": describe_source(assertion.first, plan),
-                "right_text": describe_source(assertion.later, plan),
-            }
-            for assertion in plan.assertions
-        ],
+        "members": _commented(
+            [_declaration(slot) for slot in from_arguments],
+            [_slot_comment(slot, plan) for slot in from_arguments],
+            separator=";",
+        ),
+        "arrays": _arrays([slot.source for slot in from_arrays], of_arrays, index),
+        "fills": [{"slot": slot.name, "expression": _array_expression(slot.source)} for slot in from_arrays],
+        "assertions": [_assertion(assertion, plan) for assertion in of_arrays],
+        "arrays_of_scalars": _arrays([], of_scalars, index),
+        "scalar_assertions": [_assertion(assertion, plan) for assertion in of_scalars],
         "slots": _commented(expressions, [_slot_comment(slot, plan) for slot in plan.slots]),
-        "uses_args": any(not isinstance(slot.source, Metric) for slot in plan.slots),
+        "takes_slots": bool(from_arguments),
+        "scalars": [slot.name for slot in from_arguments if isinstance(slot.source, Value)],
         "conversions": list(_conversions(plan, index)),
-        "checks": [
-            {"leaf": leaf.name, "index": index[leaf.name]} for leaf in plan.leaves if isinstance(leaf, FieldLeaf)
-        ],
+        "differences": [_difference(leaf) for leaf in plan.leaves if isinstance(leaf, FieldLeaf)],
         "init_at_load": _c_bool(not plan.init),
         "has_metrics": _c_bool(any(isinstance(slot.source, Metric) for slot in plan.slots)),
     }
@@ -154,8 +161,8 @@ def _c_bool(value: bool) -> str:
 
 
 def _member(leaf: FieldLeaf | ScalarLeaf) -> dict[str, str]:
-    type_ = "const gts_array *" if isinstance(leaf, FieldLeaf) else f"{C_TYPES[leaf.dtype]} "
-    return {"declaration": f"{type_}{leaf.name}", "comment": _leaf_comment(leaf)}
+    type_ = "gts_array" if isinstance(leaf, FieldLeaf) else C_TYPES[leaf.dtype]
+    return {"declaration": f"{type_} {leaf.name}", "comment": _leaf_comment(leaf)}
 
 
 def _leaf_comment(leaf: Leaf) -> str:
@@ -197,7 +204,7 @@ def _axis_row(axis: AxisContract) -> str:
     return "{" + ", ".join(fields) + "}"
 
 
-def _contract(leaf: Leaf) -> str:
+def _contract(leaf: Leaf, program: str) -> str:
     fields = [f'.name = "{leaf.name}"', f'.path = "{leaf.path}"']
     if isinstance(leaf, ScalarLeaf):
         kind = "GTS_ZERO_DIM_FIELD" if leaf.is_field else "GTS_SCALAR"
@@ -209,46 +216,92 @@ def _contract(leaf: Leaf) -> str:
         kind = "GTS_CONNECTIVITY" if leaf.is_connectivity else "GTS_FIELD"
         fields += [f".kind = {kind}", f".dtype = GTS_{leaf.dtype.upper()}", f".device = GTS_{leaf.device.upper()}"]
         fields += [f".rank = {len(leaf.axes)}", f".written = {_c_bool(leaf.written)}", f".axes = {_axes_symbol(leaf)}"]
+        if leaf.codomain is not None:
+            fields += [f'.codomain = "{leaf.codomain}"', f".has_skip_values = {_c_bool(leaf.has_skip_values)}"]
+    is_member = not isinstance(leaf, StaticLeaf)
+    fields += [f".member = {f'offsetof(struct {program}_args, {leaf.name})' if is_member else 'SIZE_MAX'}"]
     return "{" + ", ".join(fields) + "}"
 
 
 # --- Slots ------------------------------------------------------------------------------------------------------------
 
 
-def _commented(items: list[str], comments: list[str]) -> list[str]:
-    """A list of C arguments or parameters, one a line, with their comments in one column."""
-    with_comma = [f"{item}," for item in items[:-1]] + items[-1:]
-    width = max((len(item) for item in with_comma), default=0)
-    return [f"{item:{width}} /* {comment} */" for item, comment in zip(with_comma, comments, strict=True)]
+def _commented(items: list[str], comments: list[str], separator: str = ",") -> list[str]:
+    """A list of C arguments, parameters or members, one a line, with their comments in one column."""
+    ended = [f"{item}{separator}" for item in items]
+    if separator == "," and items:
+        ended[-1] = items[-1]
+    width = max((len(item) for item in ended), default=0)
+    return [f"{item:{width}} /* {comment} */" for item, comment in zip(ended, comments, strict=True)]
+
+
+def _declaration(slot: Slot) -> str:
+    type_ = c_type(slot)
+    return f"{type_}{slot.name}" if slot.is_array else f"{type_} {slot.name}"
+
+
+def _expression(slot: Slot) -> str:
+    """What the SDFG is passed for a slot."""
+    match slot.source:
+        case Metric(name):
+            return "self->metrics_level" if name == METRICS_LEVEL else "&self->compute_time"
+        case _:
+            return f"s->{slot.name}"
+
+
+def _array_expression(source: Source) -> str:
+    """What a slot takes from an array, as the int32_t that all symbols are."""
+    match source:
+        case Data(leaf):
+            return f"{leaf}_array->data"
+        case AxisValue(_, _, "stop"):
+            return f"(int32_t)({_index_expression(source)})"
+        case _:
+            return f"(int32_t){_index_expression(source)}"
 
 
 def _index_expression(source: Source) -> str:
     """A size, stride or bound as the int64_t that it is in an array, or the scalar that stands for it."""
     match source:
         case AxisValue(leaf, axis, "start"):
-            return f"a->{leaf}->origin[{axis}]"
+            return f"{leaf}_array->origin[{axis}]"
         case AxisValue(leaf, axis, "stop"):
-            return f"a->{leaf}->origin[{axis}] + a->{leaf}->shape[{axis}]"
+            return f"{leaf}_array->origin[{axis}] + {leaf}_array->shape[{axis}]"
         case AxisValue(leaf, axis, "size"):
-            return f"a->{leaf}->shape[{axis}]"
+            return f"{leaf}_array->shape[{axis}]"
         case AxisValue(leaf, axis, _):
-            return f"a->{leaf}->strides[{axis}]"
-        case _:
-            return _expression(source)
-
-
-def _expression(source: Source) -> str:
-    match source:
-        case Data(leaf):
-            return f"a->{leaf}->data"
-        case AxisValue(_, _, "stop"):
-            return f"(int32_t)({_index_expression(source)})"
-        case AxisValue():
-            return f"(int32_t){_index_expression(source)}"
+            return f"{leaf}_array->strides[{axis}]"
         case Value(leaf):
-            return f"a->{leaf}"
-        case Metric(name):
-            return "self->metrics_level" if name == METRICS_LEVEL else "&self->compute_time"
+            return f"s->{leaf}"
+        case _:
+            raise TypeError(f"'{source}' is no index")
+
+
+def _arrays(sources: list[Source], assertions: list[Assertion], index: dict[str, int]) -> list[dict[str, Any]]:
+    """The leaves that an expression of these takes something from, in program order."""
+    all_ = [*sources, *(source for assertion in assertions for source in (assertion.first, assertion.later))]
+    names = {source.leaf for source in all_ if isinstance(source, (Data, AxisValue))}
+    return [{"name": name, "index": index[name]} for name in sorted(names, key=index.__getitem__)]
+
+
+def _assertion(assertion: Assertion, plan: CallPlan) -> dict[str, str]:
+    return {
+        "symbol": assertion.symbol,
+        "left": _index_expression(assertion.first),
+        "right": _index_expression(assertion.later),
+        "left_text": describe_source(assertion.first, plan),
+        "right_text": describe_source(assertion.later, plan),
+    }
+
+
+def _difference(leaf: FieldLeaf) -> str:
+    """Not zero where two arrays for a leaf differ in what slots take or the contract has fixed."""
+    taken: set[Property] = {name for axis in leaf.axes for name in axis.taken}
+    taken |= {name for axis in leaf.axes for name in PROPERTIES if getattr(axis.fixed, name) is not None}
+    if leaf.is_connectivity:
+        taken |= {"size"}  # its indices were checked as far as it reaches
+    what = " | ".join(f"GTS_{name.upper()}" for name in PROPERTIES if name in taken) or "0"
+    return f"gts_differ(&a->{leaf.name}, &b->{leaf.name}, {len(leaf.axes)}, {what})"
 
 
 def _slot_comment(slot: Slot, plan: CallPlan) -> str:
@@ -269,7 +322,7 @@ def _conversions(plan: CallPlan, index: dict[str, int]) -> Iterator[dict[str, An
             f"void *const {name} = host->connectivity(self, {i}, {provider});",
             f"if (GTS_UNLIKELY({name} == NULL))",
             "    return -1;",
-            *_convert_field(leaf, name, i),
+            *_convert_new("field", name, i),
         ]
         yield {"comment": _leaf_comment(leaf), "lines": lines}
 
@@ -295,20 +348,16 @@ def _convert_node(
             for i, element in enumerate(elements):
                 yield from _convert_node(element, f"{name}_items[{i}]", index, collections)
         case FieldLeaf():
-            yield {"comment": _leaf_comment(node), "lines": _convert_field(node, object_, index[node.name])}
+            yield {"comment": _leaf_comment(node), "lines": _convert_new("field", object_, index[node.name])}
         case StaticLeaf():
             yield {"comment": _leaf_comment(node), "lines": _convert_new("static_scalar", object_, index[node.name])}
         case ScalarLeaf(name, _, _, is_field):
             function = "zero_dim_field" if is_field else "scalar"
             lines = [
-                f"if (GTS_UNLIKELY(host->{function}(self, {index[name]}, {object_}, &a->{name}) != 0))",
+                f"if (GTS_UNLIKELY(host->{function}(self, {index[name]}, {object_}, &s->{name}) != 0))",
                 "    return -1;",
             ]
             yield {"comment": _leaf_comment(node), "lines": lines}
-
-
-def _convert_field(leaf: FieldLeaf, object_: str, i: int) -> list[str]:
-    return [*_convert_new("field", object_, i), f"a->{leaf.name} = &self->leaf[{i}].now->array;"]
 
 
 def _convert_new(function: str, object_: str, i: int) -> list[str]:

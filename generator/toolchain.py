@@ -26,7 +26,7 @@ from gtstub.errors import ToolchainError
 
 PACKAGE = Path(__file__).parent
 INCLUDE = PACKAGE / "include"
-RUNTIME = PACKAGE / "lib" / "libgtstub.so.2"
+RUNTIME = PACKAGE / "lib" / "libgtstub.so.3"
 
 VARIABLES = ("CC", "CFLAGS", "LDFLAGS", "CXX", "CMAKE_GENERATOR", "CMAKE_TOOLCHAIN_FILE")
 """What CMake reads from the environment when it looks for compilers."""

@@ -45,6 +45,9 @@ DIMS = (
 )
 SUFFIXES: dict[Property, str] = {"start": "range_0", "stop": "range_1", "size": "size", "stride": "stride"}
 
+NOWHERE = Dimension("Nowhere", "horizontal")
+"""What the tables are indices of: a dimension of no field, so that any index will do."""
+
 
 @dataclasses.dataclass(frozen=True)
 class FieldValue:
@@ -249,7 +252,7 @@ def random_programs(draw: st.DrawFn) -> RandomProgram:
         table = draw(field_values("int32", tuple(dim.name for dim in dims)))
         table = dataclasses.replace(table, origin=(0, 0))
         connectivities.append(
-            Connectivity(name, "int32", *dims, DIMS[2], max_neighbors=table.array.shape[1], has_skip_values=False)
+            Connectivity(name, "int32", *dims, NOWHERE, max_neighbors=table.array.shape[1], has_skip_values=False)
         )
         if draw(st.integers(0, 3)) > 0:
             values[f"gt_conn_{name}"] = table

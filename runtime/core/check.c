@@ -100,22 +100,6 @@ bool gts_same_array(const gts_array *a, const gts_array *b)
            memcmp(a->shape, b->shape, bytes) == 0 && memcmp(a->strides, b->strides, bytes) == 0;
 }
 
-int gts_see_array(gts_program *self, uint32_t index, const gts_array *array)
-{
-    gts_seen *const seen = self->leaf[index].now;
-    if (GTS_UNLIKELY(array == NULL))
-        return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must be an array, not NULL.", self->stub->leaves[index].path,
-                             self->stub->name);
-    if (GTS_LIKELY(gts_same_array(array, &seen->array) &&
-                   memcmp(array->dims, seen->array.dims, (size_t)array->rank * sizeof *array->dims) == 0))
-        return 0;
-    if (gts_check_array(self, index, array) != 0)
-        return -1;
-    gts_forget(seen);
-    seen->array = *array;
-    return 0;
-}
-
 int gts_error_symbol(gts_program *self, const char *what, int64_t value, const char *other_what, int64_t other_value)
 {
     return gts_error_set(self, GTS_VALUE_ERROR,

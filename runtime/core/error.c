@@ -1,8 +1,20 @@
-/* The one error slot of a program, and the names that messages use. */
+/* The one error slot of a program, that of a thread, and the names that messages use. */
+#include "error.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "gtstub/stub.h"
+_Thread_local gts_error gts_own_error;
+
+int gts_error_write(gts_error *error, gts_error_kind kind, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    error->kind = kind;
+    (void)vsnprintf(error->message, sizeof error->message, format, values);
+    va_end(values);
+    return -1;
+}
 
 int gts_error_set(gts_program *self, gts_error_kind kind, const char *format, ...)
 {
@@ -16,7 +28,7 @@ int gts_error_set(gts_program *self, gts_error_kind kind, const char *format, ..
 
 const gts_error *gts_last_error(const gts_program *program)
 {
-    return &program->error;
+    return program == NULL ? &gts_own_error : &program->error;
 }
 
 static const struct {

@@ -1,4 +1,5 @@
 /* A loaded program at work: the SDFG's handle, its workspaces, one call at a time. */
+#include "error.h"
 #include "forks.h"
 #include "gtstub/stub.h"
 #include "profile.h"
@@ -102,6 +103,36 @@ int gts_enter(gts_program *self, bool wait)
     gts_profile *const profile = atomic_load_explicit(&gts_profile_running, memory_order_relaxed);
     if (GTS_UNLIKELY(profile != NULL))
         gts_profile_enter(self, profile);
+    return 0;
+}
+
+/* Whether the stub that a host is linked with was generated from the same signatures by the same gtstub. */
+static bool is_like(const gts_stub *a, const gts_stub *b)
+{
+    return strcmp(a->program_digest, b->program_digest) == 0 && strcmp(a->sdfg_digest, b->sdfg_digest) == 0 &&
+           strcmp(a->version, b->version) == 0;
+}
+
+static GTS_COLD int refuse_stub(gts_program *self, const gts_stub *stub)
+{
+    gts_leave(self);
+    return gts_error_set(self, GTS_RUNTIME_ERROR,
+                         "Program '%s' was opened from another stub than that of '%s' which the host is linked with; "
+                         "generate and build both from the same signatures.",
+                         self->stub->name, stub->name);
+}
+
+int gts_enter_linked(gts_program *self, const gts_stub *stub)
+{
+    if (GTS_UNLIKELY(self == NULL))
+        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
+                               "Program '%s' is not open: it was closed, or never opened.", stub->name);
+    const int status = gts_enter(self, true);
+    if (GTS_LIKELY(status != 0 || self->stub == stub))
+        return status;
+    if (!is_like(self->stub, stub))
+        return refuse_stub(self, stub);
+    self->stub = stub;
     return 0;
 }
 

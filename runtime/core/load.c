@@ -1,10 +1,10 @@
 /* Loading: the two libraries of a program are opened and joined, and given up again. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "error.h"
 #include "forks.h"
 #include "gtstub/stub.h"
 #include "profile.h"
@@ -25,18 +25,6 @@ static void start(void)
     gts_profile_read_environment();
 }
 
-static GTS_COLD int load_error(gts_error *, gts_error_kind, const char *, ...) __attribute__((format(printf, 3, 4)));
-
-static int load_error(gts_error *error, gts_error_kind kind, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    error->kind = kind;
-    (void)vsnprintf(error->message, sizeof error->message, format, values);
-    va_end(values);
-    return -1;
-}
-
 static gts_function find_symbol(void *library, const char *prefix, const char *name)
 {
     char symbol[512];
@@ -53,13 +41,13 @@ static const gts_stub *find_stub(void *library, const char *path, gts_error *err
 {
     const gts_stub *const stub = dlsym(library, "gts_descriptor");
     if (stub == NULL) {
-        load_error(error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
+        gts_error_write(error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
         return NULL;
     }
     if (stub->abi != GTS_ABI) {
-        load_error(error, GTS_RUNTIME_ERROR,
-                   "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
-                   stub->abi, GTS_ABI);
+        gts_error_write(error, GTS_RUNTIME_ERROR,
+                        "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
+                        stub->abi, GTS_ABI);
         return NULL;
     }
     return stub;
@@ -72,20 +60,21 @@ static int find_sdfg(gts_program *self, void *library, const char *path, gts_err
     self->init = find_symbol(library, "__dace_init_", stub->name);
     self->exit = find_symbol(library, "__dace_exit_", stub->name);
     if (self->program == NULL || self->init == NULL || self->exit == NULL)
-        return load_error(error, GTS_RUNTIME_ERROR,
-                          "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path, stub->name,
-                          self->program == NULL ? "__program_"
-                          : self->init == NULL  ? "__dace_init_"
-                                                : "__dace_exit_",
-                          stub->name);
+        return gts_error_write(error, GTS_RUNTIME_ERROR,
+                               "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path,
+                               stub->name,
+                               self->program == NULL ? "__program_"
+                               : self->init == NULL  ? "__dace_init_"
+                                                     : "__dace_exit_",
+                               stub->name);
     for (uint32_t i = 0; i < stub->workspace_count; ++i) {
         const char *const storage = stub->workspaces[i].storage;
         self->bytes[i] = find_symbol(library, "__dace_get_external_memory_size_", storage);
         self->install[i] = find_symbol(library, "__dace_set_external_memory_", storage);
         if (self->bytes[i] == NULL || self->install[i] == NULL)
-            return load_error(error, GTS_RUNTIME_ERROR,
-                              "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
-                              stub->name, storage);
+            return gts_error_write(error, GTS_RUNTIME_ERROR,
+                                   "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
+                                   stub->name, storage);
     }
     const gts_function gpu_error = find_symbol(library, "__dace_gpu_last_error", "");
     memcpy(&self->gpu_error, &gpu_error, sizeof self->gpu_error);
@@ -94,7 +83,10 @@ static int find_sdfg(gts_program *self, void *library, const char *path, gts_err
 
 static void free_program(gts_program *self)
 {
+    for (uint32_t i = 0; self->leaf != NULL && i < self->stub->leaf_count; ++i)
+        free(self->leaf[i].table);
     free(self->leaf);
+    free(self->slots);
     free(self->args);
     free(self->bytes);
     free(self->install);
@@ -123,15 +115,16 @@ static gts_program *new_program(const gts_stub *stub)
         return NULL;
     self->stub = stub;
     self->leaf = new_array(stub->leaf_count, sizeof *self->leaf);
+    self->slots = new_array(1, stub->slots_size);
     self->args = new_array(1, stub->args_size);
     self->bytes = new_array(stub->workspace_count, sizeof *self->bytes);
     self->install = new_array(stub->workspace_count, sizeof *self->install);
     self->workspace = new_array(stub->workspace_count, sizeof *self->workspace);
     self->workspace_size = new_array(stub->workspace_count, sizeof *self->workspace_size);
     self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol);
-    if (self->leaf == NULL || self->args == NULL || self->bytes == NULL || self->install == NULL ||
-        self->workspace == NULL || self->workspace_size == NULL || self->memory_symbol == NULL ||
-        pthread_mutex_init(&self->lock, NULL) != 0) {
+    if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->bytes == NULL ||
+        self->install == NULL || self->workspace == NULL || self->workspace_size == NULL ||
+        self->memory_symbol == NULL || pthread_mutex_init(&self->lock, NULL) != 0) {
         free_program(self);
         return NULL;
     }
@@ -139,10 +132,12 @@ static gts_program *new_program(const gts_stub *stub)
         self->leaf[i].now = &self->leaf[i].way[0];
         gts_forget(&self->leaf[i].way[0]);
         gts_forget(&self->leaf[i].way[1]);
+        self->leaf[i].index_base = GTS_ANY;
     }
     const char *const debug = getenv("GTSTUB_DEBUG");
     self->debug = debug != NULL && *debug != '\0' && strcmp(debug, "0") != 0;
     self->is_special = true; /* the first call */
+    gts_renew(self);
     self->generation = atomic_load_explicit(&gts_forks, memory_order_relaxed);
     gts_profile_add_program(self);
     return self;
@@ -153,12 +148,13 @@ static void *open_library(const char *path, gts_error *error)
 {
     void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
-        load_error(error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, dlerror());
+        gts_error_write(error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, dlerror());
     return library;
 }
 
 int gts_load(const char *stub_path, const char *library_path, gts_program **program, gts_error *error)
 {
+    *program = NULL;
     (void)pthread_once(&start_once, start);
     void *const stub_library = open_library(stub_path, error);
     const gts_stub *const stub = stub_library == NULL ? NULL : find_stub(stub_library, stub_path, error);
@@ -167,24 +163,28 @@ int gts_load(const char *stub_path, const char *library_path, gts_program **prog
     void *const library = open_library(library_path, error);
     if (library == NULL)
         return -1;
-    gts_program *const self = new_program(stub);
+    gts_program *self = new_program(stub);
     if (self == NULL)
-        return load_error(error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.", stub->name);
+        return gts_error_write(error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.", stub->name);
     if (find_sdfg(self, library, library_path, error) != 0) {
-        gts_unload(self);
+        gts_close(&self);
         return -1;
     }
     if (stub->init_at_load && stub->workspace_count == 0 && gts_handle_init(self, NULL) != 0) {
         *error = self->error;
-        gts_unload(self);
+        gts_close(&self);
         return -1;
     }
     *program = self;
     return 0;
 }
 
-void gts_unload(gts_program *self)
+void gts_close(gts_program **program)
 {
+    gts_program *const self = *program;
+    *program = NULL;
+    if (self == NULL)
+        return;
     gts_profile_remove_program(self);
     /* In a forked child the handle is the parent's. */
     if (self->sdfg != NULL && !gts_is_parents(self))

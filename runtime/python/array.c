@@ -117,7 +117,7 @@ static int read_numpy(gts_program *program, const gts_contract *contract, const 
     array->data = fields->data;
     array->dtype = (gts_dtype)DTYPE_OF_TYPE_NUMBER[type];
     array->device = GTS_CPU;
-    array->rank = fields->nd;
+    array->rank = (int16_t)fields->nd; /* numpy has at most 64 */
     array->readonly = (fields->flags & NPY_ARRAY_WRITEABLE) == 0;
     if (GTS_UNLIKELY(array->rank > GTS_MAX_RANK))
         return 0; /* the contract will refuse it by its rank */

@@ -32,7 +32,7 @@ static bool set_array(gts_array *array, void *data, gts_dtype dtype, gts_device 
     array->data = data;
     array->dtype = dtype;
     array->device = device;
-    array->rank = rank > INT32_MAX ? INT32_MAX : (int32_t)rank;
+    array->rank = rank > INT16_MAX ? INT16_MAX : (int16_t)rank;
     array->readonly = readonly;
     return rank <= GTS_MAX_RANK;
 }

@@ -230,6 +230,7 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
     gts_py_program *const self = gts_py_of(program);
     gts_leaf *const leaf = &program->leaf[index];
     gts_seen *const other = &leaf->way[leaf->now == &leaf->way[0]];
+    gts_renew(program);
     if (GTS_UNLIKELY(object == Py_None)) /* what a dead way holds as well */
         return gts_py_refuse_object(program, &program->stub->leaves[index], object);
     if (*other->object == object) {

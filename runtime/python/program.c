@@ -57,7 +57,7 @@ PyObject *gts_py_program_new(gts_py_state *state, gts_program *program)
 {
     gts_py_program *const self = (gts_py_program *)state->program_type->tp_alloc(state->program_type, 0);
     if (self == NULL) {
-        gts_unload(program);
+        gts_close(&program);
         return NULL;
     }
     const gts_stub *const stub = program->stub;
@@ -141,7 +141,7 @@ static void dealloc(PyObject *object)
             if (self->leaf != NULL)
                 Py_XDECREF(self->leaf[i].name);
         }
-        gts_unload(self->program);
+        gts_close(&self->program);
         for (uint32_t i = 0; self->workspace != NULL && i < stub->workspace_count; ++i)
             Py_XDECREF(self->workspace[i]);
         for (uint32_t i = 0; self->keys != NULL && i < stub->collection_count; ++i)

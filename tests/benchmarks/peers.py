@@ -217,17 +217,16 @@ def _kind(leaf: ScalarLeaf) -> str:
 
 def c_host_source(plan: CallPlan) -> str:
     def value(leaf: FieldLeaf | ScalarLeaf) -> str:
-        return f"    .{leaf.name} = {f'&{leaf.name}' if isinstance(leaf, FieldLeaf) else '1'},"
+        return f"    .{leaf.name} = {array(leaf) if isinstance(leaf, FieldLeaf) else '1'},"
 
     def array(leaf: FieldLeaf) -> str:
         sizes = [axis.fixed.size or 8 for axis in leaf.axes]
         strides = [axis.fixed.stride or 8 for axis in leaf.axes]
         return (
-            f"static const gts_array {leaf.name} = {{.data = memory, .dtype = GTS_{leaf.dtype.upper()},"
-            f" .device = GTS_CPU, .rank = {len(leaf.axes)}, .shape = {_braces(sizes)}, .strides = {_braces(strides)}}};"
+            f"{{.data = memory, .dtype = GTS_{leaf.dtype.upper()}, .device = GTS_CPU, .rank = {len(leaf.axes)},"
+            f" .shape = {_braces(sizes)}, .strides = {_braces(strides)}}}"
         )
 
-    arrays = "\n".join(array(leaf) for leaf in plan.taken if isinstance(leaf, FieldLeaf))
     values = "\n".join(map(value, plan.taken))
     zeros = ", ".join("NULL" if slot.is_array else "0" for slot in plan.slots)
     return f"""\
@@ -239,8 +238,6 @@ def c_host_source(plan: CallPlan) -> str:
 typedef void (*sdfg_program)({", ".join(["void *", *(c_type(slot) for slot in plan.slots)])});
 
 static double memory[64];
-
-{arrays}
 
 static const struct {plan.name}_args ARGS = {{
 {values}

@@ -13,7 +13,7 @@ static void call_well(void)
     CHECK(recorder.count() > before);
     const struct record record = last_record(&recorder);
     CHECK(record.function == PROGRAM);
-    CHECK(record.values[SLOT_VN] == (uintptr_t)w.vn.data);
+    CHECK(record.values[SLOT_VN] == (uintptr_t)w.args.vn.data);
     CHECK(record.values[SLOT_NK] == LEVELS);
 }
 
@@ -37,31 +37,32 @@ static void refused(const struct whole *w, gts_error_kind kind, const char *text
 
 static void test_types(void)
 {
-    REFUSED(w.args.vn = NULL, GTS_TYPE_ERROR, "Argument 'vn' of program 'whole' must be an array, not NULL.");
-    REFUSED(w.args.gt_conn_E2V = NULL, GTS_TYPE_ERROR, "Argument 'E2V' of program 'whole' must be an array, not NULL.");
-    REFUSED(w.vn.dtype = GTS_FLOAT32, GTS_TYPE_ERROR,
+    REFUSED(w.args.vn = (gts_array){0}, GTS_TYPE_ERROR, "Argument 'vn' of program 'whole' must be an array, not NULL.");
+    REFUSED(w.args.gt_conn_E2V = (gts_array){0}, GTS_TYPE_ERROR,
+            "Argument 'E2V' of program 'whole' must be an array, not NULL.");
+    REFUSED(w.args.vn.dtype = GTS_FLOAT32, GTS_TYPE_ERROR,
             "Argument 'vn' of program 'whole' must have dtype 'float64', not 'float32'.");
-    REFUSED(w.table_array.dtype = GTS_INT64, GTS_TYPE_ERROR,
+    REFUSED(w.args.gt_conn_E2V.dtype = GTS_INT64, GTS_TYPE_ERROR,
             "Argument 'E2V' of program 'whole' must have dtype 'int32', not 'int64'.");
-    REFUSED(w.vn.dtype = 99, GTS_TYPE_ERROR,
+    REFUSED(w.args.vn.dtype = 99, GTS_TYPE_ERROR,
             "Argument 'vn' of program 'whole' must have dtype 'float64', not 'unknown dtype'.");
-    REFUSED(w.vn.device = GTS_CUDA, GTS_VALUE_ERROR,
+    REFUSED(w.args.vn.device = GTS_CUDA, GTS_VALUE_ERROR,
             "Argument 'vn' of program 'whole' must be on device 'cpu', not on 'cuda'.");
-    REFUSED(w.vn.device = 77, GTS_VALUE_ERROR,
+    REFUSED(w.args.vn.device = 77, GTS_VALUE_ERROR,
             "Argument 'vn' of program 'whole' must be on device 'cpu', not on 'unknown device'.");
-    REFUSED(w.out_1.readonly = true, GTS_VALUE_ERROR,
+    REFUSED(w.args.out_1.readonly = true, GTS_VALUE_ERROR,
             "Argument 'out[1]' of program 'whole' is written by the program and must not be read-only.");
 }
 
 static void test_dimensions(void)
 {
-    REFUSED(w.vn.rank = 1, GTS_TYPE_ERROR,
+    REFUSED(w.args.vn.rank = 1, GTS_TYPE_ERROR,
             "Argument 'vn' of program 'whole' must have 2 dimensions ('Edge', 'K'), not 1.");
-    REFUSED(w.x_0.rank = 700, GTS_TYPE_ERROR,
+    REFUSED(w.args.x_0.rank = 700, GTS_TYPE_ERROR,
             "Argument 'x[0]' of program 'whole' must have 1 dimension ('K'), not 700.");
-    REFUSED((w.vn.dims[0] = "K", w.vn.dims[1] = "Edge"), GTS_TYPE_ERROR,
+    REFUSED((w.args.vn.dims[0] = "K", w.args.vn.dims[1] = "Edge"), GTS_TYPE_ERROR,
             "Argument 'vn' of program 'whole' must have dimension 'Edge' on axis 0, not 'K'.");
-    REFUSED(w.vn.dims[1] = "Edge", GTS_TYPE_ERROR,
+    REFUSED(w.args.vn.dims[1] = "Edge", GTS_TYPE_ERROR,
             "Argument 'vn' of program 'whole' must have dimension 'K' on axis 1, not 'Edge'.");
 }
 
@@ -71,37 +72,37 @@ static void test_dimensions_of_known_memory(void)
     struct whole w;
     set_up(&w);
     CHECK(whole_call(program, &w.args) == 0);
-    w.vn.dims[1] = "Edge";
+    w.args.vn.dims[1] = "Edge";
     refused(&w, GTS_TYPE_ERROR, "Argument 'vn' of program 'whole' must have dimension 'K' on axis 1, not 'Edge'.");
 }
 
 static void test_constants(void)
 {
-    REFUSED(w.table_array.shape[1] = 3, GTS_VALUE_ERROR,
+    REFUSED(w.args.gt_conn_E2V.shape[1] = 3, GTS_VALUE_ERROR,
             "Argument 'E2V' of program 'whole' must have size 2 on axis 1 ('E2V'), not 3.");
-    REFUSED(w.vn.origin[0] = 1, GTS_VALUE_ERROR,
+    REFUSED(w.args.vn.origin[0] = 1, GTS_VALUE_ERROR,
             "Argument 'vn' of program 'whole' must have start 0 on axis 0 ('Edge'), not 1.");
-    REFUSED(w.vn.strides[0] = -1, GTS_VALUE_ERROR,
+    REFUSED(w.args.vn.strides[0] = -1, GTS_VALUE_ERROR,
             "Argument 'vn' of program 'whole' must have stride 1 on axis 0 ('Edge'), not -1.");
 }
 
 static void test_int32(void)
 {
-    REFUSED(w.vn.shape[1] = 3000000000, GTS_VALUE_ERROR,
+    REFUSED(w.args.vn.shape[1] = 3000000000, GTS_VALUE_ERROR,
             "Argument 'vn' of program 'whole' has size 3000000000 on axis 1 ('K'), which does not fit 'int32'.");
-    REFUSED(w.out_0.origin[1] = -2147483649, GTS_VALUE_ERROR,
+    REFUSED(w.args.out_0.origin[1] = -2147483649, GTS_VALUE_ERROR,
             "Argument 'out[0]' of program 'whole' has start -2147483649 on axis 1 ('K'), which does not fit 'int32'.");
-    REFUSED(w.out_0.origin[1] = 2147483644, GTS_VALUE_ERROR,
+    REFUSED(w.args.out_0.origin[1] = 2147483644, GTS_VALUE_ERROR,
             "Argument 'out[0]' of program 'whole' has stop 2147483648 on axis 1 ('K'), which does not fit 'int32'.");
-    REFUSED(w.out_1.strides[1] = 2147483648, GTS_VALUE_ERROR,
+    REFUSED(w.args.out_1.strides[1] = 2147483648, GTS_VALUE_ERROR,
             "Argument 'out[1]' of program 'whole' has stride 2147483648 on axis 1 ('K'), which does not fit 'int32'.");
 }
 
 static void test_symbols(void)
 {
-    REFUSED(w.x_0.shape[0] = LEVELS + 1, GTS_VALUE_ERROR,
+    REFUSED(w.args.x_0.shape[0] = LEVELS + 1, GTS_VALUE_ERROR,
             "Arguments of program 'whole' disagree: size of axis 1 of 'vn' is 4, but size of axis 0 of 'x[0]' is 5.");
-    REFUSED(w.out_0.shape[1] = 1, GTS_VALUE_ERROR,
+    REFUSED(w.args.out_0.shape[1] = 1, GTS_VALUE_ERROR,
             "Arguments of program 'whole' disagree: size of axis 1 of 'vn' is 4, but size of axis 1 of 'out[0]' is 1.");
 }
 
@@ -110,13 +111,13 @@ static void test_accepts(void)
 {
     struct whole w;
     set_up(&w);
-    w.vn.readonly = true;
-    w.vn.dims[0] = w.vn.dims[1] = NULL;
-    w.out_1.shape[0] = 3000000000;
-    w.out_1.origin[1] = -3000000000;
+    w.args.vn.readonly = true;
+    w.args.vn.dims[0] = w.args.vn.dims[1] = NULL;
+    w.args.out_1.shape[0] = 3000000000;
+    w.args.out_1.origin[1] = -3000000000;
     CHECK(whole_call(program, &w.args) == 0);
     char edge[] = "Edge";
-    w.vn.dims[0] = edge;
+    w.args.vn.dims[0] = edge;
     CHECK(whole_call(program, &w.args) == 0);
 }
 
@@ -132,7 +133,7 @@ int main(int argc, char **argv)
     test_int32();
     test_symbols();
     test_accepts();
-    gts_unload(program);
+    gts_close(&program);
     recorder.clear();
     return 0;
 }

@@ -28,21 +28,21 @@ static struct recorder fresh_recorder(const char *library)
 static void test_init_at_load(void)
 {
     const struct recorder recorder = fresh_recorder(prog_library);
-    gts_program *const program = load(prog_stub, prog_library);
+    gts_program *program = load(prog_stub, prog_library);
     CHECK(recorder.count() == 1 && recorder.at(0).function == INIT);
     void *const handle = recorder.at(0).handle;
 
     double in[3] = {0}, out[3] = {0};
     const gts_array x = {in, GTS_FLOAT64, GTS_CPU, 1, true, {0}, {3}, {1}, {"K"}};
     const gts_array result = {out, GTS_FLOAT64, GTS_CPU, 1, false, {0}, {3}, {1}, {"K"}};
-    const struct prog_args args = {.x = &x, .factor = 2.5, .out = &result};
+    const struct prog_args args = {.x = x, .factor = 2.5, .out = result};
     CHECK(prog_call(program, &args) == 0);
     CHECK(prog_call(program, &args) == 0);
     CHECK(recorder.count() == 3);
     CHECK(recorder.at(1).function == PROGRAM && recorder.at(1).handle == handle);
     CHECK(recorder.at(2).function == PROGRAM && recorder.at(2).handle == handle);
 
-    gts_unload(program);
+    gts_close(&program);
     CHECK(recorder.count() == 4);
     CHECK(recorder.at(3).function == EXIT && recorder.at(3).handle == handle);
 }
@@ -50,7 +50,8 @@ static void test_init_at_load(void)
 static void test_init_that_fails_at_load(void)
 {
     const struct recorder recorder = fresh_recorder(prog_library);
-    gts_unload(load(prog_stub, prog_library));
+    gts_program *first = load(prog_stub, prog_library);
+    gts_close(&first);
     recorder.behaviour->init_fails = true;
     gts_program *program = NULL;
     gts_error error;
@@ -64,7 +65,7 @@ static void test_init_that_fails_at_load(void)
 static void test_init_again_when_memory_no_longer_fits(void)
 {
     const struct recorder recorder = fresh_recorder(whole_library);
-    gts_program *const program = load(whole_stub, whole_library);
+    gts_program *program = load(whole_stub, whole_library);
     CHECK(recorder.count() == 0);
     struct whole w;
     set_up(&w);
@@ -77,7 +78,7 @@ static void test_init_again_when_memory_no_longer_fits(void)
     CHECK(whole_call(program, &w.args) == 0);
     CHECK(count(&recorder, INIT) == 1 && count(&recorder, EXIT) == 0);
 
-    w.vn.shape[1] = w.x_0.shape[0] = w.out_0.shape[1] = w.out_1.shape[1] = LEVELS - 1;
+    w.args.vn.shape[1] = w.args.x_0.shape[0] = w.args.out_0.shape[1] = w.args.out_1.shape[1] = LEVELS - 1;
     recorder.clear();
     CHECK(whole_call(program, &w.args) == 0);
     CHECK(recorder.at(0).function == EXIT && recorder.at(0).handle == first.handle);
@@ -85,20 +86,20 @@ static void test_init_again_when_memory_no_longer_fits(void)
     CHECK(last_record(&recorder).function == PROGRAM && last_record(&recorder).handle == recorder.at(1).handle);
     CHECK(whole_call(program, &w.args) == 0);
     CHECK(count(&recorder, INIT) == 1);
-    gts_unload(program);
+    gts_close(&program);
     CHECK(count(&recorder, EXIT) == 2);
 }
 
 static void test_init_that_fails_at_a_call(void)
 {
     const struct recorder recorder = fresh_recorder(whole_library);
-    gts_program *const program = load(whole_stub, whole_library);
+    gts_program *program = load(whole_stub, whole_library);
     struct whole w;
     set_up(&w);
     CHECK(whole_call(program, &w.args) == 0);
     recorder.clear();
     recorder.behaviour->init_fails = true;
-    w.vn.shape[1] = w.x_0.shape[0] = w.out_0.shape[1] = LEVELS - 1;
+    w.args.vn.shape[1] = w.args.x_0.shape[0] = w.args.out_0.shape[1] = LEVELS - 1;
     CHECK(whole_call(program, &w.args) == -1);
     CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR,
                 "The SDFG of program 'whole' could not be initialised (__dace_init returned NULL).");
@@ -106,41 +107,41 @@ static void test_init_that_fails_at_a_call(void)
     recorder.behaviour->init_fails = false;
     CHECK(whole_call(program, &w.args) == 0); /* it can be used again */
     CHECK(count(&recorder, PROGRAM) == 1);
-    gts_unload(program);
+    gts_close(&program);
 }
 
 static void test_exit_that_fails(void)
 {
     const struct recorder recorder = fresh_recorder(whole_library);
-    gts_program *const program = load(whole_stub, whole_library);
+    gts_program *program = load(whole_stub, whole_library);
     struct whole w;
     set_up(&w);
     CHECK(whole_call(program, &w.args) == 0);
     recorder.clear();
     recorder.behaviour->exit_status = 3;
-    w.vn.shape[1] = w.x_0.shape[0] = w.out_0.shape[1] = LEVELS - 1;
+    w.args.vn.shape[1] = w.args.x_0.shape[0] = w.args.out_0.shape[1] = LEVELS - 1;
     CHECK(whole_call(program, &w.args) == -1);
     CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR,
                 "The SDFG of program 'whole' could not be finalised (__dace_exit returned 3).");
     CHECK(count(&recorder, PROGRAM) == 0 && count(&recorder, INIT) == 0);
     recorder.behaviour->exit_status = 0;
     CHECK(whole_call(program, &w.args) == 0);
-    gts_unload(program);
+    gts_close(&program);
 }
 
 static void test_workspace(void)
 {
     const struct recorder recorder = fresh_recorder(whole_library);
-    gts_program *const program = load(whole_stub, whole_library);
+    gts_program *program = load(whole_stub, whole_library);
     struct whole w;
     set_up(&w);
     CHECK(whole_call(program, &w.args) == 0); /* needs none, so none is installed */
     CHECK(count(&recorder, WORKSPACE_BYTES) == 1 && count(&recorder, WORKSPACE_INSTALL) == 0);
-    gts_unload(program);
+    gts_close(&program);
 
     recorder.clear();
     recorder.behaviour->workspace_bytes = 1000;
-    gts_program *const again = load(whole_stub, whole_library);
+    gts_program *again = load(whole_stub, whole_library);
     CHECK(whole_call(again, &w.args) == -1);
     CHECK_ERROR(gts_last_error(again), GTS_RUNTIME_ERROR,
                 "Program 'whole' needs a workspace of 1000 bytes in 'CPU_Heap', but none has been set.");
@@ -171,7 +172,7 @@ static void test_workspace(void)
 
     recorder.clear(); /* a larger domain needs more: asked for again, not overrun */
     recorder.behaviour->workspace_bytes = 1001;
-    w.vn.shape[1] = w.x_0.shape[0] = w.out_0.shape[1] = LEVELS - 1;
+    w.args.vn.shape[1] = w.args.x_0.shape[0] = w.args.out_0.shape[1] = LEVELS - 1;
     CHECK(whole_call(again, &w.args) == -1);
     CHECK_ERROR(gts_last_error(again), GTS_VALUE_ERROR,
                 "Program 'whole' needs a workspace of 1001 bytes in 'CPU_Heap', but the one set has 1000.");
@@ -180,7 +181,7 @@ static void test_workspace(void)
     CHECK_TEXT(gts_last_error(again)->message,
                "Program 'whole' needs a workspace of 1001 bytes in 'CPU_Heap', but none has been set.");
     CHECK(count(&recorder, PROGRAM) == 0);
-    gts_unload(again);
+    gts_close(&again);
     free(memory);
 }
 
@@ -190,25 +191,25 @@ static void test_gpu_error(void)
     struct whole w;
     set_up(&w);
     recorder.behaviour->gpu_error = 700;
-    gts_program *const quiet = load(whole_stub, whole_library);
+    gts_program *quiet = load(whole_stub, whole_library);
     CHECK(whole_call(quiet, &w.args) == 0); /* asking costs a synchronisation, so only debugging asks */
-    gts_unload(quiet);
+    gts_close(&quiet);
 
     CHECK(setenv("GTSTUB_DEBUG", "1", 1) == 0);
-    gts_program *const program = load(whole_stub, whole_library);
+    gts_program *program = load(whole_stub, whole_library);
     CHECK(unsetenv("GTSTUB_DEBUG") == 0);
     recorder.behaviour->gpu_error = 0;
     CHECK(whole_call(program, &w.args) == 0);
     recorder.behaviour->gpu_error = 700;
     CHECK(whole_call(program, &w.args) == -1);
     CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR, "The GPU reported error 700 while program 'whole' ran.");
-    gts_unload(program);
+    gts_close(&program);
 }
 
 static void test_fork(void)
 {
     const struct recorder recorder = fresh_recorder(whole_library);
-    gts_program *const program = load(whole_stub, whole_library);
+    gts_program *program = load(whole_stub, whole_library);
     struct whole w;
     set_up(&w);
     CHECK(whole_call(program, &w.args) == 0);
@@ -220,11 +221,11 @@ static void test_fork(void)
         CHECK(whole_call(program, &w.args) == -1);
         CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR,
                     "Program 'whole' was loaded before this process was forked; load it again in the child.");
-        gts_unload(program);
+        gts_close(&program);
         CHECK(recorder.count() == 0); /* the handle is the parent's */
-        gts_program *const own = load(whole_stub, whole_library);
+        gts_program *own = load(whole_stub, whole_library);
         CHECK(whole_call(own, &w.args) == 0);
-        gts_unload(own);
+        gts_close(&own);
         recorder.clear();
         free(handle); /* nobody else does in this process, and a memory checker minds */
         _exit(0);
@@ -232,7 +233,7 @@ static void test_fork(void)
     int status = -1;
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK(whole_call(program, &w.args) == 0);
-    gts_unload(program);
+    gts_close(&program);
     CHECK(count(&recorder, EXIT) == 1);
 }
 

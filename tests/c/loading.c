@@ -23,10 +23,18 @@ static void cannot_be_opened(const char *stub, const char *library, const char *
     CHECK(error.kind == GTS_RUNTIME_ERROR);
 }
 
+static void load_well(void)
+{
+    gts_program *program = load("./whole_stub.so", "./libwhole.so");
+    gts_close(&program);
+    CHECK(program == NULL);
+    gts_close(&program); /* does nothing */
+}
+
 /* Arguments are paths relative to the working directory, as they stand in the messages. */
 int main(void)
 {
-    gts_unload(load("./whole_stub.so", "./libwhole.so"));
+    load_well();
     const struct recorder recorder = open_recorder("./libwhole.so");
     recorder.clear();
     cannot_be_opened("./missing.so", "./libwhole.so", "./missing.so");
@@ -41,9 +49,9 @@ int main(void)
     refused("./whole_stub.so", "./without_workspace.so",
             "Library './without_workspace.so' is not the SDFG of program 'whole': it has no workspace in 'CPU_Heap'.");
     refused("./other_abi.so", "./libwhole.so",
-            "Stub './other_abi.so' was generated for ABI 99 of gtstub, but this is ABI 2; generate it again.");
+            "Stub './other_abi.so' was generated for ABI 99 of gtstub, but this is ABI 3; generate it again.");
     refused("./huge.so", "./libwhole.so", "Out of memory while loading program 'whole'.");
     CHECK(recorder.count() == 0);
-    gts_unload(load("./whole_stub.so", "./libwhole.so"));
+    load_well();
     return 0;
 }

@@ -16,7 +16,7 @@ static int call_prog(gts_program *program)
     double in[3] = {0}, out[3] = {0};
     const gts_array x = {in, GTS_FLOAT64, GTS_CPU, 1, true, {0}, {3}, {1}, {"K"}};
     const gts_array result = {out, GTS_FLOAT64, GTS_CPU, 1, false, {0}, {3}, {1}, {"K"}};
-    const struct prog_args args = {.x = &x, .factor = 2.5, .out = &result};
+    const struct prog_args args = {.x = x, .factor = 2.5, .out = result};
     return prog_call(program, &args);
 }
 
@@ -50,7 +50,7 @@ static char *end(gts_profile *profile)
 static void test_calls_are_counted(void)
 {
     gts_profile *const profile = gts_profile_begin();
-    gts_program *const program = load(prog_stub, prog_library);
+    gts_program *program = load(prog_stub, prog_library);
     for (int i = 0; i < 5; ++i)
         CHECK(call_prog(program) == 0);
     char *const report = end(profile);
@@ -59,12 +59,12 @@ static void test_calls_are_counted(void)
     CHECK(figure(report, "prog", "run", "min") <= figure(report, "prog", "run", "median"));
     CHECK(figure(report, "prog", "run", "median") <= figure(report, "prog", "run", "max"));
     free(report);
-    gts_unload(program);
+    gts_close(&program);
 }
 
 static void test_without_a_profile_nothing_is_counted(void)
 {
-    gts_program *const program = load(prog_stub, prog_library);
+    gts_program *program = load(prog_stub, prog_library);
     CHECK(call_prog(program) == 0);
     gts_profile *const profile = gts_profile_begin();
     char *report = end(profile);
@@ -75,20 +75,20 @@ static void test_without_a_profile_nothing_is_counted(void)
     report = end(later);
     CHECK(calls(report, "prog", "initial") == 0 && calls(report, "prog", "run") == 1);
     free(report);
-    gts_unload(program);
+    gts_close(&program);
 }
 
 static void test_failed_calls_are_not_counted(void)
 {
     gts_profile *const profile = gts_profile_begin();
-    gts_program *const program = load(prog_stub, prog_library);
+    gts_program *program = load(prog_stub, prog_library);
     CHECK(call_prog(program) == 0);
     CHECK(prog_call(program, &(struct prog_args){0}) == -1);
     char *const report = end(profile);
     CHECK(calls(report, "prog", "initial") == 1 && calls(report, "prog", "run") == 0);
     CHECK(call_prog(program) == 0); /* the refused call was not left open */
     free(report);
-    gts_unload(program);
+    gts_close(&program);
 }
 
 static void test_a_new_handle_is_initial_again(void)
@@ -96,7 +96,7 @@ static void test_a_new_handle_is_initial_again(void)
     static struct whole w;
     set_up(&w);
     gts_profile *const profile = gts_profile_begin();
-    gts_program *const program = load(whole_stub, whole_library);
+    gts_program *program = load(whole_stub, whole_library);
     CHECK(whole_call(program, &w.args) == 0);
     CHECK(whole_call(program, &w.args) == 0);
     CHECK(gts_set_workspace(program, "CPU_Heap", NULL, 0) == 0);
@@ -105,13 +105,13 @@ static void test_a_new_handle_is_initial_again(void)
     char *const report = end(profile);
     CHECK(calls(report, "whole", "initial") == 2 && calls(report, "whole", "run") == 2);
     free(report);
-    gts_unload(program);
+    gts_close(&program);
 }
 
 static void test_profiles_nest(void)
 {
     gts_profile *const outer = gts_profile_begin();
-    gts_program *const program = load(prog_stub, prog_library);
+    gts_program *program = load(prog_stub, prog_library);
     for (int i = 0; i < 4; ++i)
         CHECK(call_prog(program) == 0);
     for (int round = 0; round < 2; ++round) {
@@ -126,13 +126,13 @@ static void test_profiles_nest(void)
     char *const report = end(outer);
     CHECK(calls(report, "prog", "initial") == 1 && calls(report, "prog", "run") == 3 + 2 * 3 + 2);
     free(report);
-    gts_unload(program);
+    gts_close(&program);
 }
 
 static void test_an_inner_profile_ends_with_the_outer_one(void)
 {
     gts_profile *const outer = gts_profile_begin();
-    gts_program *const program = load(prog_stub, prog_library);
+    gts_program *program = load(prog_stub, prog_library);
     CHECK(call_prog(program) == 0);
     gts_profile *const inner = gts_profile_begin();
     CHECK(call_prog(program) == 0);
@@ -143,17 +143,17 @@ static void test_an_inner_profile_ends_with_the_outer_one(void)
     CHECK(calls(inner_report, "prog", "initial") == 0 && calls(inner_report, "prog", "run") == 1);
     free(outer_report);
     free(inner_report);
-    gts_unload(program);
+    gts_close(&program);
 }
 
 static void test_unloaded_programs_stay_in_the_report(void)
 {
     gts_profile *const profile = gts_profile_begin();
     for (int i = 0; i < 3; ++i) {
-        gts_program *const program = load(prog_stub, prog_library);
+        gts_program *program = load(prog_stub, prog_library);
         CHECK(call_prog(program) == 0);
         CHECK(call_prog(program) == 0);
-        gts_unload(program);
+        gts_close(&program);
     }
     char *const report = end(profile);
     CHECK(calls(report, "prog", "initial") == 3 && calls(report, "prog", "run") == 3);
@@ -165,21 +165,21 @@ static void test_unloaded_programs_stay_in_the_report(void)
 static void test_a_fork(void)
 {
     gts_profile *const profile = gts_profile_begin();
-    gts_program *const program = load(prog_stub, prog_library);
+    gts_program *program = load(prog_stub, prog_library);
     CHECK(call_prog(program) == 0);
     const pid_t child = fork();
     if (child == 0) {
         char *report = end(profile);
         CHECK(strstr(report, "name") == NULL); /* they are the parent's */
         free(report);
-        gts_unload(program);
+        gts_close(&program);
         gts_profile *const own = gts_profile_begin();
-        gts_program *const again = load(prog_stub, prog_library);
+        gts_program *again = load(prog_stub, prog_library);
         CHECK(call_prog(again) == 0);
         report = end(own);
         CHECK(calls(report, "prog", "initial") == 1 && calls(report, "prog", "run") == 0);
         free(report);
-        gts_unload(again);
+        gts_close(&again);
         _exit(0);
     }
     int status;
@@ -188,7 +188,7 @@ static void test_a_fork(void)
     char *const report = end(profile);
     CHECK(calls(report, "prog", "initial") == 1 && calls(report, "prog", "run") == 1);
     free(report);
-    gts_unload(program);
+    gts_close(&program);
 }
 
 /* ---- Threads --------------------------------------------------------------------------------------------------- */
@@ -205,9 +205,9 @@ static void *call_often(void *nothing)
 static void *load_often(void *nothing)
 {
     for (int i = 0; i < PROFILES; ++i) {
-        gts_program *const program = load(prog_stub, prog_library);
+        gts_program *program = load(prog_stub, prog_library);
         CHECK(call_prog(program) == 0);
-        gts_unload(program);
+        gts_close(&program);
     }
     return nothing;
 }
@@ -234,7 +234,7 @@ static void test_no_call_is_lost_while_threads_begin_and_end_profiles(void)
     char *const report = end(profile);
     CHECK(calls(report, "prog", "initial") == 1 + PROFILES && calls(report, "prog", "run") == THREADS * CALLS - 1);
     free(report);
-    gts_unload(shared);
+    gts_close(&shared);
 }
 
 int main(int argc, char **argv)

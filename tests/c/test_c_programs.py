@@ -49,19 +49,19 @@ class Build:
         self.folder = folder
         self._command = command
         core = sorted(CORE.glob("*.c"))
-        self._compile("libgtstub.so.2", *core, "-shared", "-fvisibility=hidden", "-Wl,-soname,libgtstub.so.2")
+        self._compile("libgtstub.so.3", *core, "-shared", "-fvisibility=hidden", "-Wl,-soname,libgtstub.so.3")
         for sdfg, program in ((WHOLE_SDFG, WHOLE_PROGRAM), (SMALL_SDFG, SMALL_PROGRAM)):
             source = write_stub(sdfg, program, folder)
             self.shared(f"{source.stem}.so", source, "-fvisibility=hidden")
             build_recording_library(sdfg, folder, [*command, *WARNINGS])
 
     def shared(self, output: str, *sources: Path | str) -> None:
-        self._compile(output, *sources, "-shared", "-L.", "-l:libgtstub.so.2")
+        self._compile(output, *sources, "-shared", "-L.", "-l:libgtstub.so.3")
 
     def executable(self, source: Path, *stubs: str) -> Path:
         output = source.stem
         self._compile(
-            output, source, *(f"./{stub}" for stub in stubs), "-L.", "-l:libgtstub.so.2", "-Wl,-rpath,$ORIGIN"
+            output, source, *(f"./{stub}" for stub in stubs), "-L.", "-l:libgtstub.so.3", "-Wl,-rpath,$ORIGIN"
         )
         return self.folder / output
 

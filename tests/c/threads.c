@@ -35,11 +35,11 @@ static void test_one_call_at_a_time(void)
         if (record.function != PROGRAM)
             continue;
         int who = 0;
-        while (who < THREADS && record.values[SLOT_VN] != (uintptr_t)w[who].vn.data)
+        while (who < THREADS && record.values[SLOT_VN] != (uintptr_t)w[who].args.vn.data)
             ++who;
         CHECK(who < THREADS);
-        CHECK(record.values[SLOT_OUT_0] == (uintptr_t)w[who].out_0.data);
-        CHECK(record.values[SLOT_X_0] == (uintptr_t)w[who].x_0.data);
+        CHECK(record.values[SLOT_OUT_0] == (uintptr_t)w[who].args.out_0.data);
+        CHECK(record.values[SLOT_X_0] == (uintptr_t)w[who].args.x_0.data);
         ++calls[who];
     }
     for (int i = 0; i < THREADS; ++i)
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     program = load(argv[1], argv[2]);
     test_one_call_at_a_time();
     test_host_can_refuse_to_wait();
-    gts_unload(program);
+    gts_close(&program);
     recorder.clear();
     return 0;
 }

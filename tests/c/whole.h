@@ -14,7 +14,6 @@ struct whole {
     double memory[3][EDGES * LEVELS];
     double column[LEVELS];
     int32_t table[EDGES * NEIGHBORS];
-    gts_array vn, x_0, out_0, out_1, table_array;
     struct whole_args args;
 };
 
@@ -32,32 +31,27 @@ static inline gts_array edge_k(double *data)
 static inline void set_up(struct whole *w)
 {
     memset(w, 0, sizeof *w);
-    w->vn = edge_k(w->memory[0]);
-    w->out_0 = edge_k(w->memory[1]);
-    w->out_1 = edge_k(w->memory[2]);
-    w->x_0 = (gts_array){.data = w->column,
-                         .dtype = GTS_FLOAT64,
-                         .device = GTS_CPU,
-                         .rank = 1,
-                         .shape = {LEVELS},
-                         .strides = {1},
-                         .dims = {"K"}};
-    w->table_array = (gts_array){.data = w->table,
-                                 .dtype = GTS_INT32,
-                                 .device = GTS_CPU,
-                                 .rank = 2,
-                                 .readonly = true,
-                                 .shape = {EDGES, NEIGHBORS},
-                                 .strides = {1, EDGES},
-                                 .dims = {"Edge", "E2V"}};
-    w->args = (struct whole_args){.vn = &w->vn,
-                                  .x_0 = &w->x_0,
+    w->args = (struct whole_args){.vn = edge_k(w->memory[0]),
+                                  .x_0 = {.data = w->column,
+                                          .dtype = GTS_FLOAT64,
+                                          .device = GTS_CPU,
+                                          .rank = 1,
+                                          .shape = {LEVELS},
+                                          .strides = {1},
+                                          .dims = {"K"}},
                                   .x_1_0 = -3,
                                   .x_1_1 = 0.5f,
                                   .flag = true,
-                                  .out_0 = &w->out_0,
-                                  .out_1 = &w->out_1,
-                                  .gt_conn_E2V = &w->table_array};
+                                  .out_0 = edge_k(w->memory[1]),
+                                  .out_1 = edge_k(w->memory[2]),
+                                  .gt_conn_E2V = {.data = w->table,
+                                                  .dtype = GTS_INT32,
+                                                  .device = GTS_CPU,
+                                                  .rank = 2,
+                                                  .readonly = true,
+                                                  .shape = {EDGES, NEIGHBORS},
+                                                  .strides = {1, EDGES},
+                                                  .dims = {"Edge", "E2V"}}};
 }
 
 #endif

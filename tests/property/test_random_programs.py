@@ -53,9 +53,9 @@ class Array(ctypes.Structure):
 
     _fields_ = (
         ("data", ctypes.c_void_p),
-        ("dtype", ctypes.c_int),
-        ("device", ctypes.c_int),
-        ("rank", ctypes.c_int32),
+        ("dtype", ctypes.c_uint16),
+        ("device", ctypes.c_uint16),
+        ("rank", ctypes.c_int16),
         ("readonly", ctypes.c_bool),
         ("origin", ctypes.c_int64 * MAX_RANK),
         ("shape", ctypes.c_int64 * MAX_RANK),
@@ -89,7 +89,7 @@ class CProgram:
         self._call = ctypes.CDLL(str(stub)).prog_call
         dtypes = {argument.name: argument.dtype for argument in example.sdfg.arguments}
         fields: list[tuple[str, Any]] = [
-            (name, ctypes.POINTER(Array) if isinstance(value, FieldValue) else C_TYPES[dtypes[name]])
+            (name, Array if isinstance(value, FieldValue) else C_TYPES[dtypes[name]])
             for name, value in example.values.items()
         ]
         self._struct = type("Args", (ctypes.Structure,), {"_fields_": fields or [("none", ctypes.c_char)]})
@@ -97,8 +97,7 @@ class CProgram:
     def __call__(self, values: dict[str, FieldValue | Number]) -> str | None:
         """None, or the error's message."""
         converted = {
-            name: ctypes.pointer(self._array(value)) if isinstance(value, FieldValue) else value
-            for name, value in values.items()
+            name: self._array(value) if isinstance(value, FieldValue) else value for name, value in values.items()
         }
         if self._call(self._program, ctypes.byref(self._struct(**converted))) == 0:
             return None
@@ -110,7 +109,7 @@ class CProgram:
         assert runtime().gts_set_workspace(self._program, b"CPU_Heap", *arguments) == 0
 
     def unload(self) -> None:
-        runtime().gts_unload(self._program)
+        runtime().gts_close(ctypes.byref(self._program))
 
     @staticmethod
     def _array(value: FieldValue) -> Array:
@@ -203,19 +202,18 @@ def check_call(recorder: Recorder, example: RandomProgram, call: Callable[[], ob
 
 
 def spoil(example: RandomProgram, name: str, axis: int, change: str) -> RandomProgram:
-    """The same program with one argument in another layout; only descriptions change, no memory is touched."""
+    """The same program with one argument in another layout, among zeros: the indices of a new table are read."""
     value = example.values[name]
     assert isinstance(value, FieldValue)
-    array, origin = value.array, list(value.origin)
+    shape, strides, origin = list(value.array.shape), list(value.array.strides), list(value.origin)
     if change == "origin":
         origin[axis] += 1
     elif change == "size":
-        array = np.lib.stride_tricks.as_strided(
-            array, [n + (i == axis) for i, n in enumerate(array.shape)], array.strides
-        )
+        shape[axis] += 1
     else:
-        strides = [s + array.itemsize * (i == axis) for i, s in enumerate(array.strides)]
-        array = np.lib.stride_tricks.as_strided(array, array.shape, strides)
+        strides[axis] += value.array.itemsize
+    zeros = np.zeros(1 << 16, value.array.dtype)
+    array = np.lib.stride_tricks.as_strided(zeros[len(zeros) // 2 :], shape, strides)
     values = example.values | {name: FieldValue(array, tuple(origin), value.dims)}
     return dataclasses.replace(example, values=values)
 

@@ -17,9 +17,10 @@ def check(
     leaf: str | list[str] = "x_0",
     dim: str = "K",
     key: str = "vn",
+    library: str = "libprog.so",
 ) -> None:
     leaves = [leaf] if isinstance(leaf, str) else leaf
-    check_names(program, sdfg, parameters=[parameter], leaves=leaves, dims=[dim], keys=[key])
+    check_names(program, sdfg, library=library, parameters=[parameter], leaves=leaves, dims=[dim], keys=[key])
 
 
 def refuses(text: str, **names: str | list[str]) -> None:
@@ -65,3 +66,8 @@ def test_refuses_keywords_as_arguments_only(name: str) -> None:
 def test_refuses_two_arguments_of_one_name() -> None:
     check(leaf=["x_0", "x_1"])
     refuses("Two arguments of program 'prog' are called 'x_0' once tuples are flattened.", leaf=["x_0", "x_0"])
+
+
+@pytest.mark.parametrize("name", ['lib"prog.so', "lib prog.so", "lib\\prog.so", "libprog\n.so", ""])
+def test_refuses_libraries_that_a_c_string_cannot_name(name: str) -> None:
+    refuses(f"The name of library '{name}' of program 'prog' has characters other than [A-Za-z0-9_.+-].", library=name)

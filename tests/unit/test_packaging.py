@@ -72,7 +72,7 @@ def test_wheel_has_every_part_of_the_package(wheel: Path) -> None:
         }
         assert sources
         assert sources <= files
-    assert "gtstub/lib/libgtstub.so.2" in files
+    assert "gtstub/lib/libgtstub.so.3" in files
     assert [file for file in files if re.fullmatch(r"gtstub/_host\.[^/]*\.so", file)]
     assert [file for file in files if file.endswith("/licenses/LICENSE")]
 
@@ -86,8 +86,8 @@ def test_libraries_find_each_other_wherever_the_package_is_put(wheel: Path, tmp_
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     (host,) = (tmp_path / "gtstub").glob("_host.*.so")
-    runtime = tmp_path / "gtstub" / "lib" / "libgtstub.so.2"
-    assert b"libgtstub.so.2\0" in host.read_bytes()
+    runtime = tmp_path / "gtstub" / "lib" / "libgtstub.so.3"
+    assert b"libgtstub.so.3\0" in host.read_bytes()
     assert b"$ORIGIN/lib\0" in host.read_bytes()
     for library in (host, runtime):
         assert str(CHECKOUT).encode() not in library.read_bytes()

@@ -273,7 +273,7 @@ def test_connectivities_come_last_and_only_when_the_sdfg_takes_them() -> None:
         program("prog", other, NEIGHBORS, vn=field(EDGE)),
     )
     axes = (AxisContract("Edge", ANY, ("size", "stride")), AxisContract("E2V", Axis(size=2, stride=1), ()))
-    table = FieldLeaf("gt_conn_E2V", "E2V", "int32", "cpu", False, axes, is_connectivity=True)
+    table = FieldLeaf("gt_conn_E2V", "E2V", "int32", "cpu", False, axes, "Vertex")
     assert plan.connectivities == (table,)
     assert [leaf.name for leaf in plan.leaves] == ["vn", "gt_conn_E2V"]
     assert sources(plan)["__gt_conn_E2V_source_size"] == AxisValue("gt_conn_E2V", 0, "size")

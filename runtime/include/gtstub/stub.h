@@ -19,6 +19,7 @@ extern "C" {
 #define GTS_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define GTS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define GTS_COLD __attribute__((cold, noinline))
+#define GTS_ALWAYS_INLINE __attribute__((always_inline))
 
 /* In a contract: whatever the caller brings. */
 #define GTS_ANY INT64_MIN
@@ -51,7 +52,10 @@ typedef struct gts_contract {
     gts_dtype dtype;
     gts_device device;
     int32_t rank;
-    bool written; /* the SDFG writes it */
+    bool written;         /* the SDFG writes it */
+    bool has_skip_values; /* of a connectivity: -1 stands for no neighbor */
+    const char *codomain; /* of a connectivity: the dimension that its elements are indices of */
+    size_t member; /* where the argument stands in struct <name>_args; SIZE_MAX of GTS_STATIC, which has no place */
     union {
         const gts_axis *axes; /* [rank], of a field */
         const void *value;    /* of GTS_STATIC: the element of `dtype` that was compiled in */
@@ -76,6 +80,9 @@ typedef struct gts_seen {
 typedef struct gts_leaf {
     gts_seen *now;
     gts_seen way[2];
+    int64_t origin[GTS_MAX_RANK]; /* what gts_set_origin() has said */
+    int64_t index_base;           /* what gts_set_index_base() has said, or GTS_ANY */
+    void *table;                  /* of a connectivity of base 1: the copy of base 0 */
 } gts_leaf;
 
 typedef void (*gts_function)(void);
@@ -110,6 +117,7 @@ typedef struct gts_host {
 typedef struct gts_stub {
     uint32_t abi;
     const char *name;
+    const char *library;        /* file of the SDFG library that it was generated for */
     const char *version;        /* of the gtstub that generated it */
     const char *program_digest; /* SHA-256 of the program signature, hexadecimal */
     const char *sdfg_digest;    /* SHA-256 of the SDFG signature, hexadecimal */
@@ -124,9 +132,11 @@ typedef struct gts_stub {
     uint32_t memory_symbol_count; /* symbols that size memory which the SDFG's handle keeps */
     bool init_at_load;            /* __dace_init_<name> has no arguments */
     bool has_metrics;
-    size_t args_size; /* of struct <name>_args */
+    size_t args_size;  /* of struct <name>_args */
+    size_t slots_size; /* of what the SDFG is passed */
     /* args: one object for each parameter, then the offset provider. */
     int (*convert)(gts_program *, const gts_host *, void *const *args);
+    int (*call)(gts_program *, const void *args); /* <name>_call(); args: struct <name>_args */
     int (*run)(gts_program *);
     void *(*init)(const gts_program *);
 } gts_stub;
@@ -137,7 +147,10 @@ typedef struct gts_record gts_record;
 struct gts_program {
     const gts_stub *stub;
     gts_leaf *leaf;         /* [stub->leaf_count] */
-    void *args;             /* struct <name>_args, converted */
+    void *slots;            /* what the SDFG is passed, as it was filled last */
+    void *args;             /* struct <name>_args that came last, if knows_args */
+    bool has_new_array;     /* since the slots were filled */
+    bool knows_args;        /* the arrays of `args` are those of the leaves */
     void *sdfg;             /* what __dace_init_<name> returned; NULL until it has been called */
     gts_function program;   /* __program_<name> */
     gts_function init;      /* __dace_init_<name> */
@@ -179,12 +192,22 @@ static inline bool gts_handle_fits(const gts_program *self, const int64_t *memor
             memcmp(self->memory_symbol, memory_symbols, self->stub->memory_symbol_count * sizeof *memory_symbols) == 0);
 }
 
-/* Initialises the SDFG's handle, or initialises it again, for self->args. */
+/* An array of this call is another one than in the call before: for hosts, before they change leaf->now. */
+static inline void gts_renew(gts_program *self)
+{
+    self->has_new_array = true;
+    self->knows_args = false;
+}
+
+/* Initialises the SDFG's handle, or initialises it again, for self->slots. */
 GTS_EXPORT int gts_handle_init(gts_program *self, const int64_t *memory_symbols);
 
 /* One caller at a time. enter fails at once when `wait` is false and another call is running: then it returns 1. */
 GTS_EXPORT int gts_enter(gts_program *self, bool wait);
 GTS_EXPORT void gts_leave(gts_program *self);
+
+/* For the entries of a stub that hosts are linked with: enters a program that was opened from this stub or its like. */
+GTS_EXPORT int gts_enter_linked(gts_program *self, const gts_stub *stub);
 
 /* stub->run() and, when debugging, the GPU's verdict. To be called between enter and leave. */
 GTS_EXPORT int gts_run(gts_program *self);
@@ -195,8 +218,57 @@ GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array
 /* Whether two arrays are the same memory in the same layout, on the same device. Names of dimensions are not compared. */
 GTS_EXPORT bool gts_same_array(const gts_array *a, const gts_array *b);
 
-/* For C hosts: checks the array unless it is what this leaf had last, and remembers it. */
-GTS_EXPORT int gts_see_array(gts_program *self, uint32_t leaf, const gts_array *array);
+/*
+ * Two words of memory: what differs between two calls is gathered without a branch.
+ * The vector is of gcc and clang, on any machine.
+ */
+typedef uint64_t gts_words __attribute__((vector_size(16)));
+
+static inline gts_words gts_differ_2(const void *a, const void *b)
+{
+    gts_words x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x ^ y;
+}
+
+static inline gts_words gts_differ_1(const void *a, const void *b)
+{
+    uint64_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    const gts_words difference = {x ^ y, 0};
+    return difference;
+}
+
+static inline gts_words gts_differ_axes(const void *a, const void *b, int32_t rank)
+{
+    gts_words difference = {0, 0};
+    int32_t i = 0;
+    for (; i + 2 <= rank; i += 2)
+        difference |= gts_differ_2((const int64_t *)a + i, (const int64_t *)b + i);
+    return i < rank ? difference | gts_differ_1((const int64_t *)a + i, (const int64_t *)b + i) : difference;
+}
+
+/*
+ * Not zero where two arrays of this rank differ in what the SDFG or a contract takes: memory and type, which are two
+ * words, `what` of the axes, and the names of dimensions.
+ */
+static inline GTS_ALWAYS_INLINE gts_words gts_differ(const gts_array *a, const gts_array *b, int32_t rank,
+                                                     unsigned int what)
+{
+    gts_words difference = gts_differ_2(a, b);
+    if ((what & (GTS_START | GTS_STOP)) != 0)
+        difference |= gts_differ_axes(a->origin, b->origin, rank);
+    if ((what & (GTS_SIZE | GTS_STOP)) != 0)
+        difference |= gts_differ_axes(a->shape, b->shape, rank);
+    if ((what & GTS_STRIDE) != 0)
+        difference |= gts_differ_axes(a->strides, b->strides, rank);
+    return difference | gts_differ_axes(a->dims, b->dims, rank);
+}
+
+/* For C hosts: checks all arrays of a struct <name>_args that are not what their leaves had last, and remembers them. */
+GTS_EXPORT int gts_see_args(gts_program *self, const void *args);
 
 /* Forgets what `way` has seen. */
 GTS_EXPORT void gts_forget(gts_seen *way);

@@ -14,14 +14,18 @@
 extern "C" {
 #endif
 
-/* The arguments of 'prog' after tuples are flattened. Arrays belong to the caller and must live until the call returns. */
+/** The arguments of 'prog' after tuples are flattened. The memory of arrays is the caller's. */
 struct prog_args {
-    const gts_array *x; /* x: float64 field on [K] */
-    double factor; /* factor: float64 */
-    const gts_array *out; /* out: float64 field on [K], written */
+    gts_array x; /**< x: float64 field on [K] */
+    double factor; /**< factor: float64 */
+    gts_array out; /**< out: float64 field on [K], written */
 };
 
-/* Checks the arguments and runs the program; 0, or -1 after setting gts_last_error(). Nothing has run after an error. */
+/**
+ * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ *
+ * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ */
 GTS_EXPORT int prog_call(gts_program *program, const struct prog_args *args);
 
 #ifdef __cplusplus
@@ -29,4 +33,4 @@ GTS_EXPORT int prog_call(gts_program *program, const struct prog_args *args);
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 1964c5b4e3bb5577515ecb3b2befe371523bf1c5e58b44a2b3f5633a8992d2cc */
+/* gtstub: sha256 of the text above: ad6b0a01732c03e1ed477f5bdd2f98f56d7871398d7ad26139acc8d10431a5fa */

@@ -14,19 +14,23 @@
 extern "C" {
 #endif
 
-/* The arguments of 'whole' after tuples are flattened. Arrays belong to the caller and must live until the call returns. */
+/** The arguments of 'whole' after tuples are flattened. The memory of arrays is the caller's. */
 struct whole_args {
-    const gts_array *vn; /* vn: float64 field on [Edge, K] */
-    const gts_array *x_0; /* x[0]: float64 field on [K] */
-    int32_t x_1_0; /* x[1][0]: int32 */
-    float x_1_1; /* x[1][1]: zero-dimensional field of float32 */
-    bool flag; /* flag: bool */
-    const gts_array *out_0; /* out[0]: float64 field on [Edge, K], written */
-    const gts_array *out_1; /* out[1]: float64 field on [Edge, K], written */
-    const gts_array *gt_conn_E2V; /* E2V: connectivity, int32 field on [Edge, E2V] */
+    gts_array vn; /**< vn: float64 field on [Edge, K] */
+    gts_array x_0; /**< x[0]: float64 field on [K] */
+    int32_t x_1_0; /**< x[1][0]: int32 */
+    float x_1_1; /**< x[1][1]: zero-dimensional field of float32 */
+    bool flag; /**< flag: bool */
+    gts_array out_0; /**< out[0]: float64 field on [Edge, K], written */
+    gts_array out_1; /**< out[1]: float64 field on [Edge, K], written */
+    gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge, E2V] */
 };
 
-/* Checks the arguments and runs the program; 0, or -1 after setting gts_last_error(). Nothing has run after an error. */
+/**
+ * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ *
+ * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ */
 GTS_EXPORT int whole_call(gts_program *program, const struct whole_args *args);
 
 #ifdef __cplusplus
@@ -34,4 +38,4 @@ GTS_EXPORT int whole_call(gts_program *program, const struct whole_args *args);
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 87b5347440492c5680abb6b2885cc2e0aa80a37b99c3f0c1dc67d6b56ecfcfbc */
+/* gtstub: sha256 of the text above: 90d0235ca722c4213e1bd30118f468b9787981b3003354434665c6cbd8f23569 */

@@ -1,0 +1,114 @@
+/* What C hosts pass: arrays by value, recognised by what is in them, and what is said once of an argument. */
+#include <inttypes.h>
+
+#include "gtstub/stub.h"
+#include "table.h"
+
+#define WHERE "Argument '%s' of program '%s' "
+
+_Static_assert(offsetof(gts_array, origin) == sizeof(gts_words), "gts_differ() takes memory and type as two words");
+
+static bool is_field(const gts_contract *contract)
+{
+    return contract->kind == GTS_FIELD || contract->kind == GTS_CONNECTIVITY;
+}
+
+/* ---- Recognising ----------------------------------------------------------------------------------------------- */
+
+static bool is_same(const gts_array *a, const gts_array *b)
+{
+    return gts_same_array(a, b) && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
+}
+
+/* Without elements, and so perhaps without memory. */
+static bool is_empty(const gts_array *array)
+{
+    for (int32_t axis = 0; axis < array->rank && axis < GTS_MAX_RANK; ++axis) {
+        if (array->shape[axis] == 0)
+            return true;
+    }
+    return false;
+}
+
+static int see_array(gts_program *self, uint32_t index, const gts_array *array)
+{
+    gts_seen *const seen = self->leaf[index].now;
+    if (GTS_UNLIKELY(array->data == NULL && !is_empty(array)))
+        return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must be an array, not NULL.", self->stub->leaves[index].path,
+                             self->stub->name);
+    if (gts_check_array(self, index, array) != 0)
+        return -1;
+    gts_forget(seen);
+    seen->array = *array;
+    return 0;
+}
+
+int gts_see_args(gts_program *self, const void *args)
+{
+    const gts_stub *const stub = self->stub;
+    const bool knew = self->knows_args;
+    gts_renew(self);
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        const size_t member = stub->leaves[i].member;
+        const gts_array *const array = (const gts_array *)((const char *)args + member);
+        if (is_field(&stub->leaves[i]) && !(knew && is_same(array, (const gts_array *)((char *)self->args + member))) &&
+            see_array(self, i, array) != 0)
+            return -1;
+    }
+    if (gts_take_tables(self, knew ? self->args : NULL, args) != 0)
+        return -1;
+    memcpy(self->args, args, stub->args_size);
+    self->knows_args = true;
+    return 0;
+}
+
+/* ---- What is said once ----------------------------------------------------------------------------------------- */
+
+/* The leaf of this path and kind; leaf_count after an error. */
+static uint32_t find_leaf(gts_program *self, const char *path, gts_leaf_kind kind)
+{
+    const gts_stub *const stub = self->stub;
+    uint32_t i = 0;
+    while (i < stub->leaf_count && (stub->leaves[i].kind != kind || strcmp(stub->leaves[i].path, path) != 0))
+        ++i;
+    if (i == stub->leaf_count)
+        gts_error_set(self, GTS_VALUE_ERROR, "Program '%s' has no %s '%s'.", stub->name,
+                      kind == GTS_FIELD ? "field" : "connectivity", path);
+    return i;
+}
+
+int gts_set_origin(gts_program *self, const char *argument, const int64_t *origin, int32_t rank)
+{
+    if (gts_enter(self, true) != 0)
+        return -1;
+    int status = -1;
+    const uint32_t i = find_leaf(self, argument, GTS_FIELD);
+    if (i < self->stub->leaf_count && rank != self->stub->leaves[i].rank) {
+        gts_error_set(self, GTS_VALUE_ERROR, WHERE "has %" PRId32 " axes, but its origin was given for %" PRId32 ".",
+                      argument, self->stub->name, self->stub->leaves[i].rank, rank);
+    } else if (i < self->stub->leaf_count) {
+        memcpy(self->leaf[i].origin, origin, (size_t)rank * sizeof *origin);
+        status = 0;
+    }
+    gts_leave(self);
+    return status;
+}
+
+int gts_set_index_base(gts_program *self, const char *connectivity, int64_t base)
+{
+    if (gts_enter(self, true) != 0)
+        return -1;
+    int status = -1;
+    const uint32_t i = find_leaf(self, connectivity, GTS_CONNECTIVITY);
+    if (i < self->stub->leaf_count && base != 0 && base != 1) {
+        gts_error_set(self, GTS_VALUE_ERROR,
+                      "Connectivity '%s' of program '%s' must have an index base of 0 or 1, not %" PRId64 ".",
+                      connectivity, self->stub->name, base);
+    } else if (i < self->stub->leaf_count) {
+        self->leaf[i].index_base = base;
+        gts_renew(self); /* the next call takes the table again */
+        status = 0;
+    }
+    gts_leave(self);
+    return status;
+}

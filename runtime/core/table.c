@@ -1,0 +1,135 @@
+/* Tables of neighbors: their indices are checked when a C host passes them first, and brought to base 0. */
+#include "table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define WHERE "Connectivity '%s' of program '%s' "
+
+/* The indices that a field along `dim` has in this call; false where no field tells. */
+static bool find_range(const gts_program *self, const char *dim, int64_t *start, int64_t *stop)
+{
+    bool is_found = false;
+    for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
+        const gts_contract *const contract = &self->stub->leaves[i];
+        if (contract->kind != GTS_FIELD)
+            continue;
+        const gts_array *const array = &self->leaf[i].now->array;
+        for (int32_t axis = 0; axis < contract->rank; ++axis) {
+            if (strcmp(contract->axes[axis].dim, dim) != 0)
+                continue;
+            const int64_t first = array->origin[axis], behind = first + array->shape[axis];
+            *start = is_found && *start < first ? *start : first;
+            *stop = is_found && *stop > behind ? *stop : behind;
+            is_found = true;
+        }
+    }
+    return is_found;
+}
+
+static int64_t element(const gts_array *table, int64_t offset)
+{
+    return table->dtype == GTS_INT32 ? ((const int32_t *)table->data)[offset] : ((const int64_t *)table->data)[offset];
+}
+
+static void set_element(void *copy, gts_dtype dtype, int64_t offset, int64_t value)
+{
+    if (dtype == GTS_INT32)
+        ((int32_t *)copy)[offset] = (int32_t)value;
+    else
+        ((int64_t *)copy)[offset] = value;
+}
+
+static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract, int64_t base, int64_t row,
+                                 int64_t column, int64_t index, int64_t start, int64_t stop)
+{
+    return gts_error_set(
+        self, GTS_VALUE_ERROR,
+        WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64 ", but with index base %" PRId64
+              " those of '%s' are %" PRId64 " to %" PRId64 "; gts_set_index_base() says another base.",
+        contract->path, self->stub->name, index, row, column, base, contract->codomain, start + base, stop - 1 + base);
+}
+
+/* Checks every index; with a copy, writes there what it is in base 0. */
+static int take_indices(gts_program *self, const gts_contract *contract, int64_t base, const gts_array *table,
+                        void *copy)
+{
+    int64_t start = 0, stop = INT64_MAX - 1;
+    (void)find_range(self, contract->codomain, &start, &stop);
+    for (int64_t column = 0; column < table->shape[1]; ++column) {
+        for (int64_t row = 0; row < table->shape[0]; ++row) {
+            const int64_t offset = row * table->strides[0] + column * table->strides[1];
+            const int64_t index = element(table, offset) - base;
+            const bool is_right = (index >= start && index < stop) || (index == -1 && contract->has_skip_values);
+            if (GTS_UNLIKELY(!is_right))
+                return refuse_index(self, contract, base, row, column, index + base, start, stop);
+            if (copy != NULL)
+                set_element(copy, table->dtype, offset, index);
+        }
+    }
+    return 0;
+}
+
+/* Elements from the one at the lowest address to the one at the highest, and where the first one is among them. */
+static int64_t extent(const gts_array *table, int64_t *first)
+{
+    int64_t before = 0, behind = 0;
+    for (int32_t axis = 0; axis < 2; ++axis) {
+        const int64_t last = (table->shape[axis] - 1) * table->strides[axis];
+        *(last < 0 ? &before : &behind) += last;
+    }
+    *first = -before;
+    return behind - before + 1;
+}
+
+/* Makes the leaf's array a copy of base 0, in the layout of the table. */
+static int shift(gts_program *self, uint32_t index, gts_array *table)
+{
+    const gts_contract *const contract = &self->stub->leaves[index];
+    gts_leaf *const leaf = &self->leaf[index];
+    int64_t first;
+    const size_t size = gts_dtype_size(table->dtype);
+    const int64_t elements = extent(table, &first);
+    char *const copy = malloc((size_t)elements * size);
+    if (copy == NULL)
+        return gts_error_set(self, GTS_RUNTIME_ERROR, WHERE "cannot be brought to index base 0: out of memory.",
+                             contract->path, self->stub->name);
+    void *const origin = copy + (size_t)first * size;
+    if (take_indices(self, contract, leaf->index_base, table, origin) != 0) {
+        free(copy);
+        return -1;
+    }
+    free(leaf->table);
+    leaf->table = copy;
+    table->data = origin;
+    return 0;
+}
+
+static int take_table(gts_program *self, uint32_t index)
+{
+    const gts_contract *const contract = &self->stub->leaves[index];
+    const int64_t base = self->leaf[index].index_base == GTS_ANY ? 0 : self->leaf[index].index_base;
+    gts_array *const table = &self->leaf[index].now->array;
+    if (table->shape[0] <= 0 || table->shape[1] <= 0)
+        return 0;
+    if (table->device != GTS_CPU && base != 0)
+        return gts_error_set(self, GTS_VALUE_ERROR, WHERE "must have index base 0, because it is on device '%s'.",
+                             contract->path, self->stub->name, gts_device_name(table->device));
+    if (table->device != GTS_CPU)
+        return 0;
+    return base == 0 ? take_indices(self, contract, base, table, NULL) : shift(self, index, table);
+}
+
+int gts_take_tables(gts_program *self, const void *known, const void *args)
+{
+    for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
+        const gts_contract *const contract = &self->stub->leaves[i];
+        const size_t member = contract->member;
+        if (contract->kind == GTS_CONNECTIVITY &&
+            (known == NULL || !gts_same_array((const gts_array *)((const char *)known + member),
+                                              (const gts_array *)((const char *)args + member))) &&
+            take_table(self, i) != 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,13 @@
+/* Inside the runtime: tables of neighbors that C hosts pass. */
+#ifndef GTSTUB_CORE_TABLE_H
+#define GTSTUB_CORE_TABLE_H
+
+#include "gtstub/stub.h"
+
+/*
+ * Checks the indices of all tables that are other ones than in `known`, which may be NULL; both are struct <name>_args.
+ * The leaves have their arrays already. Of a table of base 1 the leaf gets a copy of base 0.
+ */
+int gts_take_tables(gts_program *self, const void *known, const void *args);
+
+#endif
