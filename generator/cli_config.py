@@ -1,11 +1,12 @@
 """
-'gtstub config': which backend and options tables of backends give a program, which line decided what, and the DaCe
-configuration of builds.
+'gtstub config': which backend and options tables of backends give a program, which line decided what, the DaCe
+configuration of builds, and where other build systems find the runtime.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +17,8 @@ from gtstub.cli_options import example, json_options
 from gtstub.report import print_choice, print_dace_config, print_document, print_tables
 from gtstub.signature.model import Device
 
+LIBRARIES = Path(__file__).parent / "lib"
+
 BUILD_TYPES = ("Debug", "Release", "RelWithDebInfo", "MinSizeRel")
 
 
@@ -24,7 +27,8 @@ def config() -> None:
     """
     Say which backend compiles a program, how, and why.
 
-    Tables in TOML decide the backend, gtstub's own and yours (docs/backends.md).
+    Tables in TOML decide the backend, gtstub's own and yours (docs/backends.md). 'cmake' and 'pkgconfig' say where
+    other build systems find the runtime (docs/cmake.md).
     """
 
 
@@ -109,6 +113,18 @@ def dace(device: Device, build_type: str, as_json: bool, filter_: str | None) ->
         print_document({"file": str(FILE), "settings": found}, filter_)
     else:
         print_dace_config(FILE, [(name, setting.value, setting.by) for name, setting in settings.items()])
+
+
+@config.command(epilog=example('cmake -S . -B build -Dgtstub_ROOT="$(gtstub config cmake)"'))
+def cmake() -> None:
+    """Print the directory in which CMake finds gtstub."""
+    click.echo(LIBRARIES / "cmake" / "gtstub")
+
+
+@config.command(epilog=example('export PKG_CONFIG_PATH="$(gtstub config pkgconfig)"'))
+def pkgconfig() -> None:
+    """Print the directory in which pkg-config finds gtstub."""
+    click.echo(LIBRARIES / "pkgconfig")
 
 
 def _check(choice: Choice) -> str:

@@ -4,37 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from gtstub.signature.model import Axis
+import pytest
+
+import scale_program as scale
 from gtstub.toolchain import INCLUDE, RUNTIME, Toolchain
-from signatures import K, array, field, program, scalar, sdfg, symbol
 from stubs import build_stub
 
 PAGE = (Path(__file__).parents[2] / "docs" / "c-abi.md").read_text(encoding="utf-8")
-
-SDFG = sdfg(
-    array("out", Axis(stride=1), access="write"),
-    array("x", Axis(stride=1)),
-    symbol("__n", ("out", 0, "size"), ("x", 0, "size")),
-    symbol("factor", dtype="float64"),
-    name="scale",
-)
-PROGRAM = program("scale", x=field(K), factor=scalar("float64"), out=field(K))
-
-# What DaCe would have built.
-LIBRARY = """
-void *__dace_init_scale(void) { static int handle; return &handle; }
-int __dace_exit_scale(void *handle) { return handle == (void *)0; }
-void __program_scale(void *handle, double *out, double *x, int n, double factor)
-{
-    (void)handle;
-    for (int i = 0; i < n; ++i)
-        out[i] = factor * x[i];
-}
-"""
 
 
 def block(language: str) -> str:
@@ -43,11 +24,13 @@ def block(language: str) -> str:
 
 
 def test_example(tmp_path: Path, toolchain: Toolchain) -> None:
-    build_stub(SDFG, PROGRAM, tmp_path, toolchain)
-    (tmp_path / "scale.c").write_text(LIBRARY)
-    subprocess.run(["cc", "-shared", "-fPIC", "scale.c", "-o", "libscale.so"], cwd=tmp_path, check=True)
+    if shutil.which("pkg-config") is None:
+        pytest.skip("pkg-config is not installed")
+    build_stub(scale.SDFG, scale.PROGRAM, tmp_path, toolchain)
+    scale.build_library(tmp_path)
     (tmp_path / "host.c").write_text(block("c"))
-    (tmp_path / "python").symlink_to(sys.executable)
+    (tmp_path / "gtstub").write_text(f"#!{sys.executable}\nfrom gtstub.cli import main\nmain()\n")
+    (tmp_path / "gtstub").chmod(0o755)
     path = os.pathsep.join((str(tmp_path), os.environ["PATH"]))
     environment = os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
     commands = f"set -e\n{block('sh')}./host\n"

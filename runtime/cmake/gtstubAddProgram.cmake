@@ -1,0 +1,136 @@
+# gtstub_add_program(<target> SDFG_SIGNATURE <file> PROGRAM_SIGNATURE <file>
+#                    [LIBRARY <file>] [LANGUAGES <C and Fortran>] [COMMITTED])
+#
+# Adds <target>, the library <name>_stub.so of a program, whose header, and module, belong to it. It lies in a folder of
+# its own, $<TARGET_FILE_DIR:<target>>. docs/cmake.md explains the arguments.
+
+include(CheckIncludeFile)
+
+function(gtstub_add_program target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMMITTED" "SDFG_SIGNATURE;PROGRAM_SIGNATURE;LIBRARY" "LANGUAGES")
+  set(call "gtstub_add_program(${target})")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "${call}: there is no argument '${arg_UNPARSED_ARGUMENTS}'.")
+  endif()
+  foreach(argument IN ITEMS SDFG_SIGNATURE PROGRAM_SIGNATURE LIBRARY)
+    if(NOT arg_${argument})
+      if(argument STREQUAL "LIBRARY" AND NOT argument IN_LIST arg_KEYWORDS_MISSING_VALUES)
+        continue()
+      endif()
+      message(FATAL_ERROR "${call}: ${argument} needs a file.")
+    endif()
+    get_filename_component(arg_${argument} "${arg_${argument}}" ABSOLUTE)
+    if(NOT EXISTS "${arg_${argument}}")
+      message(FATAL_ERROR "${call}: ${argument} '${arg_${argument}}' does not exist.")
+    endif()
+  endforeach()
+  gtstub_check_languages("${call}" "${arg_LANGUAGES}")
+
+  gtstub_read_name("${call}" "${arg_PROGRAM_SIGNATURE}" name)
+  set(extensions h c)
+  if("Fortran" IN_LIST arg_LANGUAGES)
+    list(APPEND extensions f90)
+  endif()
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}")
+  set(sources "${folder}")
+  if(arg_COMMITTED)
+    get_filename_component(sources "${arg_PROGRAM_SIGNATURE}" DIRECTORY)
+  endif()
+  list(TRANSFORM extensions PREPEND "${sources}/${name}_stub." OUTPUT_VARIABLE files)
+  if(arg_COMMITTED)
+    foreach(file IN LISTS files)
+      if(NOT EXISTS "${file}")
+        message(FATAL_ERROR "${call}: the committed source '${file}' does not exist: "
+          "make it with 'gtstub generate', or leave COMMITTED out.")
+      endif()
+    endforeach()
+  else()
+    gtstub_generate("${call}" "${arg_SDFG_SIGNATURE}" "${arg_PROGRAM_SIGNATURE}" "${folder}" "${files}")
+  endif()
+
+  add_library(${target} SHARED ${files})
+  set_target_properties(${target} PROPERTIES
+    PREFIX ""
+    OUTPUT_NAME "${name}_stub"
+    LIBRARY_OUTPUT_DIRECTORY "${folder}"
+    C_STANDARD 11
+    C_STANDARD_REQUIRED ON
+    C_VISIBILITY_PRESET hidden)
+  target_include_directories(${target} PUBLIC "${sources}")
+  target_link_libraries(${target} PUBLIC gtstub::gtstub)
+  if("Fortran" IN_LIST arg_LANGUAGES)
+    gtstub_add_fortran()
+    set_target_properties(${target} PROPERTIES Fortran_MODULE_DIRECTORY "${folder}")
+    target_include_directories(${target} PUBLIC "${folder}")
+    target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:GTS_FORTRAN>)
+    target_link_libraries(${target} PUBLIC gtstub::fortran)
+  endif()
+  if(arg_LIBRARY)
+    gtstub_lay_beside(${target} "${call}" "${arg_LIBRARY}" "${arg_SDFG_SIGNATURE}")
+  endif()
+endfunction()
+
+function(gtstub_check_languages call wanted)
+  get_property(enabled GLOBAL PROPERTY ENABLED_LANGUAGES)
+  foreach(language IN LISTS wanted ITEMS C)
+    if(NOT language MATCHES "^(C|Fortran)$")
+      message(FATAL_ERROR "${call}: there are stubs for C and Fortran, not for '${language}'. A C++ host takes C.")
+    endif()
+    if(NOT language IN_LIST enabled)
+      message(FATAL_ERROR "${call}: the project needs the language ${language}: say project(... LANGUAGES ${language}).")
+    endif()
+  endforeach()
+  if("Fortran" IN_LIST wanted)
+    check_include_file(ISO_Fortran_binding.h gtstub_HAS_FORTRAN_BINDING)
+    if(NOT gtstub_HAS_FORTRAN_BINDING)
+      message(FATAL_ERROR "${call}: the C compiler '${CMAKE_C_COMPILER}' does not find ISO_Fortran_binding.h, which "
+        "belongs to the Fortran compiler '${CMAKE_Fortran_COMPILER}': name compilers of one family in CC and FC, "
+        "as gcc and gfortran.")
+    endif()
+  endif()
+endfunction()
+
+# The name of a program, which names the files of its stub. CMake runs again when the signature has changed.
+function(gtstub_read_name call signature name)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${signature}")
+  file(READ "${signature}" text)
+  string(JSON found ERROR_VARIABLE error GET "${text}" name)
+  if(error)
+    message(FATAL_ERROR "${call}: PROGRAM_SIGNATURE '${signature}' is no program signature (${error}).")
+  endif()
+  set(${name} "${found}" PARENT_SCOPE)
+endfunction()
+
+# Has the stub generated when something is built, and again when a signature or gtstub has changed.
+function(gtstub_generate call sdfg program folder files)
+  find_program(GTSTUB_EXECUTABLE gtstub HINTS ${gtstub_PROGRAM_HINTS} DOC "Generates stubs")
+  if(NOT GTSTUB_EXECUTABLE)
+    message(FATAL_ERROR "${call}: the program 'gtstub', which generates the stub, was not found: install it with "
+      "'pip install gtstub', name it in GTSTUB_EXECUTABLE, or say COMMITTED and take sources that are there.")
+  endif()
+  set(fortran)
+  if(files MATCHES "f90")
+    set(fortran --fortran)
+  endif()
+  get_filename_component(name "${folder}" NAME)
+  add_custom_command(
+    OUTPUT ${files}
+    COMMAND "${GTSTUB_EXECUTABLE}" generate "${sdfg}" "${program}" -o "${folder}" --force ${fortran}
+    COMMAND "${CMAKE_COMMAND}" -E touch ${files} # those that would stay the same are not written
+    DEPENDS "${sdfg}" "${program}" "${GTSTUB_EXECUTABLE}"
+    COMMENT "Generating the stub of ${name}"
+    VERBATIM)
+endfunction()
+
+# Copies the SDFG's library beside the stub, under the name that gts_open() looks for.
+function(gtstub_lay_beside target call library signature)
+  file(READ "${signature}" text)
+  string(JSON name ERROR_VARIABLE error GET "${text}" library)
+  if(error)
+    message(FATAL_ERROR "${call}: SDFG_SIGNATURE '${signature}' is no SDFG signature (${error}).")
+  endif()
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${library}")
+  add_custom_command(TARGET ${target} POST_BUILD
+    COMMAND "${CMAKE_COMMAND}" -E copy "${library}" "$<TARGET_FILE_DIR:${target}>/${name}"
+    VERBATIM)
+endfunction()

@@ -1,0 +1,18 @@
+# gtstub_add_fortran(): the target gtstub::fortran, once a project.
+#
+# A compiled module can be read by the compiler that made it and no other, so it comes as a source, and is compiled where
+# something links it.
+
+function(gtstub_add_fortran)
+  if(TARGET gtstub::fortran)
+    return()
+  endif()
+  set(modules "${CMAKE_BINARY_DIR}/gtstub_modules")
+  add_library(gtstub_fortran STATIC EXCLUDE_FROM_ALL "${gtstub_FORTRAN_SOURCE}")
+  add_library(gtstub::fortran ALIAS gtstub_fortran)
+  set_target_properties(gtstub_fortran PROPERTIES
+    POSITION_INDEPENDENT_CODE ON
+    Fortran_MODULE_DIRECTORY "${modules}")
+  target_include_directories(gtstub_fortran INTERFACE "${modules}")
+  target_link_libraries(gtstub_fortran PUBLIC gtstub::gtstub)
+endfunction()

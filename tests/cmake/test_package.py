@@ -1,0 +1,231 @@
+"""
+The CMake package and the pkg-config file, as another project uses them: from the Python package, and from a runtime
+that was installed alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import scale_program as scale
+from gtstub import cli
+from gtstub.toolchain import PACKAGE, RUNTIME, find_cmake
+from stubs import write_stub
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+FROM_PACKAGE, ALONE = "the Python package", "a runtime alone"
+
+PROGRAM = shutil.which("gtstub", path=os.pathsep.join((str(PACKAGE.parent / "bin"), sysconfig.get_path("scripts"))))
+assert PROGRAM is not None, "gtstub is not installed with its scripts"
+
+# No program 'gtstub' is found by chance.
+ENVIRONMENT = {
+    **os.environ,
+    "PATH": os.pathsep.join(
+        place for place in os.environ["PATH"].split(os.pathsep) if not (Path(place) / "gtstub").exists()
+    ),
+}
+
+
+def cmake(*arguments: str | Path, fails: bool = False) -> str:
+    """What CMake prints, blanks for line ends."""
+    command = [find_cmake() or "cmake", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert (done.returncode != 0) is fails, f"{done.stdout}{done.stderr}"
+    return " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.fixture(scope="module")
+def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Where gtstub is installed, in each way."""
+    folder = tmp_path_factory.mktemp("alone")
+    cmake("-S", ROOT, "-B", folder / "build", "-DGTSTUB_PYTHON=OFF")
+    cmake("--build", folder / "build")
+    cmake("--install", folder / "build", "--prefix", folder / "installed")
+    moved = folder / "moved"
+    (folder / "installed").rename(moved)  # it may be copied to where it is used
+    return {FROM_PACKAGE: PACKAGE, ALONE: moved}
+
+
+@pytest.fixture(params=[FROM_PACKAGE, ALONE])
+def root(request: pytest.FixtureRequest, roots: dict[str, Path]) -> Path:
+    return roots[request.param]
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    folder = tmp_path / "sources"
+    scale.write_sources(folder)
+    return folder
+
+
+class Project:
+    """A copy of tests/cmake/project; CMake is told where gtstub and the sources are."""
+
+    def __init__(self, folder: Path, root: Path, sources: Path, *languages: str) -> None:
+        self.folder = folder / "project"
+        self.build_folder = folder / "build"
+        shutil.copytree(HERE / "project", self.folder)
+        self._options = [
+            f"-Dgtstub_ROOT={root}",
+            f"-DSOURCES={sources}",
+            f"-DLANGUAGES_OF_HOSTS={';'.join(languages or ('C',))}",
+        ]
+
+    def configure(self, *options: str, fails: bool = False) -> str:
+        return cmake("-S", self.folder, "-B", self.build_folder, *self._options, *options, fails=fails)
+
+    def build(self, fails: bool = False) -> str:
+        return cmake("--build", self.build_folder, fails=fails)
+
+    def run(self, host: str, *arguments: str) -> str:
+        command = [str(self.build_folder / host), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+def test_generated(root: Path, sources: Path, tmp_path: Path) -> None:
+    project = Project(tmp_path, root, sources, "C", "CXX")
+    project.configure(f"-DGTSTUB_EXECUTABLE={PROGRAM}")
+    project.build()
+    assert project.run("host_c") == "2.5 5 7.5\n"
+    assert project.run("host_c", str(project.build_folder / "scale" / "scale_stub.so")) == "2.5 5 7.5\n"
+    assert project.run("host_cxx") == "2.5 5 7.5\n"
+
+
+def test_committed_needs_no_program(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
+    write_stub(scale.SDFG, scale.PROGRAM, sources)
+    project = Project(tmp_path, roots[ALONE], sources, "C", "CXX")
+    project.configure("-DHOW=COMMITTED")
+    project.build()
+    assert project.run("host_c") == project.run("host_cxx") == "2.5 5 7.5\n"
+    assert not list((project.build_folder / "scale").glob("*.[ch]"))
+
+
+def test_the_program_of_the_package_is_found(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
+    project = Project(tmp_path, roots[FROM_PACKAGE], sources)
+    project.configure()
+    cache = (project.build_folder / "CMakeCache.txt").read_text()
+    (found,) = re.findall(r"^GTSTUB_EXECUTABLE:FILEPATH=(.*)$", cache, re.MULTILINE)
+    assert Path(found).resolve() == Path(PROGRAM).resolve()
+
+
+def test_what_changes_is_made_anew(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
+    project = Project(tmp_path, roots[FROM_PACKAGE], sources)
+    project.configure()
+    project.build()
+    header = project.build_folder / "scale" / "scale_stub.h"
+    before = header.read_text()
+    assert "Generating" not in project.build()
+
+    scale.build_library(sources, times=2)
+    project.build()
+    assert project.run("host_c") == "5 10 15\n"
+
+    signature = sources / "scale.program.json"
+    signature.write_text(signature.read_text().replace('"K"', '"Level"'))
+    project.build()
+    assert "[K]" in before
+    assert "[Level]" in header.read_text()
+    assert project.run("host_c") == "5 10 15\n"
+
+
+def test_pkg_config(root: Path, sources: Path, tmp_path: Path) -> None:
+    if shutil.which("pkg-config") is None:
+        pytest.skip("pkg-config is not installed")
+    write_stub(scale.SDFG, scale.PROGRAM, sources)
+    shutil.copy(HERE / "project" / "host.c", sources)
+    commands = """
+        set -e
+        flags="$(pkg-config --cflags --libs gtstub) -Wl,-rpath,$(pkg-config --variable=libdir gtstub)"
+        cc -std=c11 -shared -fPIC scale_stub.c $flags -o scale_stub.so
+        cc -std=c11 -DENTRY='"."' host.c ./scale_stub.so $flags -o host
+        ./host
+    """
+    environment = {**ENVIRONMENT, "PKG_CONFIG_PATH": str(root / "lib" / "pkgconfig")}
+    done = subprocess.run(
+        ["sh", "-c", commands], cwd=sources, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "2.5 5 7.5\n"), done.stderr
+
+
+def test_config_says_where_the_packages_are() -> None:
+    for command, file in (("cmake", "gtstubConfig.cmake"), ("pkgconfig", "gtstub.pc")):
+        printed = CliRunner().invoke(cli.main, ["config", command]).stdout
+        assert (Path(printed.rstrip("\n")) / file).is_file(), printed
+
+
+def test_directory_that_config_says_is_enough(sources: Path, tmp_path: Path) -> None:
+    printed = CliRunner().invoke(cli.main, ["config", "cmake"]).stdout
+    Project(tmp_path, Path(printed.rstrip("\n")), sources).configure()
+
+
+def test_versions(roots: dict[str, Path], tmp_path: Path) -> None:
+    text = "cmake_minimum_required(VERSION 3.20)\nproject(p LANGUAGES C)\nfind_package(gtstub {} REQUIRED)\n"
+    for wanted, fails in (("0.1", False), ("99.0", True)):
+        (tmp_path / "CMakeLists.txt").write_text(text.format(wanted))
+        cmake("-S", tmp_path, "-B", tmp_path / wanted, f"-Dgtstub_ROOT={roots[ALONE]}", fails=fails)
+
+
+def test_library_has_the_number_of_the_interface(roots: dict[str, Path]) -> None:
+    assert [file.name for file in (roots[ALONE] / "lib").glob("libgtstub.so*")] == [RUNTIME.name]
+
+
+@pytest.mark.parametrize(("preset", "library"), [("release", None), ("asan", "libasan"), ("tsan", "libtsan")])
+def test_presets_of_the_runtime(preset: str, library: str | None, tmp_path: Path) -> None:
+    cmake("-S", ROOT, "--preset", preset, "-B", tmp_path, "-DCMAKE_C_COMPILER=gcc")
+    cmake("--build", tmp_path)
+    needed = subprocess.run(["ldd", tmp_path / RUNTIME.name], capture_output=True, text=True, check=True).stdout
+    assert [name for name in ("libasan", "libtsan") if name in needed] == [name for name in (library,) if name]
+
+
+# --- Refusals ---------------------------------------------------------------------------------------------------------
+
+GIVEN = {"SDFG_SIGNATURE": "scale.sdfg.json", "PROGRAM_SIGNATURE": "scale.program.json"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"SDFG_SIGNATURE": None}, "gtstub_add_program(p): SDFG_SIGNATURE needs a file."),
+        ({"PROGRAM_SIGNATURE": ""}, "gtstub_add_program(p): PROGRAM_SIGNATURE needs a file."),
+        ({"SDFG_SIGNATURE": "none.json"}, "gtstub_add_program(p): SDFG_SIGNATURE '{}/none.json' does not exist."),
+        ({"LIBRARY": "libnone.so"}, "gtstub_add_program(p): LIBRARY '{}/libnone.so' does not exist."),
+        ({"LIBRARY": ""}, "gtstub_add_program(p): LIBRARY needs a file."),
+        (
+            {"PROGRAM_SIGNATURE": "library.c"},
+            "gtstub_add_program(p): PROGRAM_SIGNATURE '{}/library.c' is no program signature",
+        ),
+        ({"LANGUAGES": "C Rust"}, "gtstub_add_program(p): there are stubs for C and Fortran, not for 'Rust'."),
+        ({"LANGUAGES": "Fortran"}, "gtstub_add_program(p): the project needs the language Fortran:"),
+        ({"COMITTED": ""}, "gtstub_add_program(p): there is no argument 'COMITTED'."),
+        (
+            {"COMMITTED": ""},
+            "gtstub_add_program(p): the committed source '{}/scale_stub.h' does not exist:"
+            " make it with 'gtstub generate', or leave COMMITTED out.",
+        ),
+        (
+            {},
+            "gtstub_add_program(p): the program 'gtstub', which generates the stub, was not found: install it with"
+            " 'pip install gtstub', name it in GTSTUB_EXECUTABLE, or say COMMITTED and take sources that are there.",
+        ),
+    ],
+)
+def test_refusals(arguments: dict[str, str | None], message: str, roots: dict[str, Path], sources: Path) -> None:
+    given = {name: value for name, value in {**GIVEN, **arguments}.items() if value is not None}
+    call = " ".join(f"{name} {value}" for name, value in given.items())
+    text = "cmake_minimum_required(VERSION 3.20)\nproject(p LANGUAGES C)\nfind_package(gtstub REQUIRED)\n"
+    (sources / "CMakeLists.txt").write_text(f"{text}gtstub_add_program(p {call})\n")
+    printed = cmake("-S", sources, "-B", sources / "build", f"-Dgtstub_ROOT={roots[ALONE]}", fails=True)
+    assert message.format(sources) in printed
