@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule test soak lint format warnings asan valgrind bench bench-starts bench-build wheel wheel-test
-.PHONY: clean
+.PHONY: generated check-generated docs clean
 
 export PYTHON
 JOBS ?= 2
@@ -78,7 +78,7 @@ lint: .venv/.lint warnings ## check style, types and the C warnings
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 
 format: .venv/.lint ## write Python and C as lint wants them
-	$(BIN)/ruff check --fix --select I,RUF100 .
+	$(BIN)/ruff check --fix --fixable I,RUF100 --exit-zero .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(C_SOURCES)
 
@@ -86,10 +86,21 @@ warnings: .venv/.dependencies ## compile the C with warnings as errors, by each 
 	@found=0; for compiler in gcc clang; do \
 	    command -v $$compiler >/dev/null || { echo "warnings: $$compiler is not installed; left out"; continue; }; \
 	    found=1; echo "== Warnings of $$compiler"; \
-	    CC=$$compiler $(BIN)/cmake -S . -B build/warnings-$$compiler -DGTSTUB_WERROR=ON -DPython_ROOT_DIR=$(CURDIR)/.venv \
+	    $(BIN)/cmake --preset warnings-$$compiler -DPython_ROOT_DIR=$(CURDIR)/.venv \
 	        >build/warnings-$$compiler.log || { cat build/warnings-$$compiler.log; exit 1; }; \
-	    $(BIN)/cmake --build build/warnings-$$compiler || exit 1; \
+	    $(BIN)/cmake --build --preset warnings-$$compiler || exit 1; \
 	done; [ $$found = 1 ] || { echo "warnings: install a C compiler (apt-get install gcc)"; exit 1; }
+
+generated: .venv/.gtstub ## write the committed stubs of examples/icon4py anew (lowers what has changed of icon4py)
+	$(BIN)/python -m examples.icon4py.committed $(ARGS)
+
+check-generated: .venv/.gtstub ## say which committed stubs are out of date, and which programs of icon4py have changed
+	$(BIN)/python -m examples.icon4py.committed --check
+
+docs: ## write the reference of the C headers to build/doxygen, with warnings as errors
+	@command -v doxygen >/dev/null || { echo "docs: install doxygen (apt-get install doxygen)"; exit 1; }
+	mkdir -p build/doxygen
+	doxygen docs/Doxyfile
 
 # Runtime, host and stubs are compiled for the sanitizers; the interpreter is not, so its own leaks are left out.
 # The flags stand in the recipe, because make would hand a target's variables on to its prerequisite, .venv/.gtstub.

@@ -1,0 +1,76 @@
+"""The page that lists the committed stubs: what each program takes, and which slots of its SDFG that fills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+
+from gtstub.plan import AxisValue, CallPlan, Data, FieldLeaf, Leaf, Source, StaticLeaf, Value
+from gtstub.wording import describe_leaf, describe_statics
+
+HEAD = """\
+# Stubs of icon4py's programs
+
+Made from icon4py {icon4py} by gt4py {gt4py} and DaCe {dace}, and committed: who calls one of these programs from C or
+Fortran needs none of them for its stub ([docs/cmake.md](../../docs/cmake.md)). `make generated` writes this page and
+the folders beside it, `make check-generated` says what is out of date.
+
+The programs are those of [programs.toml](programs.toml): of the granules of diffusion and velocity advection and the
+vertically implicit solvers, with the sizes of a small torus of 10 levels compiled in; and nabla4, whose sizes are
+passed. Another grid needs stubs of its own: the libraries that DaCe builds have the sizes compiled in as well.
+
+A folder is called like the program, and after that like the static arguments that tell its variants apart. It has both
+signatures, header and stub, and as `<name>.source.json` the source that they were made from, by which a change of
+icon4py is noticed.
+"""
+
+
+def index_page(plans: Mapping[str, CallPlan]) -> str:
+    """`plans` are by folder."""
+    packages = ("icon4py-atmosphere-diffusion", "gt4py", "dace")
+    icon4py, gt4py, dace = map(version, packages)
+    lines = [
+        *HEAD.format(icon4py=icon4py, gt4py=gt4py, dace=dace).splitlines(),
+        "",
+        "| program | slots | arguments | compiled in | written |",
+        "|---|---|---|---|---|",
+    ]
+    for folder, plan in plans.items():
+        written = [f"`{leaf.path}`" for leaf in plan.leaves if isinstance(leaf, FieldLeaf) and leaf.written]
+        counts = (len(plan.slots), len(plan.taken), len(describe_statics(plan)))
+        lines.append(f"| [{folder}](#{folder}) | {' | '.join(map(str, counts))} | {', '.join(written)} |")
+    for folder, plan in plans.items():
+        lines += ["", f"## {folder}", "", f"[header]({folder}/{plan.name}_stub.h), [stub]({folder}/{plan.name}_stub.c)"]
+        lines += ["", *_arguments(plan)]
+    return "\n".join(lines) + "\n"
+
+
+def _arguments(plan: CallPlan) -> Iterator[str]:
+    yield "| argument | is | slots |"
+    yield "|---|---|---|"
+    for leaf in plan.leaves:
+        if not isinstance(leaf, StaticLeaf):
+            yield f"| `{leaf.path}` | {describe_leaf(leaf)} | {_slots(leaf, plan)} |"
+    others = [slot for slot in plan.slots if _leaf(slot.source) is None]
+    if others:
+        yield f"| | gt4py's metrics | {', '.join(f'{slot.index} `{slot.name}`' for slot in others)} |"
+    if statics := describe_statics(plan):
+        yield ""
+        yield f"Compiled in: {', '.join(f'`{static}`' for static in statics)}."
+
+
+def _slots(leaf: Leaf, plan: CallPlan) -> str:
+    """The slots that an argument fills, with what of it; the data is named by the argument already."""
+    return ", ".join(
+        str(slot.index) + (f" {_part(slot.source)}" if isinstance(slot.source, AxisValue) else "")
+        for slot in plan.slots
+        if _leaf(slot.source) == leaf.name
+    )
+
+
+def _part(source: AxisValue) -> str:
+    return f"{source.property} {source.axis}"
+
+
+def _leaf(source: Source) -> str | None:
+    return source.leaf if isinstance(source, Data | AxisValue | Value) else None
