@@ -134,3 +134,23 @@ SMALL_SDFG = sdfg(
     symbol("__n", ("out", 0, "size"), ("x", 0, "size")),
     symbol("factor", dtype="float64"),
 )
+
+
+# A program that gathers from vertices by a table in which -1 stands for no neighbor.
+GATHER_PROGRAM = program(
+    "gather",
+    dataclasses.replace(NEIGHBORS, has_skip_values=True),
+    x=field(VERTEX),
+    out=field(EDGE),
+)
+
+GATHER_SDFG = sdfg(
+    array("gt_conn_E2V", Axis(), Axis(size=2), dtype="int32"),
+    array("out", Axis(stride=1), access="write"),
+    array("x", Axis(stride=1)),
+    symbol("__gt_conn_E2V_neighbor_stride", ("gt_conn_E2V", 1, "stride")),
+    symbol("__gt_conn_E2V_source_stride", ("gt_conn_E2V", 0, "stride")),
+    symbol("__out_Edge_range_1", ("out", 0, "stop")),
+    symbol("__x_Vertex_range_0", ("x", 0, "start")),
+    name="gather",
+)

@@ -7,6 +7,7 @@
 #define WHERE "Argument '%s' of program '%s' "
 
 _Static_assert(offsetof(gts_array, origin) == sizeof(gts_words), "gts_differ() takes memory and type as two words");
+_Static_assert(GTS_MAX_RANK % 2 == 0, "gts_differ() takes axes two by two");
 
 static bool is_field(const gts_contract *contract)
 {

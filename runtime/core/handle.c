@@ -1,7 +1,11 @@
 /* A loaded program at work: the SDFG's handle, its workspaces, one call at a time. */
+#define _GNU_SOURCE
+#include <time.h>
+
 #include "error.h"
 #include "forks.h"
 #include "gtstub/stub.h"
+#include "lock.h"
 #include "profile.h"
 
 /* DaCe's external memory is laid out in multiples of this many bytes; CUDA's own allocators promise it as well. */
@@ -92,15 +96,43 @@ int gts_set_workspace(gts_program *self, const char *storage, void *memory, size
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
+/* What is looked for is a matter of microseconds as a rule, or of one SDFG. */
+static void pause_before(unsigned int attempt)
+{
+    const struct timespec time = {.tv_nsec = 1000L << (attempt < 7 ? attempt : 7)};
+    (void)nanosleep(&time, NULL);
+}
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+bool gts_lock(gts_program *self, uint64_t patience)
+{
+    const uint64_t begin = patience == 0 ? 0 : now();
+    unsigned int free = 0;
+    for (unsigned int attempt = 0;
+         !__atomic_compare_exchange_n(&self->is_busy, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED); ++attempt) {
+        free = 0;
+        if (patience == 0 || (patience != GTS_FOREVER && now() - begin > patience))
+            return false;
+        pause_before(attempt);
+    }
+    return true;
+}
+
 int gts_enter(gts_program *self, bool wait)
 {
     if (GTS_UNLIKELY(gts_is_parents(self)))
         return gts_error_set(self, GTS_RUNTIME_ERROR,
                              "Program '%s' was loaded before this process was forked; load it again in the child.",
                              self->stub->name);
-    if ((wait ? pthread_mutex_lock(&self->lock) : pthread_mutex_trylock(&self->lock)) != 0)
-        return wait ? -1 : 1;
-    gts_profile *const profile = atomic_load_explicit(&gts_profile_running, memory_order_relaxed);
+    if (!gts_lock(self, wait ? GTS_FOREVER : 0))
+        return 1;
+    gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_RELAXED);
     if (GTS_UNLIKELY(profile != NULL))
         gts_profile_enter(self, profile);
     return 0;
@@ -122,7 +154,7 @@ static GTS_COLD int refuse_stub(gts_program *self, const gts_stub *stub)
                          self->stub->name, stub->name);
 }
 
-int gts_enter_linked(gts_program *self, const gts_stub *stub)
+int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
 {
     if (GTS_UNLIKELY(self == NULL))
         return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
@@ -134,11 +166,6 @@ int gts_enter_linked(gts_program *self, const gts_stub *stub)
         return refuse_stub(self, stub);
     self->stub = stub;
     return 0;
-}
-
-void gts_leave(gts_program *self)
-{
-    (void)pthread_mutex_unlock(&self->lock);
 }
 
 static GTS_COLD int check_gpu(gts_program *self)

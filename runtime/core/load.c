@@ -1,6 +1,7 @@
 /* Loading: the two libraries of a program are opened and joined, and given up again. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,11 +10,11 @@
 #include "gtstub/stub.h"
 #include "profile.h"
 
-atomic_uint gts_forks;
+unsigned int gts_forks;
 
 static void count_fork(void)
 {
-    atomic_fetch_add_explicit(&gts_forks, 1, memory_order_relaxed);
+    (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
     gts_profile_forget();
 }
 
@@ -124,7 +125,7 @@ static gts_program *new_program(const gts_stub *stub)
     self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol);
     if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->bytes == NULL ||
         self->install == NULL || self->workspace == NULL || self->workspace_size == NULL ||
-        self->memory_symbol == NULL || pthread_mutex_init(&self->lock, NULL) != 0) {
+        self->memory_symbol == NULL) {
         free_program(self);
         return NULL;
     }
@@ -138,7 +139,7 @@ static gts_program *new_program(const gts_stub *stub)
     self->debug = debug != NULL && *debug != '\0' && strcmp(debug, "0") != 0;
     self->is_special = true; /* the first call */
     gts_renew(self);
-    self->generation = atomic_load_explicit(&gts_forks, memory_order_relaxed);
+    self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
     gts_profile_add_program(self);
     return self;
 }
@@ -189,6 +190,5 @@ void gts_close(gts_program **program)
     /* In a forked child the handle is the parent's. */
     if (self->sdfg != NULL && !gts_is_parents(self))
         (void)((int (*)(void *))self->exit)(self->sdfg);
-    (void)pthread_mutex_destroy(&self->lock);
     free_program(self);
 }

@@ -9,12 +9,14 @@
 #include "profile.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "forks.h"
+#include "lock.h"
 #include "record.h"
 
 struct gts_profile {
@@ -26,12 +28,15 @@ struct gts_profile {
     bool has_ended;
 };
 
-_Atomic(gts_profile *) gts_profile_running;
+gts_profile *gts_profile_running;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* one profile ends at a time */
 static pthread_cond_t unpinned = PTHREAD_COND_INITIALIZER;
 static gts_program *programs;
+
+/* Where the process ends, a call is waited for so many nanoseconds: its thread may never leave. */
+#define PATIENCE UINT64_C(1000000000)
 
 static uint64_t now(void)
 {
@@ -151,23 +156,12 @@ gts_profile *gts_profile_begin(void)
     if (profile == NULL)
         return NULL;
     (void)pthread_mutex_lock(&lock);
-    profile->outer = atomic_load(&gts_profile_running);
-    profile->generation = atomic_load(&gts_forks);
+    profile->outer = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
+    profile->generation = __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST);
     profile->begin = now();
-    atomic_store(&gts_profile_running, profile);
+    __atomic_store_n(&gts_profile_running, profile, __ATOMIC_SEQ_CST);
     (void)pthread_mutex_unlock(&lock);
     return profile;
-}
-
-/* Waits at most a second where the process ends: the thread that holds the mutex may never give it back. */
-static bool acquire(pthread_mutex_t *mutex, bool at_exit)
-{
-    if (!at_exit)
-        return pthread_mutex_lock(mutex) == 0;
-    struct timespec deadline;
-    (void)clock_gettime(CLOCK_REALTIME, &deadline);
-    ++deadline.tv_sec;
-    return pthread_mutex_timedlock(mutex, &deadline) == 0;
 }
 
 static GTS_COLD gts_record *copy_record(gts_program *program, const gts_profile *profile)
@@ -182,11 +176,11 @@ static GTS_COLD gts_record *copy_record(gts_program *program, const gts_profile 
 /* Takes what `profile` has recorded of a program, after the call that is running. */
 static gts_record *take_record(gts_profile *profile, gts_program *program, bool at_exit)
 {
-    if (!acquire(&program->lock, at_exit)) /* its call outlives the process, and may still write */
+    if (!gts_lock(program, at_exit ? PATIENCE : GTS_FOREVER)) /* its call outlives the process, and may still write */
         return copy_record(program, profile);
     gts_record *const record = take_off(program, profile);
     program->entered = 0;
-    (void)pthread_mutex_unlock(&program->lock);
+    gts_leave(program);
     return record;
 }
 
@@ -210,8 +204,8 @@ static void take_all_records(gts_profile *profile, bool at_exit)
 static gts_profile *end_innermost(bool at_exit)
 {
     (void)pthread_mutex_lock(&lock);
-    gts_profile *const profile = atomic_load(&gts_profile_running);
-    atomic_store(&gts_profile_running, profile->outer);
+    gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&gts_profile_running, profile->outer, __ATOMIC_SEQ_CST);
     (void)pthread_mutex_unlock(&lock);
     take_all_records(profile, at_exit);
     profile->report = gts_report(profile->records, now() - profile->begin);
@@ -228,7 +222,7 @@ static gts_profile *end_innermost(bool at_exit)
 
 char *gts_profile_end(gts_profile *profile)
 {
-    if (profile->generation != atomic_load(&gts_forks)) { /* the parent's, who ends it himself */
+    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) { /* the parent's, who ends it himself */
         profile->records = NULL;
         profile->report = gts_report(profile->records, now() - profile->begin);
     } else {
@@ -249,7 +243,7 @@ char *gts_profile_end(gts_profile *profile)
 
 void gts_profile_forget(void)
 {
-    atomic_store(&gts_profile_running, NULL);
+    __atomic_store_n(&gts_profile_running, NULL, __ATOMIC_SEQ_CST);
     programs = NULL;
     (void)pthread_mutex_init(&lock, NULL);
     (void)pthread_mutex_init(&ending, NULL);
@@ -280,10 +274,19 @@ static char *numbered(const char *path)
     return text;
 }
 
+/* Waits at most a second: the thread that ends a profile may never come back. */
+static bool may_end(void)
+{
+    struct timespec deadline;
+    (void)clock_gettime(CLOCK_REALTIME, &deadline);
+    ++deadline.tv_sec;
+    return pthread_mutex_timedlock(&ending, &deadline) == 0;
+}
+
 static void write_report(void)
 {
     gts_profile *const profile = whole_process.profile;
-    if (profile->generation != atomic_load(&gts_forks) || !acquire(&ending, true))
+    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST) || !may_end())
         return;
     while (!profile->has_ended)
         (void)end_innermost(true);

@@ -2,12 +2,7 @@
 #ifndef GTSTUB_CORE_PROFILE_H
 #define GTSTUB_CORE_PROFILE_H
 
-#include <stdatomic.h>
-
 #include "gtstub/stub.h"
-
-/* The profile that began last and has not ended; NULL when none runs. */
-extern _Atomic(gts_profile *) gts_profile_running __attribute__((visibility("hidden")));
 
 /* Profiles reach the programs that are loaded here, to wait until their calls have ended. */
 void gts_profile_add_program(gts_program *self);

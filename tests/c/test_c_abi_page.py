@@ -49,6 +49,6 @@ def header() -> str:
 def test_members_of_an_array_are_on_the_page() -> None:
     body = re.search(r"typedef struct gts_array \{(.*?)\} gts_array;", header(), re.DOTALL)
     assert body is not None
-    members = re.findall(r"^ +[\w ]+?[ *](\w+)(?: : \d+|\[\w+\])?;", body[1], re.MULTILINE)
+    members = re.findall(r"^ +(?:__attribute__\S+ )?[\w ]+?[ *](\w+)(?: : \d+|\[\w+\])?;", body[1], re.MULTILINE)
     rows = re.findall(r"^\| `(\w+)(?:\[i\])?` \|", PAGE, re.MULTILINE)
     assert members == rows

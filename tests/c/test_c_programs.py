@@ -16,7 +16,7 @@ import pytest
 
 from gtstub.toolchain import INCLUDE
 from recording import build_recording_library, recording_source
-from signatures import SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG
+from signatures import GATHER_PROGRAM, GATHER_SDFG, SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG
 from stubs import write_stub
 
 HERE = Path(__file__).parent
@@ -34,6 +34,8 @@ BUILDS = {
     "gcc-plain": ("gcc", *PLAIN),
 }
 
+PROGRAMS = ((WHOLE_SDFG, WHOLE_PROGRAM), (SMALL_SDFG, SMALL_PROGRAM), (GATHER_SDFG, GATHER_PROGRAM))
+
 # Every stub exports a gts_descriptor, which is found through its own library only.
 ENVIRONMENT = os.environ | {
     "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=1:detect_odr_violation=0",
@@ -43,14 +45,14 @@ ENVIRONMENT = os.environ | {
 
 
 class Build:
-    """Runtime, two stubs and their recording libraries in one folder, made by one compiler with one set of flags."""
+    """Runtime, three stubs and their recording libraries in one folder, made by one compiler with one set of flags."""
 
     def __init__(self, folder: Path, command: Sequence[str]) -> None:
         self.folder = folder
         self._command = command
         core = sorted(CORE.glob("*.c"))
         self._compile("libgtstub.so.3", *core, "-shared", "-fvisibility=hidden", "-Wl,-soname,libgtstub.so.3")
-        for sdfg, program in ((WHOLE_SDFG, WHOLE_PROGRAM), (SMALL_SDFG, SMALL_PROGRAM)):
+        for sdfg, program in PROGRAMS:
             source = write_stub(sdfg, program, folder)
             self.shared(f"{source.stem}.so", source, "-fvisibility=hidden")
             build_recording_library(sdfg, folder, [*command, *WARNINGS])
@@ -119,6 +121,20 @@ PROG = ("./prog_stub.so", "./libprog.so")
 @address
 def test_contracts(build: Build) -> None:
     build.run("contracts.c", *WHOLE, stubs=["whole_stub.so"])
+
+
+@address
+def test_tables(build: Build) -> None:
+    build.run("tables.c", "./gather_stub.so", "./libgather.so", stubs=["gather_stub.so"])
+
+
+@address
+def test_opening(build: Build) -> None:
+    for name, files in {"entry": ["whole_stub.so", "libwhole.so"], "alone": ["whole_stub.so"], "nothing": []}.items():
+        (build.folder / name).mkdir(exist_ok=True)
+        for file in files:
+            shutil.copy(build.folder / file, build.folder / name)
+    build.run("opening.c", stubs=["whole_stub.so"])
 
 
 @address

@@ -51,9 +51,13 @@ typedef enum gts_dtype {
 /** Where memory lives, numbered as DLPack numbers its devices. */
 typedef enum gts_device { GTS_CPU = 1, GTS_CUDA = 2, GTS_ROCM = 10 } gts_device;
 
-/** A field as a program sees it. The memory and the names belong to the caller. */
+/**
+ * A field as a program sees it. The memory and the names belong to the caller. What stands behind the rank should be 0:
+ * it is not used, but a C host's arrays are recognised by pairs of words.
+ */
 typedef struct gts_array {
-    void *data;                   /**< the element at the lowest index of every axis, also where a stride is negative */
+    __attribute__((
+        aligned(16))) void *data; /**< the element at the lowest index of every axis, also where a stride is negative */
     gts_dtype dtype : 16;         /**< type of the elements */
     gts_device device : 16;       /**< where `data` lives */
     int16_t rank;                 /**< number of axes */

@@ -7,7 +7,6 @@
 #ifndef GTSTUB_STUB_H
 #define GTSTUB_STUB_H
 
-#include <pthread.h>
 #include <string.h>
 
 #include "gtstub/gtstub.h"
@@ -166,8 +165,8 @@ struct gts_program {
     size_t *workspace_size;
     gts_function exit;
     int (*gpu_error)(void *);
-    pthread_mutex_t lock;
-    unsigned int generation; /* number of forks that this process had behind it when the program was loaded */
+    unsigned int is_busy;    /* a call is running: the lock of everything here */
+    unsigned int generation; /* gts_forks when the program was loaded */
     bool debug;              /* GTSTUB_DEBUG was set */
     bool is_special;         /* gts_run() has more to do than to run: the call is the first, debugged or timed */
     bool was_called;         /* with success */
@@ -202,12 +201,44 @@ static inline void gts_renew(gts_program *self)
 /* Initialises the SDFG's handle, or initialises it again, for self->slots. */
 GTS_EXPORT int gts_handle_init(gts_program *self, const int64_t *memory_symbols);
 
-/* One caller at a time. enter fails at once when `wait` is false and another call is running: then it returns 1. */
+/* Forks that this process has behind it since it loaded its first program. */
+GTS_EXPORT extern unsigned int gts_forks;
+
+/* The profile that began last and has not ended; NULL when none runs. */
+GTS_EXPORT extern gts_profile *gts_profile_running;
+
+/*
+ * Enters when there is nothing more to it: the program belongs to this process, no call is running, and no profile.
+ * Leaving is a plain store, half as much as two atomic operations, so nobody can be woken: who waits looks again.
+ */
+static inline bool gts_try_enter(gts_program *self)
+{
+    unsigned int free = 0;
+    return GTS_LIKELY(__atomic_load_n(&gts_forks, __ATOMIC_RELAXED) == self->generation) &&
+           GTS_LIKELY(__atomic_load_n(&gts_profile_running, __ATOMIC_RELAXED) == NULL) &&
+           GTS_LIKELY(__atomic_compare_exchange_n(&self->is_busy, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+}
+
+static inline void gts_leave(gts_program *self)
+{
+    __atomic_store_n(&self->is_busy, 0, __ATOMIC_RELEASE);
+}
+
+/* One caller at a time. Fails at once when `wait` is false and another call is running: then it returns 1. */
 GTS_EXPORT int gts_enter(gts_program *self, bool wait);
-GTS_EXPORT void gts_leave(gts_program *self);
 
 /* For the entries of a stub that hosts are linked with: enters a program that was opened from this stub or its like. */
-GTS_EXPORT int gts_enter_linked(gts_program *self, const gts_stub *stub);
+GTS_EXPORT int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub);
+
+static inline int gts_enter_linked(gts_program *self, const gts_stub *stub)
+{
+    if (GTS_LIKELY(self != NULL) && GTS_LIKELY(gts_try_enter(self))) {
+        if (GTS_LIKELY(self->stub == stub))
+            return 0;
+        gts_leave(self);
+    }
+    return gts_enter_linked_slowly(self, stub);
+}
 
 /* stub->run() and, when debugging, the GPU's verdict. To be called between enter and leave. */
 GTS_EXPORT int gts_run(gts_program *self);
@@ -218,53 +249,38 @@ GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array
 /* Whether two arrays are the same memory in the same layout, on the same device. Names of dimensions are not compared. */
 GTS_EXPORT bool gts_same_array(const gts_array *a, const gts_array *b);
 
-/*
- * Two words of memory: what differs between two calls is gathered without a branch.
- * The vector is of gcc and clang, on any machine.
- */
-typedef uint64_t gts_words __attribute__((vector_size(16)));
+/* Two words of memory, compared at once: a vector of gcc and clang, on any machine. */
+typedef uint64_t gts_words __attribute__((vector_size(16), may_alias));
 
-static inline gts_words gts_differ_2(const void *a, const void *b)
+static inline gts_words gts_differ_words(const void *a, const void *b)
 {
-    gts_words x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return x ^ y;
+    return *(const gts_words *)a ^ *(const gts_words *)b;
 }
 
-static inline gts_words gts_differ_1(const void *a, const void *b)
+/* Of each axis one word, and of an odd number of axes one more, which is 0 where the caller has left it alone. */
+static inline GTS_ALWAYS_INLINE gts_words gts_differ_axes(const void *a, const void *b, int32_t rank)
 {
-    uint64_t x, y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    const gts_words difference = {x ^ y, 0};
+    gts_words difference = {0, 0};
+    for (int32_t i = 0; i < rank; i += 2)
+        difference |= gts_differ_words((const int64_t *)a + i, (const int64_t *)b + i);
     return difference;
 }
 
-static inline gts_words gts_differ_axes(const void *a, const void *b, int32_t rank)
-{
-    gts_words difference = {0, 0};
-    int32_t i = 0;
-    for (; i + 2 <= rank; i += 2)
-        difference |= gts_differ_2((const int64_t *)a + i, (const int64_t *)b + i);
-    return i < rank ? difference | gts_differ_1((const int64_t *)a + i, (const int64_t *)b + i) : difference;
-}
-
 /*
- * Not zero where two arrays of this rank differ in what the SDFG or a contract takes: memory and type, which are two
- * words, `what` of the axes, and the names of dimensions.
+ * Not zero where two arrays of this rank differ in what the SDFG takes: memory and type, which are two words, and `what`
+ * of the axes. All differences of a call are gathered without a branch.
  */
 static inline GTS_ALWAYS_INLINE gts_words gts_differ(const gts_array *a, const gts_array *b, int32_t rank,
                                                      unsigned int what)
 {
-    gts_words difference = gts_differ_2(a, b);
+    gts_words difference = gts_differ_words(a, b);
     if ((what & (GTS_START | GTS_STOP)) != 0)
         difference |= gts_differ_axes(a->origin, b->origin, rank);
     if ((what & (GTS_SIZE | GTS_STOP)) != 0)
         difference |= gts_differ_axes(a->shape, b->shape, rank);
     if ((what & GTS_STRIDE) != 0)
         difference |= gts_differ_axes(a->strides, b->strides, rank);
-    return difference | gts_differ_axes(a->dims, b->dims, rank);
+    return difference;
 }
 
 /* For C hosts: checks all arrays of a struct <name>_args that are not what their leaves had last, and remembers them. */

@@ -1,0 +1,182 @@
+/*
+ * Tables of neighbors that a C host passes: their indices are checked, and brought to base 0 where that was said.
+ * They are static: a table is known by its address, which one on the stack would share with the next.
+ */
+#include "gather_stub.h"
+#include "harness.h"
+
+enum { EDGES = 3, VERTICES = 4, NEIGHBORS = 2, SLOT_TABLE = 0 };
+
+static struct recorder recorder;
+static gts_program *program;
+static double x[VERTICES], out[EDGES];
+
+static gts_array line(double *data, int64_t size)
+{
+    return (gts_array){
+        .data = data, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .shape = {size}, .strides = {1}};
+}
+
+/* Neighbors of an edge lie `EDGES` elements apart. */
+static struct gather_args args_of(int32_t *table)
+{
+    return (struct gather_args){
+        .x = line(x, VERTICES),
+        .out = line(out, EDGES),
+        .gt_conn_E2V = {.data = table,
+                        .dtype = GTS_INT32,
+                        .device = GTS_CPU,
+                        .rank = 2,
+                        .shape = {EDGES, NEIGHBORS},
+                        .strides = {1, EDGES}},
+    };
+}
+
+static const int32_t *passed_table(void)
+{
+    return (const int32_t *)(uintptr_t)last_record(&recorder).values[SLOT_TABLE]; /* NOLINT */
+}
+
+static void refused(const struct gather_args *args, const char *text)
+{
+    const size_t before = recorder.count();
+    CHECK(gather_call(program, args) == -1);
+    CHECK_ERROR(gts_last_error(program), GTS_VALUE_ERROR, text);
+    CHECK(recorder.count() == before);
+}
+
+static void test_base_0(void)
+{
+    static int32_t table[] = {0, 1, 3, 1, 2, -1};
+    struct gather_args args = args_of(table);
+    CHECK(gather_call(program, &args) == 0);
+    CHECK(passed_table() == table); /* no copy */
+
+    static int32_t other[] = {0, 1, 4, 1, 2, -1};
+    args.gt_conn_E2V.data = other;
+    refused(&args,
+            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
+            "'Vertex' are 0 to 3; gts_set_index_base() says another base.");
+    refused(&args,
+            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
+            "'Vertex' are 0 to 3; gts_set_index_base() says another base.");
+    other[2] = 3;
+    other[4] = -2;
+    refused(&args,
+            "Connectivity 'E2V' of program 'gather' has index -2 in row 1, column 1, but with index base 0 those "
+            "of 'Vertex' are 0 to 3; gts_set_index_base() says another base.");
+    args.gt_conn_E2V.data = table;
+    CHECK(gather_call(program, &args) == 0);
+}
+
+/* A table of base 1 with all its indices is no table of base 0, nor the other way round. */
+static void test_wrong_base(void)
+{
+    static int32_t from_1[] = {1, 2, 4, 2, 3, 0};
+    struct gather_args args = args_of(from_1);
+    refused(&args,
+            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
+            "'Vertex' are 0 to 3; gts_set_index_base() says another base.");
+    CHECK(gts_set_index_base(program, "E2V", 1) == 0);
+    static int32_t from_0[] = {0, 1, 3, 1, 2, -1};
+    args = args_of(from_0);
+    refused(&args,
+            "Connectivity 'E2V' of program 'gather' has index -1 in row 2, column 1, but with index base 1 those "
+            "of 'Vertex' are 1 to 4; gts_set_index_base() says another base.");
+    CHECK(gts_set_index_base(program, "E2V", 0) == 0);
+    CHECK(gather_call(program, &args) == 0);
+}
+
+static void check_shifted(void)
+{
+    static const int32_t expected[] = {0, 1, 3, 1, 2, -1};
+    CHECK(memcmp(passed_table(), expected, sizeof expected) == 0);
+}
+
+static void test_base_1(void)
+{
+    CHECK(gts_set_index_base(program, "E2V", 1) == 0);
+    static int32_t table[] = {1, 2, 4, 2, 3, 0};
+    struct gather_args args = args_of(table);
+    CHECK(gather_call(program, &args) == 0);
+    const int32_t *const copy = passed_table();
+    CHECK(copy != table);
+    check_shifted();
+    CHECK(table[0] == 1); /* the caller's stays as it is */
+
+    CHECK(gather_call(program, &args) == 0);
+    CHECK(passed_table() == copy); /* made once */
+    static double other[VERTICES];
+    args.x.data = other; /* another array is no reason to make it again */
+    CHECK(gather_call(program, &args) == 0);
+    CHECK(passed_table() == copy);
+    check_shifted();
+
+    static int32_t same[] = {1, 2, 4, 2, 3, 0};
+    args.gt_conn_E2V.data = same;
+    CHECK(gather_call(program, &args) == 0);
+    check_shifted();
+    CHECK(gts_set_index_base(program, "E2V", 0) == 0);
+}
+
+/* Rows and columns that run backwards, and rows apart: the copy has the layout of the table. */
+static void test_layouts(void)
+{
+    CHECK(gts_set_index_base(program, "E2V", 1) == 0);
+    static int32_t table[] = {0, 9, 3, 9, 2, 9, 4, 9, 2, 9, 1, 9};
+    struct gather_args args = args_of(&table[10]);
+    args.gt_conn_E2V.strides[0] = -2;
+    args.gt_conn_E2V.strides[1] = -6;
+    CHECK(gather_call(program, &args) == 0);
+    const int32_t *const copy = passed_table();
+    static const int32_t expected[NEIGHBORS][EDGES] = {{0, 1, 3}, {1, 2, -1}};
+    for (int neighbor = 0; neighbor < NEIGHBORS; ++neighbor) {
+        for (int edge = 0; edge < EDGES; ++edge)
+            CHECK(copy[-6 * neighbor - 2 * edge] == expected[neighbor][edge]);
+    }
+    CHECK(gts_set_index_base(program, "E2V", 0) == 0);
+}
+
+/* Fields say which indices there are: they need not begin at 0. */
+static void test_origin(void)
+{
+    static int32_t table[] = {2, 3, 5, 3, 4, -1};
+    struct gather_args args = args_of(table);
+    refused(&args,
+            "Connectivity 'E2V' of program 'gather' has index 5 in row 2, column 0, but with index base 0 those of "
+            "'Vertex' are 0 to 3; gts_set_index_base() says another base.");
+    args.x.origin[0] = 2;
+    CHECK(gather_call(program, &args) == 0);
+}
+
+static void test_what_is_said_wrongly(void)
+{
+    const int64_t origin[2] = {0};
+    CHECK(gts_set_index_base(program, "E2V", 2) == -1);
+    CHECK_TEXT(gts_last_error(program)->message,
+               "Connectivity 'E2V' of program 'gather' must have an index base of 0 or 1, not 2.");
+    CHECK(gts_set_index_base(program, "x", 1) == -1);
+    CHECK_TEXT(gts_last_error(program)->message, "Program 'gather' has no connectivity 'x'.");
+    CHECK(gts_set_origin(program, "E2V", origin, 2) == -1);
+    CHECK_TEXT(gts_last_error(program)->message, "Program 'gather' has no field 'E2V'.");
+    CHECK(gts_set_origin(program, "x", origin, 2) == -1);
+    CHECK_TEXT(gts_last_error(program)->message,
+               "Argument 'x' of program 'gather' has 1 axes, but its origin was given for 2.");
+    CHECK(gts_set_origin(program, "x", origin, 1) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 3);
+    recorder = open_recorder(argv[2]);
+    program = load(argv[1], argv[2]);
+    test_base_0();
+    test_wrong_base();
+    test_base_1();
+    test_layouts();
+    test_origin();
+    test_what_is_said_wrongly();
+    gts_close(&program);
+    recorder.clear();
+    return 0;
+}
