@@ -3,7 +3,8 @@
  * gtstub: the C interface of a compiled gt4py program.
  *
  * A program is two libraries: the SDFG library that DaCe built, and the call stub that gtstub generated for it.
- * gts_open() joins them; <name>_call(), declared in the generated <name>_stub.h, runs the program; gts_close() ends it.
+ * gts_open() joins them; `<name>_call()`, declared in the generated `<name>_stub.h`, runs the program; gts_close() ends
+ * it.
  *
  * Units: sizes, strides and origins are counted in elements, never in bytes.
  *
@@ -73,8 +74,8 @@ typedef enum gts_error_kind { GTS_TYPE_ERROR = 1, GTS_VALUE_ERROR, GTS_RUNTIME_E
 
 /** A refusal. */
 typedef struct gts_error {
-    gts_error_kind kind;
-    char message[1024]; /**< one sentence that names program, argument and axis */
+    gts_error_kind kind; /**< what kind of mistake it is */
+    char message[1024];  /**< one sentence that names program, argument and axis */
 } gts_error;
 
 /** A loaded program. */
@@ -83,7 +84,7 @@ typedef struct gts_program gts_program;
 /**
  * Loads a program from where its two libraries lie together, such as a cache entry.
  *
- * @param path     the stub library <name>_stub.so, or a directory that holds exactly one
+ * @param path     the stub library `<name>_stub.so`, or a directory that holds exactly one
  * @param program  belongs to the caller, who gives it back with gts_close(); NULL after an error
  * @return 0, or -1 and the error is gts_last_error(NULL)
  */
@@ -92,22 +93,28 @@ GTS_EXPORT int gts_open(const char *path, gts_program **program);
 /**
  * Loads a program from two libraries, wherever they lie. Both paths are given to dlopen() as they are.
  *
- * @param stub_path     the call stub, <name>_stub.so
- * @param library_path  the SDFG library that it calls, lib<name>.so
+ * @param stub_path     the call stub, `<name>_stub.so`
+ * @param library_path  the SDFG library that it calls, `lib<name>.so`
  * @param program       belongs to the caller, who gives it back with gts_close(); NULL after an error
  * @param error         filled in when -1 is returned
+ * @return 0, or -1
  */
 GTS_EXPORT int gts_load(const char *stub_path, const char *library_path, gts_program **program, gts_error *error);
 
 /**
  * Ends the SDFG's handle, frees the program and sets *program to NULL. The libraries stay mapped: their threads may
- * still be running. A program that is NULL already stays so.
+ * still be running.
+ *
+ * @param program  the program, which no thread may be calling; one that is NULL already stays so
  */
 GTS_EXPORT void gts_close(gts_program **program);
 
 /**
- * The last error of a program, valid until its next call. Of NULL: this thread's last error without a program, which
- * gts_open() and the call of a closed program leave.
+ * The last error of a program, or of this thread.
+ *
+ * @param program  the program; NULL for this thread's last error without one, which gts_open() and the call of a closed
+ *                 program leave
+ * @return the error, which belongs to the program and is valid until its next call; of no use while another thread calls
  */
 GTS_EXPORT const gts_error *gts_last_error(const gts_program *program);
 
@@ -118,6 +125,7 @@ GTS_EXPORT const gts_error *gts_last_error(const gts_program *program);
  * @param storage  where the SDFG wants it
  * @param memory   aligned to 256 bytes; it stays the caller's, and must outlive the program or the next gts_set_workspace()
  * @param size     bytes
+ * @return 0, or -1 and the error is gts_last_error(program)
  */
 GTS_EXPORT int gts_set_workspace(gts_program *program, const char *storage, void *memory, size_t size);
 
@@ -130,6 +138,7 @@ GTS_EXPORT int gts_set_workspace(gts_program *program, const char *storage, void
  * @param argument  as in messages: "vn", "x[0]", "state.vn"
  * @param origin    index of the first element of each axis
  * @param rank      number of axes, that of the field
+ * @return 0, or -1 and the error is gts_last_error(program)
  */
 GTS_EXPORT int gts_set_origin(gts_program *program, const char *argument, const int64_t *origin, int32_t rank);
 
@@ -144,6 +153,7 @@ GTS_EXPORT int gts_set_origin(gts_program *program, const char *argument, const 
  * @param program       the program
  * @param connectivity  its name in the offset provider: "E2C2V"
  * @param base          0 or 1
+ * @return 0, or -1 and the error is gts_last_error(program)
  */
 GTS_EXPORT int gts_set_index_base(gts_program *program, const char *connectivity, int64_t base);
 
@@ -154,22 +164,44 @@ GTS_EXPORT int gts_set_index_base(gts_program *program, const char *connectivity
  */
 typedef struct gts_profile gts_profile;
 
-/** NULL when memory runs out. */
+/**
+ * Begins to time all calls of all programs and threads.
+ *
+ * @return the profile, which belongs to the caller, who gives it back with gts_profile_end(); NULL when memory runs out
+ */
 GTS_EXPORT gts_profile *gts_profile_begin(void);
 
 /**
- * Waits for the calls that are running, and frees the profile. Returns its report, a JSON document (docs/formats.md) that
- * belongs to the caller, who frees it with free(); NULL when memory runs out. Must not be called in a call.
+ * Waits for the calls that are running, and frees the profile. Must not be called in a call, for which it would wait.
+ *
+ * @param profile  what gts_profile_begin() has returned
+ * @return its report, a JSON document (docs/formats.md) that belongs to the caller, who frees it with free(); NULL when
+ *         memory runs out
  */
 GTS_EXPORT char *gts_profile_end(gts_profile *profile);
 
-/** The name that numpy gives the type: "float64". */
+/**
+ * The name of an element type, as numpy has it.
+ *
+ * @param dtype  the type
+ * @return "float64", for example: a constant
+ */
 GTS_EXPORT const char *gts_dtype_name(gts_dtype dtype);
 
-/** "cpu", "cuda" or "rocm". */
+/**
+ * The name of a device.
+ *
+ * @param device  the device
+ * @return "cpu", "cuda" or "rocm": a constant
+ */
 GTS_EXPORT const char *gts_device_name(gts_device device);
 
-/** Bytes of an element, 0 for what is no type. */
+/**
+ * The size of an element.
+ *
+ * @param dtype  its type
+ * @return bytes, 0 for what is no type
+ */
 GTS_EXPORT size_t gts_dtype_size(gts_dtype dtype);
 
 #ifdef __cplusplus
