@@ -57,14 +57,14 @@ typedef enum gts_device { GTS_CPU = 1, GTS_CUDA = 2, GTS_ROCM = 10 } gts_device;
  * it is not used, but a C host's arrays are recognised by pairs of words.
  */
 typedef struct gts_array {
-    __attribute__((
-        aligned(16))) void *data; /**< the element at the lowest index of every axis, also where a stride is negative */
-    gts_dtype dtype : 16;         /**< type of the elements */
-    gts_device device : 16;       /**< where `data` lives */
-    int16_t rank;                 /**< number of axes */
-    bool readonly;                /**< the program must not write the memory */
-    int64_t origin[GTS_MAX_RANK]; /**< index of the first element: where the domain starts */
-    int64_t shape[GTS_MAX_RANK];  /**< elements on each axis */
+    /** the element at the lowest index of every axis, also where a stride is negative */
+    __attribute__((aligned(16))) void *data;
+    gts_dtype dtype : 16;           /**< type of the elements */
+    gts_device device : 16;         /**< where `data` lives */
+    int16_t rank;                   /**< number of axes */
+    bool readonly;                  /**< the program must not write the memory */
+    int64_t origin[GTS_MAX_RANK];   /**< index of the first element: where the domain starts */
+    int64_t shape[GTS_MAX_RANK];    /**< elements on each axis */
     int64_t strides[GTS_MAX_RANK];  /**< elements from one index to the next */
     const char *dims[GTS_MAX_RANK]; /**< dimension of each axis, NULL where the caller does not say */
 } gts_array;
