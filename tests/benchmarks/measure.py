@@ -160,12 +160,13 @@ class Bench:
         host = ctypes.CDLL(str(self.folder / "c_host.so"))
         host.time_bare.restype = host.time_stub.restype = ctypes.c_double
         host.time_bare.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long)
-        host.time_stub.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_long)
+        host.time_stub.argtypes = (ctypes.c_void_p, ctypes.c_long)
+        host.open_program.restype = ctypes.c_void_p
         address = ctypes.cast(program, ctypes.c_void_p)
-        paths = (bytes(entry / manifest["stub"]), bytes(entry / manifest["library"]))
-        assert host.time_stub(*paths, 1) >= 0
+        opened = host.open_program(bytes(entry))
+        assert host.time_stub(opened, 1) >= 0
         self.add_counted("bare C", lambda count: host.time_bare(address, handle, count))
-        self.add_counted("gtstub from C", lambda count: host.time_stub(*paths, count))
+        self.add_counted("gtstub from C", lambda count: host.time_stub(opened, count))
 
     def add_gt4py_dace(self) -> None:
         artifact = pickle.loads((self.folder / "dace.pickle").read_bytes())

@@ -73,6 +73,8 @@ class Figures:
     """Milliseconds of importing gtstub, each in a new interpreter."""
     loads: list[float]
     """Milliseconds of loading a cache entry, each in a new interpreter."""
+    opens: list[float]
+    """Milliseconds of gts_open() in a host in C, each in a new process."""
     stubs: list[float]
     """Seconds of generating and compiling a stub."""
     stub_bytes: int
@@ -124,6 +126,7 @@ def goals(figures: Figures) -> Iterator[Goal]:
         ("keywords", "keywords empty", 500.0, "compiled, all 20 arguments by keyword, above the empty vectorcall"),
         ("keywords and provider", "keywords and provider empty", 500.0, "the same with the offset provider"),
         ("eight variants", "one variant", 50.0, "eight variants of three static arguments, above one variant"),
+        ("gtstub from C", "bare C", 20.0, "from C, arrays seen before, above the SDFG itself called with constants"),
     ):
         least = max(0.0, measured.least(name) - measured.least(floor))
         yield Goal(what, limit, least, "ns", _and_median(measured.median(name) - measured.median(floor)))
@@ -131,11 +134,13 @@ def goals(figures: Figures) -> Iterator[Goal]:
         ("program", 1000, "instructions of a call, above the empty vectorcall"),
         ("bound", 1150, "the same, compiled, 3 unbound fields by keyword"),
         ("keywords", 1400, "the same, compiled, all 20 arguments by keyword"),
+        ("C", 250, "instructions of a call from C, above the SDFG itself called with constants"),
     ):
         missing = "" if way in figures.instructions else "valgrind is not installed"
         yield Goal(what, limit, figures.instructions.get(way), "", missing)
     for what, limit, times, unit in (
         ("load of a cached program, without gt4py and DaCe", 5.0, figures.loads, "ms"),
+        ("the same from C: `gts_open()`", 1.0, figures.opens, "ms"),
         ("generating and compiling one stub", 0.3, figures.stubs, "s"),
     ):
         yield Goal(what, limit, min(times), unit, _and_median(statistics.median(times)))

@@ -1,6 +1,6 @@
 """
-Writes and compiles what gtstub is measured beside: the same slots, filled by nanobind and by tvm-ffi, and C loops that
-call the SDFG bare and through the stub. numpy's arrays have no origin, so these peers pass 0 for where a domain starts.
+Writes and compiles what gtstub is measured beside: the same slots, filled by nanobind and by tvm-ffi. numpy's arrays
+have no origin, so these peers pass 0 for where a domain starts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gtstub.plan import AxisValue, CallPlan, Data, FieldLeaf, Metric, ScalarLeaf, Slot, Value
-from gtstub.toolchain import INCLUDE, RUNTIME
 from gtstub.wording import C_TYPES, c_type
 
 HERE = Path(__file__).parent
@@ -38,7 +37,7 @@ def build_nanobind(plan: CallPlan, library: Path, folder: Path) -> Path:
     combined = package / "src" / "nb_combined.cpp"
     includes = [package / "include", package / "ext" / "robin_map" / "include", sysconfig.get_path("include")]
     flags = ["-fvisibility=hidden", "-fno-strict-aliasing", *(f"-I{include}" for include in includes)]
-    return _compile("c++", "-std=c++17", source, folder / "peer_nanobind.so", [*flags, str(combined), *_link(library)])
+    return _compile("c++", "-std=c++17", source, folder / "peer_nanobind.so", [*flags, str(combined), *link(library)])
 
 
 def build_tvm_ffi(plan: CallPlan, library: Path, folder: Path) -> Path:
@@ -47,18 +46,10 @@ def build_tvm_ffi(plan: CallPlan, library: Path, folder: Path) -> Path:
     source.write_text(tvm_ffi_source(plan), encoding="utf-8")
     config = Path(sys.executable).with_name("tvm-ffi-config")
     asked = subprocess.run([config, "--cflags", "--libs", "--ldflags"], check=True, capture_output=True, text=True)
-    return compile_c(source, folder / "peer_tvm_ffi.so", *shlex.split(asked.stdout), *_link(library))
+    return compile_c(source, folder / "peer_tvm_ffi.so", *shlex.split(asked.stdout), *link(library))
 
 
-def build_c_host(plan: CallPlan, stub: Path, folder: Path) -> Path:
-    """A library with `time_bare` and `time_stub`; `stub` is the stub library, its header lies beside it."""
-    source = folder / "c_host.c"
-    source.write_text(c_host_source(plan), encoding="utf-8")
-    runtime = [f"-L{RUNTIME.parent}", f"-l:{RUNTIME.name}", f"-Wl,-rpath,{RUNTIME.parent}"]
-    return compile_c(source, folder / "c_host.so", f"-I{INCLUDE}", f"-I{stub.parent}", *_link(stub), *runtime)
-
-
-def _link(library: Path) -> list[str]:
+def link(library: Path) -> list[str]:
     return [f"-L{library.parent}", f"-l:{library.name}", f"-Wl,-rpath,{library.parent}"]
 
 
@@ -213,76 +204,3 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_call(void *self, const TVMFFIAny *args, int32_t
 
 def _kind(leaf: ScalarLeaf) -> str:
     return "float" if leaf.dtype.startswith("float") else "int"
-
-
-def c_host_source(plan: CallPlan) -> str:
-    def value(leaf: FieldLeaf | ScalarLeaf) -> str:
-        return f"    .{leaf.name} = {array(leaf) if isinstance(leaf, FieldLeaf) else '1'},"
-
-    def array(leaf: FieldLeaf) -> str:
-        sizes = [axis.fixed.size or 8 for axis in leaf.axes]
-        strides = [axis.fixed.stride or 8 for axis in leaf.axes]
-        return (
-            f"{{.data = memory, .dtype = GTS_{leaf.dtype.upper()}, .device = GTS_CPU, .rank = {len(leaf.axes)},"
-            f" .shape = {_braces(sizes)}, .strides = {_braces(strides)}}}"
-        )
-
-    values = "\n".join(map(value, plan.taken))
-    zeros = ", ".join("NULL" if slot.is_array else "0" for slot in plan.slots)
-    return f"""\
-#include <stdio.h>
-#include <time.h>
-
-#include "{plan.name}_stub.h"
-
-typedef void (*sdfg_program)({", ".join(["void *", *(c_type(slot) for slot in plan.slots)])});
-
-static double memory[64];
-
-static const struct {plan.name}_args ARGS = {{
-{values}
-}};
-
-static double now(void)
-{{
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}}
-
-/* Seconds for `count` calls of the SDFG itself. */
-double time_bare(sdfg_program program, void *handle, long count);
-
-double time_bare(sdfg_program program, void *handle, long count)
-{{
-    const double begin = now();
-    for (long i = 0; i < count; ++i)
-        program(handle, {zeros});
-    return now() - begin;
-}}
-
-/* Seconds for `count` calls through the stub; -1 after a refusal. */
-double time_stub(const char *stub, const char *library, long count);
-
-double time_stub(const char *stub, const char *library, long count)
-{{
-    static gts_program *program;
-    static gts_error error;
-    if (program == NULL && gts_load(stub, library, &program, &error) != 0) {{
-        fprintf(stderr, "%s\\n", error.message);
-        return -1;
-    }}
-    const double begin = now();
-    for (long i = 0; i < count; ++i) {{
-        if ({plan.name}_call(program, &ARGS) != 0) {{
-            fprintf(stderr, "%s\\n", gts_last_error(program)->message);
-            return -1;
-        }}
-    }}
-    return now() - begin;
-}}
-"""
-
-
-def _braces(values: list[int]) -> str:
-    return "{" + ", ".join(map(str, values)) + "}"

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from gtstub import toolchain  # noqa: E402
 from gtstub.planner import make_plan  # noqa: E402
 from gtstub.signature.documents import program_from_json, sdfg_from_json  # noqa: E402
-from tests.benchmarks import instructions, page, peers  # noqa: E402
+from tests.benchmarks import c_host, instructions, page, peers  # noqa: E402
 from tests.benchmarks.entry import build_stub  # noqa: E402
 
 BUILD_SECONDS = 240
@@ -81,7 +81,8 @@ class Run:
         self.plan = make_plan(sdfg, program)
         library = self.entry / sdfg.library
         peers.build_caller(self.folder)
-        peers.build_c_host(self.plan, self.entry / f"{program.name}_stub.so", self.folder)
+        _, self.c_host = c_host.build(self.plan, self.entry, self.folder)
+        self.library = library
         peers.build_tvm_ffi(self.plan, library, self.folder)
         peers.build_nanobind(self.plan, library, self.folder)
         self.console.print("  built; next: gt4py's GTFN backend, which takes longest")
@@ -125,7 +126,12 @@ class Run:
         arguments = instructions.example_arguments(self.plan)
         ways: tuple[instructions.Way, ...] = ("program", "bound", "keywords")
         jobs = {way: instructions.Job(way, arguments, (self.entry,)) for way in ways}
-        return instructions.count_per_call(self.folder / "caller.so", jobs)
+        counted = instructions.count_per_call(self.folder / "caller.so", jobs)
+        return counted | {"C": c_host.instructions(self.c_host, self.entry, self.library)}
+
+    def opens(self) -> list[float]:
+        """Milliseconds of gts_open(), each in a new process."""
+        return [c_host.open_milliseconds(self.c_host, self.entry, self.library) for _ in range(LOADS)]
 
 
 def main() -> None:
@@ -146,6 +152,7 @@ def main() -> None:
     plain = run.measure()
     say("Loading the program in new interpreters; generating and compiling its stub")
     imports, loads = run.loads()
+    opens = run.opens()
     stubs = run.stubs()
     say("Counting instructions with callgrind")
     figures = page.Figures(
@@ -156,6 +163,7 @@ def main() -> None:
         instructions=run.instructions(),
         imports=imports,
         loads=loads,
+        opens=opens,
         stubs=stubs,
         stub_bytes=(run.entry / f"{run.plan.name}_stub.so").stat().st_size,
     )

@@ -13,7 +13,7 @@ from gtstub.planner import make_plan
 from gtstub.signature.documents import program_from_json, sdfg_from_json
 from gtstub.signature.model import ProgramSignature
 from integration.programs import CASES, Lowering, lower
-from tests.benchmarks import instructions
+from tests.benchmarks import c_host, instructions
 from tests.benchmarks.callables import build_variants
 from tests.benchmarks.entry import build_entry
 from tests.benchmarks.instructions import Job
@@ -87,6 +87,8 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
             "idle": Job("bound", real_arguments, (idle,)),
         },
     )
+    _, host = c_host.build(PLAN, null, folder)
+    counted["C"] = c_host.instructions(host, null, null / SDFG.library)
     for name, count in counted.items():
         print(f"{count:.0f} instructions, {name}")
         assert count > len(PLAN.slots)  # less than one for a slot: nothing was called
@@ -94,7 +96,15 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    ("name", "limit"), [("program", 1000), ("bound", 1150), ("keywords", 1400), ("one variant", 1400), ("idle", 1000)]
+    ("name", "limit"),
+    [
+        ("program", 1000),
+        ("bound", 1150),
+        ("keywords", 1400),
+        ("one variant", 1400),
+        ("idle", 1000),
+        ("C", 250),
+    ],
 )
 def test_a_call_with_the_same_fields(counts: dict[str, float], name: str, limit: float) -> None:
     assert counts[name] <= limit

@@ -111,7 +111,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static int fill(gts_program *self)
+static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const area_edge_array = &self->leaf[0].now->array;
@@ -388,4 +388,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: bd7a12df24684342d30b62c855476efed4644d4d14ec25b41538d19ec04a9579 */
+/* gtstub: sha256 of the text above: 9617e49e4f4ab5e17dc0b1094c4aa14a5657a9072e79f15ad05512215c5d379a */

@@ -216,7 +216,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static int fill(gts_program *self)
+static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const tangential_wind_array = &self->leaf[0].now->array;
@@ -633,4 +633,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9e2ad90fe56f41d402d3f646cfcc79c29f07a959dd6273b6ccaa28755c17127a */
+/* gtstub: sha256 of the text above: b928b7af4f7b14ec7a5343584ae5bf303e97b3f31eafe66ddb93886b3bd13a98 */

@@ -96,7 +96,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static int fill(gts_program *self)
+static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const vect_a_array = &self->leaf[10].now->array;
@@ -366,4 +366,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 29a93c55b0402f3c6c8d76c0723458d298767dbe453b44129ee8fff47cd570be */
+/* gtstub: sha256 of the text above: 6ec07982cfc28cd7aa6263b21dd143f79fb82e3cf6e87eadbb2a58b413154b14 */

@@ -400,7 +400,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static int fill(gts_program *self)
+static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const next_w_array = &self->leaf[0].now->array;
@@ -1186,4 +1186,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9e97b19c04b1eab97519c23fa3c3873d5bf5811388d0474f26f68ae5d8a23994 */
+/* gtstub: sha256 of the text above: a9704788ff84c18964bb8fd2959320b919295491b63f32bcf794b34796574927 */

@@ -395,7 +395,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static int fill(gts_program *self)
+static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const next_w_array = &self->leaf[0].now->array;
@@ -1163,4 +1163,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 59c1b915d1f03ddf19720f1bc92a1c8a28a188b0ed7c0e75d6095606028e78af */
+/* gtstub: sha256 of the text above: 74b02426357865172a55400fb1db731db8d7f0f3c33f467a24e3e0dde9d743e4 */

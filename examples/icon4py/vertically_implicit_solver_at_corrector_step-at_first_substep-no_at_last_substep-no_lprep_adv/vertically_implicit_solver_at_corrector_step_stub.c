@@ -387,7 +387,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static int fill(gts_program *self)
+static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const next_w_array = &self->leaf[0].now->array;
@@ -1125,4 +1125,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 267aafd0c618d88f2059d04306ad21eb10c2dcfad26fb89d6a786dddd714ad43 */
+/* gtstub: sha256 of the text above: fa5136aacca7983e3fc91cbb8684fb2b054c642a6a3506c8a72c848c6b031dbc */

@@ -400,7 +400,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static int fill(gts_program *self)
+static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const next_w_array = &self->leaf[0].now->array;
@@ -1186,4 +1186,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c9fedfe7a806a3b501b0b3e734e7967198fe5d1b77e122e3ff9a9f8193df76c2 */
+/* gtstub: sha256 of the text above: c278a9db8ed24fad146625adcca26de36e5867d806d2a3fdcfd079334cf5ee41 */

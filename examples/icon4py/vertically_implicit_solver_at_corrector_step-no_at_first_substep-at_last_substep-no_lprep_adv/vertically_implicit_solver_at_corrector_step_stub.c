@@ -392,7 +392,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static int fill(gts_program *self)
+static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const next_w_array = &self->leaf[0].now->array;
@@ -1148,4 +1148,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2113c1b4c7bc01de1893770322ba14cdc8d118806891601a9a223bf0fbb9c5a0 */
+/* gtstub: sha256 of the text above: 63c4589583479702df5e72a90d49c83045039064a8b9f85457bea00932f3e656 */

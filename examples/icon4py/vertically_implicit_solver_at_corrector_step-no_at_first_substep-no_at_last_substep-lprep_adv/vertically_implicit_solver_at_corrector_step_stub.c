@@ -395,7 +395,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static int fill(gts_program *self)
+static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const next_w_array = &self->leaf[0].now->array;
@@ -1163,4 +1163,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 336dffd6894c4a3e6c296e3bf71bf476107ab92df1b7a51594be80cf733f9886 */
+/* gtstub: sha256 of the text above: 414165c960a701a09cb6ce920944f5767af4371a81d4663aee37c493c441fcfa */

@@ -387,7 +387,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static int fill(gts_program *self)
+static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const next_w_array = &self->leaf[0].now->array;
@@ -1125,4 +1125,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8121e00e2fbd855a59312d1a71d16fd4fa2ad6aa621563d55128a740be1e254b */
+/* gtstub: sha256 of the text above: aa625c1be41e61cc3570bcbe626bd1400a0673630d9b8d58944a2e9d5b0131aa */

@@ -18,6 +18,7 @@ extern "C" {
 #define GTS_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define GTS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define GTS_COLD __attribute__((cold, noinline))
+#define GTS_NOINLINE __attribute__((noinline))
 #define GTS_ALWAYS_INLINE __attribute__((always_inline))
 
 /* In a contract: whatever the caller brings. */
