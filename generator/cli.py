@@ -18,6 +18,7 @@ from gtstub.cli_cache import cache
 from gtstub.cli_config import config
 from gtstub.cli_options import example, jq_option, json_options
 from gtstub.cli_profile import profile
+from gtstub.cli_record import record, replay
 from gtstub.entry import read_manifest
 from gtstub.errors import GtstubError, SignatureError
 from gtstub.planner import make_plan
@@ -38,9 +39,9 @@ EXIT_CODES = """
 \b
 Exit codes:
   0  done
-  1  the answer is no ('generate --check', 'doctor'), or an error not listed below
+  1  the answer is no ('generate --check', 'doctor', 'replay --compare'), or an error not listed below
   2  the command line or a jq filter is wrong
-  3  a signature, an SDFG file or a profile is malformed
+  3  a signature, an SDFG file, a profile or a recording is malformed
   4  the two signatures of a program contradict each other
   5  there is no C compiler, or it refused a stub
   6  a cache entry is missing or damaged
@@ -405,3 +406,5 @@ def doctor(as_json: bool, filter_: str | None) -> None:
 
 
 main.add_command(profile)
+main.add_command(record)
+main.add_command(replay)

@@ -219,6 +219,8 @@ def _contract(leaf: Leaf, program: str) -> str:
         if leaf.codomain is not None:
             fields += [f'.codomain = "{leaf.codomain}"', f".has_skip_values = {_c_bool(leaf.has_skip_values)}"]
     is_member = not isinstance(leaf, StaticLeaf)
+    if isinstance(leaf, ScalarLeaf):
+        fields += [f".slot = offsetof(struct slots, {leaf.name})"]
     fields += [f".member = {f'offsetof(struct {program}_args, {leaf.name})' if is_member else 'SIZE_MAX'}"]
     return "{" + ", ".join(fields) + "}"
 

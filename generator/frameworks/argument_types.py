@@ -9,11 +9,21 @@ from typing import Any, cast, get_args
 
 import numpy as np
 from gt4py.next import common
+from gt4py.next.ffront import type_info as ffront_type_info
 from gt4py.next.type_system import type_specifications as ts
 from gt4py.next.type_system import type_translation
 
 from gtstub.compiled import StaticScalar
 from gtstub.signature.model import DType
+
+
+def parameter_types(program: Any) -> dict[str, Any]:
+    """The parameters of a program or a field operator in order, `out` among them, with gt4py's types."""
+    definition = ffront_type_info.type_in_program_context(program.__gt_type__()).definition
+    types = dict(definition.pos_or_kw_args)
+    if any(isinstance(type_, ts.DeferredType) for type_ in types.values()):
+        raise TypeError(f"Program '{program.__name__}' is generic, as scan operators are; wrap it in a field operator.")
+    return types
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,6 @@ from typing import Any, cast
 
 from gt4py.next import backend as gtx_backend
 from gt4py.next import common
-from gt4py.next.ffront import type_info as ffront_type_info
 from gt4py.next.ffront.decorator import Program
 from gt4py.next.instrumentation import metrics
 from gt4py.next.otf import arguments, compilation_tasks, runners
@@ -26,7 +25,7 @@ from gtstub.backends import Tag, choose, load_tables
 from gtstub.compiled import Builder, CompiledProgram, Interface, product
 from gtstub.errors import CacheError, ConfigError
 from gtstub.frameworks import backends, fingerprint
-from gtstub.frameworks.argument_types import ArgumentTypes
+from gtstub.frameworks.argument_types import ArgumentTypes, parameter_types
 from gtstub.frameworks.gt4py import StubBackend, lowered_signatures
 from gtstub.request import Request
 from gtstub.signature.model import ProgramSignature, SdfgSignature
@@ -232,11 +231,7 @@ class _Target:
     @functools.cached_property
     def types(self) -> Mapping[str, Any]:
         """The parameters in order, with their types."""
-        definition = ffront_type_info.type_in_program_context(self.program.__gt_type__()).definition
-        types = dict(definition.pos_or_kw_args)
-        if any(isinstance(type_, ts.DeferredType) for type_ in types.values()):
-            raise TypeError(f"Program '{self.name}' is generic, as scan operators are; wrap it in a field operator.")
-        return types
+        return parameter_types(self.program)
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:

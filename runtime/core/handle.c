@@ -7,6 +7,7 @@
 #include "gtstub/stub.h"
 #include "lock.h"
 #include "profile.h"
+#include "recording.h"
 
 /* DaCe's external memory is laid out in multiples of this many bytes; CUDA's own allocators promise it as well. */
 #define WORKSPACE_ALIGNMENT 256
@@ -92,6 +93,11 @@ int gts_set_workspace(gts_program *self, const char *storage, void *memory, size
     }
     gts_leave(self);
     return status;
+}
+
+const char *gts_name(const gts_program *self)
+{
+    return self->stub->name;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
@@ -180,10 +186,14 @@ static GTS_COLD int check_gpu(gts_program *self)
 static __attribute__((noinline)) int run_specially(gts_program *self)
 {
     self->has_new_handle = false;
-    if ((self->entered != 0 ? gts_profile_run(self) : self->stub->run(self)) != 0)
+    gts_recorded_call *const recorded = self->recorded != NULL ? gts_recording_before(self) : NULL;
+    const int status = self->entered != 0 ? gts_profile_run(self) : self->stub->run(self);
+    if (recorded != NULL)
+        gts_recording_after(self, recorded, status == 0);
+    if (status != 0)
         return -1;
     self->was_called = true;
-    self->is_special = self->debug;
+    self->is_special = self->debug || self->recorded != NULL;
     if (self->debug && self->gpu_error != NULL)
         return check_gpu(self);
     return 0;

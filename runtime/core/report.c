@@ -1,10 +1,10 @@
 /* The report of a profile: JSON, as docs/formats.md describes it, the same in every locale. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "json.h"
 #include "record.h"
 
 static void print_seconds(FILE *out, uint64_t time)
@@ -41,60 +41,6 @@ static void print_calls(FILE *out, const gts_calls *calls)
     (void)fputs("}", out);
 }
 
-/* JSON has no infinities and no NaN: they are text, as in a program signature. */
-static void print_float(FILE *out, double value, int digits)
-{
-    char text[32];
-    if (isfinite(value)) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, value);
-        char *const comma = strchr(text, ','); /* of some locales */
-        if (comma != NULL)
-            *comma = '.';
-    } else {
-        (void)snprintf(text, sizeof text, "\"%s\"", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-    }
-    (void)fputs(text, out);
-}
-
-static void print_value(FILE *out, gts_dtype dtype, const void *value)
-{
-    switch (dtype) {
-    case GTS_BOOL:
-        (void)fputs(*(const bool *)value ? "true" : "false", out);
-        break;
-    case GTS_INT8:
-        (void)fprintf(out, "%" PRId8, *(const int8_t *)value);
-        break;
-    case GTS_UINT8:
-        (void)fprintf(out, "%" PRIu8, *(const uint8_t *)value);
-        break;
-    case GTS_INT16:
-        (void)fprintf(out, "%" PRId16, *(const int16_t *)value);
-        break;
-    case GTS_UINT16:
-        (void)fprintf(out, "%" PRIu16, *(const uint16_t *)value);
-        break;
-    case GTS_INT32:
-        (void)fprintf(out, "%" PRId32, *(const int32_t *)value);
-        break;
-    case GTS_UINT32:
-        (void)fprintf(out, "%" PRIu32, *(const uint32_t *)value);
-        break;
-    case GTS_INT64:
-        (void)fprintf(out, "%" PRId64, *(const int64_t *)value);
-        break;
-    case GTS_UINT64:
-        (void)fprintf(out, "%" PRIu64, *(const uint64_t *)value);
-        break;
-    case GTS_FLOAT32:
-        print_float(out, *(const float *)value, 9);
-        break;
-    case GTS_FLOAT64:
-        print_float(out, *(const double *)value, 17);
-        break;
-    }
-}
-
 static void print_static_arguments(FILE *out, const gts_stub *stub)
 {
     const char *separator = "";
@@ -102,7 +48,7 @@ static void print_static_arguments(FILE *out, const gts_stub *stub)
         if (stub->leaves[i].kind != GTS_STATIC)
             continue;
         (void)fprintf(out, "%s\"%s\": ", separator, stub->leaves[i].path);
-        print_value(out, stub->leaves[i].dtype, stub->leaves[i].value);
+        gts_json_value(out, stub->leaves[i].dtype, stub->leaves[i].value);
         separator = ", ";
     }
 }

@@ -51,20 +51,18 @@ class Build:
         self.folder = folder
         self._command = command
         core = sorted(CORE.glob("*.c"))
-        self._compile("libgtstub.so.3", *core, "-shared", "-fvisibility=hidden", "-Wl,-soname,libgtstub.so.3")
+        self.compile("libgtstub.so.3", *core, "-shared", "-fvisibility=hidden", "-Wl,-soname,libgtstub.so.3")
         for sdfg, program in PROGRAMS:
             source = write_stub(sdfg, program, folder)
             self.shared(f"{source.stem}.so", source, "-fvisibility=hidden")
             build_recording_library(sdfg, folder, [*command, *WARNINGS])
 
     def shared(self, output: str, *sources: Path | str) -> None:
-        self._compile(output, *sources, "-shared", "-L.", "-l:libgtstub.so.3")
+        self.compile(output, *sources, "-shared", "-L.", "-l:libgtstub.so.3")
 
     def executable(self, source: Path, *stubs: str) -> Path:
         output = source.stem
-        self._compile(
-            output, source, *(f"./{stub}" for stub in stubs), "-L.", "-l:libgtstub.so.3", "-Wl,-rpath,$ORIGIN"
-        )
+        self.compile(output, source, *(f"./{stub}" for stub in stubs), "-L.", "-l:libgtstub.so.3", "-Wl,-rpath,$ORIGIN")
         return self.folder / output
 
     def run(self, source: str, *arguments: str, stubs: Sequence[str], under: Sequence[str] = ()) -> None:
@@ -75,10 +73,10 @@ class Build:
         )
         assert done.returncode == 0, f"{source} exited with {done.returncode}\n{done.stdout}{done.stderr}"
 
-    def _compile(self, output: str, *arguments: Path | str) -> None:
+    def compile(self, output: str, *arguments: Path | str) -> None:
         common = (*self._command, *WARNINGS, "-fPIC", "-pthread", "-I", str(INCLUDE), "-I", ".", "-o", output)
         done = subprocess.run(
-            [*common, *map(str, arguments), "-ldl"], cwd=self.folder, capture_output=True, text=True, check=False
+            [*common, *map(str, arguments), "-ldl", "-lm"], cwd=self.folder, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{output} was not built\n{done.stderr}"
 

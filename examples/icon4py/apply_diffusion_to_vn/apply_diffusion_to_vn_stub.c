@@ -13,6 +13,109 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+/* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
+
+struct slots {
+    double *area_edge;                             /*  0 area_edge <- data of 'area_edge' */
+    double *diff_multfac_vn;                       /*  1 diff_multfac_vn <- data of 'diff_multfac_vn' */
+    int32_t *gt_conn_E2C2V;                        /*  3 gt_conn_E2C2V <- data of 'E2C2V' */
+    double *inv_primal_edge_length;                /*  4 inv_primal_edge_length <- data of 'inv_primal_edge_length' */
+    double *inv_vert_vert_length;                  /*  5 inv_vert_vert_length <- data of 'inv_vert_vert_length' */
+    double *kh_smag_e;                             /*  6 kh_smag_e <- data of 'kh_smag_e' */
+    double *nudgecoeff_e;                          /*  7 nudgecoeff_e <- data of 'nudgecoeff_e' */
+    double *primal_normal_vert_v1;                 /*  8 primal_normal_vert_v1 <- data of 'primal_normal_vert_v1' */
+    double *primal_normal_vert_v2;                 /*  9 primal_normal_vert_v2 <- data of 'primal_normal_vert_v2' */
+    double *u_vert;                                /* 10 u_vert <- data of 'u_vert' */
+    double *v_vert;                                /* 11 v_vert <- data of 'v_vert' */
+    double *vn;                                    /* 12 vn <- data of 'vn' */
+    double *z_nabla2_e;                            /* 13 z_nabla2_e <- data of 'z_nabla2_e' */
+    int32_t __area_edge_Edge_range_0;              /* 14 __area_edge_Edge_range_0 <- start of axis 0 of 'area_edge' */
+    int32_t __diff_multfac_vn_K_range_0;           /* 15 __diff_multfac_vn_K_range_0 <- start of axis 0 of 'diff_multfac_vn' */
+    int32_t __diff_multfac_vn_K_stride;            /* 16 __diff_multfac_vn_K_stride <- stride of axis 0 of 'diff_multfac_vn' */
+    int32_t __gt_conn_E2C2V_neighbor_stride;       /* 17 __gt_conn_E2C2V_neighbor_stride <- stride of axis 1 of 'E2C2V' */
+    int32_t __inv_primal_edge_length_Edge_range_0; /* 18 __inv_primal_edge_length_Edge_range_0 <- start of axis 0 of 'inv_primal_edge_length' */
+    int32_t __inv_vert_vert_length_Edge_range_0;   /* 19 __inv_vert_vert_length_Edge_range_0 <- start of axis 0 of 'inv_vert_vert_length' */
+    int32_t __kh_smag_e_Edge_range_0;              /* 20 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
+    int32_t __kh_smag_e_K_range_0;                 /* 21 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
+    int32_t __kh_smag_e_K_stride;                  /* 22 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
+    int32_t __primal_normal_vert_v1_E2C2V_stride;  /* 23 __primal_normal_vert_v1_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v1' */
+    int32_t __primal_normal_vert_v1_Edge_range_0;  /* 24 __primal_normal_vert_v1_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v1' */
+    int32_t __primal_normal_vert_v2_E2C2V_stride;  /* 25 __primal_normal_vert_v2_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v2' */
+    int32_t __primal_normal_vert_v2_Edge_range_0;  /* 26 __primal_normal_vert_v2_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v2' */
+    int32_t __u_vert_K_range_0;                    /* 27 __u_vert_K_range_0 <- start of axis 1 of 'u_vert' */
+    int32_t __u_vert_K_stride;                     /* 28 __u_vert_K_stride <- stride of axis 1 of 'u_vert' */
+    int32_t __u_vert_Vertex_range_0;               /* 29 __u_vert_Vertex_range_0 <- start of axis 0 of 'u_vert' */
+    int32_t __v_vert_K_range_0;                    /* 30 __v_vert_K_range_0 <- start of axis 1 of 'v_vert' */
+    int32_t __v_vert_K_stride;                     /* 31 __v_vert_K_stride <- stride of axis 1 of 'v_vert' */
+    int32_t __v_vert_Vertex_range_0;               /* 32 __v_vert_Vertex_range_0 <- start of axis 0 of 'v_vert' */
+    int32_t __vn_Edge_range_0;                     /* 33 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
+    int32_t __vn_K_range_0;                        /* 34 __vn_K_range_0 <- start of axis 1 of 'vn' */
+    int32_t __vn_K_stride;                         /* 35 __vn_K_stride <- stride of axis 1 of 'vn' */
+    int32_t __z_nabla2_e_Edge_range_0;             /* 36 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
+    int32_t __z_nabla2_e_K_range_0;                /* 37 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
+    int32_t __z_nabla2_e_K_stride;                 /* 38 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
+};
+
+/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+static GTS_NOINLINE int fill(gts_program *self)
+{
+    struct slots *const s = self->slots;
+    const gts_array *const u_vert_array = &self->leaf[0].now->array;
+    const gts_array *const v_vert_array = &self->leaf[1].now->array;
+    const gts_array *const primal_normal_vert_v1_array = &self->leaf[2].now->array;
+    const gts_array *const primal_normal_vert_v2_array = &self->leaf[3].now->array;
+    const gts_array *const z_nabla2_e_array = &self->leaf[4].now->array;
+    const gts_array *const inv_vert_vert_length_array = &self->leaf[5].now->array;
+    const gts_array *const inv_primal_edge_length_array = &self->leaf[6].now->array;
+    const gts_array *const area_edge_array = &self->leaf[7].now->array;
+    const gts_array *const kh_smag_e_array = &self->leaf[8].now->array;
+    const gts_array *const diff_multfac_vn_array = &self->leaf[9].now->array;
+    const gts_array *const nudgecoeff_e_array = &self->leaf[10].now->array;
+    const gts_array *const vn_array = &self->leaf[11].now->array;
+    const gts_array *const gt_conn_E2C2V_array = &self->leaf[20].now->array;
+
+    s->area_edge = area_edge_array->data;
+    s->diff_multfac_vn = diff_multfac_vn_array->data;
+    s->gt_conn_E2C2V = gt_conn_E2C2V_array->data;
+    s->inv_primal_edge_length = inv_primal_edge_length_array->data;
+    s->inv_vert_vert_length = inv_vert_vert_length_array->data;
+    s->kh_smag_e = kh_smag_e_array->data;
+    s->nudgecoeff_e = nudgecoeff_e_array->data;
+    s->primal_normal_vert_v1 = primal_normal_vert_v1_array->data;
+    s->primal_normal_vert_v2 = primal_normal_vert_v2_array->data;
+    s->u_vert = u_vert_array->data;
+    s->v_vert = v_vert_array->data;
+    s->vn = vn_array->data;
+    s->z_nabla2_e = z_nabla2_e_array->data;
+    s->__area_edge_Edge_range_0 = (int32_t)area_edge_array->origin[0];
+    s->__diff_multfac_vn_K_range_0 = (int32_t)diff_multfac_vn_array->origin[0];
+    s->__diff_multfac_vn_K_stride = (int32_t)diff_multfac_vn_array->strides[0];
+    s->__gt_conn_E2C2V_neighbor_stride = (int32_t)gt_conn_E2C2V_array->strides[1];
+    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)inv_primal_edge_length_array->origin[0];
+    s->__inv_vert_vert_length_Edge_range_0 = (int32_t)inv_vert_vert_length_array->origin[0];
+    s->__kh_smag_e_Edge_range_0 = (int32_t)kh_smag_e_array->origin[0];
+    s->__kh_smag_e_K_range_0 = (int32_t)kh_smag_e_array->origin[1];
+    s->__kh_smag_e_K_stride = (int32_t)kh_smag_e_array->strides[1];
+    s->__primal_normal_vert_v1_E2C2V_stride = (int32_t)primal_normal_vert_v1_array->strides[1];
+    s->__primal_normal_vert_v1_Edge_range_0 = (int32_t)primal_normal_vert_v1_array->origin[0];
+    s->__primal_normal_vert_v2_E2C2V_stride = (int32_t)primal_normal_vert_v2_array->strides[1];
+    s->__primal_normal_vert_v2_Edge_range_0 = (int32_t)primal_normal_vert_v2_array->origin[0];
+    s->__u_vert_K_range_0 = (int32_t)u_vert_array->origin[1];
+    s->__u_vert_K_stride = (int32_t)u_vert_array->strides[1];
+    s->__u_vert_Vertex_range_0 = (int32_t)u_vert_array->origin[0];
+    s->__v_vert_K_range_0 = (int32_t)v_vert_array->origin[1];
+    s->__v_vert_K_stride = (int32_t)v_vert_array->strides[1];
+    s->__v_vert_Vertex_range_0 = (int32_t)v_vert_array->origin[0];
+    s->__vn_Edge_range_0 = (int32_t)vn_array->origin[0];
+    s->__vn_K_range_0 = (int32_t)vn_array->origin[1];
+    s->__vn_K_stride = (int32_t)vn_array->strides[1];
+    s->__z_nabla2_e_Edge_range_0 = (int32_t)z_nabla2_e_array->origin[0];
+    s->__z_nabla2_e_K_range_0 = (int32_t)z_nabla2_e_array->origin[1];
+    s->__z_nabla2_e_K_stride = (int32_t)z_nabla2_e_array->strides[1];
+    self->has_new_array = false;
+    return 0;
+}
+
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_axis AXES_u_vert[] = {
@@ -130,109 +233,6 @@ static const char *const PARAMETERS[] = {
     "vertical_start",
     "vertical_end",
 };
-
-/* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
-
-struct slots {
-    double *area_edge;                             /*  0 area_edge <- data of 'area_edge' */
-    double *diff_multfac_vn;                       /*  1 diff_multfac_vn <- data of 'diff_multfac_vn' */
-    int32_t *gt_conn_E2C2V;                        /*  3 gt_conn_E2C2V <- data of 'E2C2V' */
-    double *inv_primal_edge_length;                /*  4 inv_primal_edge_length <- data of 'inv_primal_edge_length' */
-    double *inv_vert_vert_length;                  /*  5 inv_vert_vert_length <- data of 'inv_vert_vert_length' */
-    double *kh_smag_e;                             /*  6 kh_smag_e <- data of 'kh_smag_e' */
-    double *nudgecoeff_e;                          /*  7 nudgecoeff_e <- data of 'nudgecoeff_e' */
-    double *primal_normal_vert_v1;                 /*  8 primal_normal_vert_v1 <- data of 'primal_normal_vert_v1' */
-    double *primal_normal_vert_v2;                 /*  9 primal_normal_vert_v2 <- data of 'primal_normal_vert_v2' */
-    double *u_vert;                                /* 10 u_vert <- data of 'u_vert' */
-    double *v_vert;                                /* 11 v_vert <- data of 'v_vert' */
-    double *vn;                                    /* 12 vn <- data of 'vn' */
-    double *z_nabla2_e;                            /* 13 z_nabla2_e <- data of 'z_nabla2_e' */
-    int32_t __area_edge_Edge_range_0;              /* 14 __area_edge_Edge_range_0 <- start of axis 0 of 'area_edge' */
-    int32_t __diff_multfac_vn_K_range_0;           /* 15 __diff_multfac_vn_K_range_0 <- start of axis 0 of 'diff_multfac_vn' */
-    int32_t __diff_multfac_vn_K_stride;            /* 16 __diff_multfac_vn_K_stride <- stride of axis 0 of 'diff_multfac_vn' */
-    int32_t __gt_conn_E2C2V_neighbor_stride;       /* 17 __gt_conn_E2C2V_neighbor_stride <- stride of axis 1 of 'E2C2V' */
-    int32_t __inv_primal_edge_length_Edge_range_0; /* 18 __inv_primal_edge_length_Edge_range_0 <- start of axis 0 of 'inv_primal_edge_length' */
-    int32_t __inv_vert_vert_length_Edge_range_0;   /* 19 __inv_vert_vert_length_Edge_range_0 <- start of axis 0 of 'inv_vert_vert_length' */
-    int32_t __kh_smag_e_Edge_range_0;              /* 20 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_range_0;                 /* 21 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_stride;                  /* 22 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-    int32_t __primal_normal_vert_v1_E2C2V_stride;  /* 23 __primal_normal_vert_v1_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v1' */
-    int32_t __primal_normal_vert_v1_Edge_range_0;  /* 24 __primal_normal_vert_v1_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v1' */
-    int32_t __primal_normal_vert_v2_E2C2V_stride;  /* 25 __primal_normal_vert_v2_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v2' */
-    int32_t __primal_normal_vert_v2_Edge_range_0;  /* 26 __primal_normal_vert_v2_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v2' */
-    int32_t __u_vert_K_range_0;                    /* 27 __u_vert_K_range_0 <- start of axis 1 of 'u_vert' */
-    int32_t __u_vert_K_stride;                     /* 28 __u_vert_K_stride <- stride of axis 1 of 'u_vert' */
-    int32_t __u_vert_Vertex_range_0;               /* 29 __u_vert_Vertex_range_0 <- start of axis 0 of 'u_vert' */
-    int32_t __v_vert_K_range_0;                    /* 30 __v_vert_K_range_0 <- start of axis 1 of 'v_vert' */
-    int32_t __v_vert_K_stride;                     /* 31 __v_vert_K_stride <- stride of axis 1 of 'v_vert' */
-    int32_t __v_vert_Vertex_range_0;               /* 32 __v_vert_Vertex_range_0 <- start of axis 0 of 'v_vert' */
-    int32_t __vn_Edge_range_0;                     /* 33 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
-    int32_t __vn_K_range_0;                        /* 34 __vn_K_range_0 <- start of axis 1 of 'vn' */
-    int32_t __vn_K_stride;                         /* 35 __vn_K_stride <- stride of axis 1 of 'vn' */
-    int32_t __z_nabla2_e_Edge_range_0;             /* 36 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_range_0;                /* 37 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_stride;                 /* 38 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
-};
-
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static GTS_NOINLINE int fill(gts_program *self)
-{
-    struct slots *const s = self->slots;
-    const gts_array *const u_vert_array = &self->leaf[0].now->array;
-    const gts_array *const v_vert_array = &self->leaf[1].now->array;
-    const gts_array *const primal_normal_vert_v1_array = &self->leaf[2].now->array;
-    const gts_array *const primal_normal_vert_v2_array = &self->leaf[3].now->array;
-    const gts_array *const z_nabla2_e_array = &self->leaf[4].now->array;
-    const gts_array *const inv_vert_vert_length_array = &self->leaf[5].now->array;
-    const gts_array *const inv_primal_edge_length_array = &self->leaf[6].now->array;
-    const gts_array *const area_edge_array = &self->leaf[7].now->array;
-    const gts_array *const kh_smag_e_array = &self->leaf[8].now->array;
-    const gts_array *const diff_multfac_vn_array = &self->leaf[9].now->array;
-    const gts_array *const nudgecoeff_e_array = &self->leaf[10].now->array;
-    const gts_array *const vn_array = &self->leaf[11].now->array;
-    const gts_array *const gt_conn_E2C2V_array = &self->leaf[20].now->array;
-
-    s->area_edge = area_edge_array->data;
-    s->diff_multfac_vn = diff_multfac_vn_array->data;
-    s->gt_conn_E2C2V = gt_conn_E2C2V_array->data;
-    s->inv_primal_edge_length = inv_primal_edge_length_array->data;
-    s->inv_vert_vert_length = inv_vert_vert_length_array->data;
-    s->kh_smag_e = kh_smag_e_array->data;
-    s->nudgecoeff_e = nudgecoeff_e_array->data;
-    s->primal_normal_vert_v1 = primal_normal_vert_v1_array->data;
-    s->primal_normal_vert_v2 = primal_normal_vert_v2_array->data;
-    s->u_vert = u_vert_array->data;
-    s->v_vert = v_vert_array->data;
-    s->vn = vn_array->data;
-    s->z_nabla2_e = z_nabla2_e_array->data;
-    s->__area_edge_Edge_range_0 = (int32_t)area_edge_array->origin[0];
-    s->__diff_multfac_vn_K_range_0 = (int32_t)diff_multfac_vn_array->origin[0];
-    s->__diff_multfac_vn_K_stride = (int32_t)diff_multfac_vn_array->strides[0];
-    s->__gt_conn_E2C2V_neighbor_stride = (int32_t)gt_conn_E2C2V_array->strides[1];
-    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)inv_primal_edge_length_array->origin[0];
-    s->__inv_vert_vert_length_Edge_range_0 = (int32_t)inv_vert_vert_length_array->origin[0];
-    s->__kh_smag_e_Edge_range_0 = (int32_t)kh_smag_e_array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)kh_smag_e_array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)kh_smag_e_array->strides[1];
-    s->__primal_normal_vert_v1_E2C2V_stride = (int32_t)primal_normal_vert_v1_array->strides[1];
-    s->__primal_normal_vert_v1_Edge_range_0 = (int32_t)primal_normal_vert_v1_array->origin[0];
-    s->__primal_normal_vert_v2_E2C2V_stride = (int32_t)primal_normal_vert_v2_array->strides[1];
-    s->__primal_normal_vert_v2_Edge_range_0 = (int32_t)primal_normal_vert_v2_array->origin[0];
-    s->__u_vert_K_range_0 = (int32_t)u_vert_array->origin[1];
-    s->__u_vert_K_stride = (int32_t)u_vert_array->strides[1];
-    s->__u_vert_Vertex_range_0 = (int32_t)u_vert_array->origin[0];
-    s->__v_vert_K_range_0 = (int32_t)v_vert_array->origin[1];
-    s->__v_vert_K_stride = (int32_t)v_vert_array->strides[1];
-    s->__v_vert_Vertex_range_0 = (int32_t)v_vert_array->origin[0];
-    s->__vn_Edge_range_0 = (int32_t)vn_array->origin[0];
-    s->__vn_K_range_0 = (int32_t)vn_array->origin[1];
-    s->__vn_K_stride = (int32_t)vn_array->strides[1];
-    s->__z_nabla2_e_Edge_range_0 = (int32_t)z_nabla2_e_array->origin[0];
-    s->__z_nabla2_e_K_range_0 = (int32_t)z_nabla2_e_array->origin[1];
-    s->__z_nabla2_e_K_stride = (int32_t)z_nabla2_e_array->strides[1];
-    self->has_new_array = false;
-    return 0;
-}
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -535,4 +535,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 06f3917cb5ac69974771a96f7e1c30ce76111f803020c5c81646ddca44bca7b2 */
+/* gtstub: sha256 of the text above: 6bb384ee02c15c121de8e1c81f32858fd839ddd975ace5099cc404d8dd8d134a */

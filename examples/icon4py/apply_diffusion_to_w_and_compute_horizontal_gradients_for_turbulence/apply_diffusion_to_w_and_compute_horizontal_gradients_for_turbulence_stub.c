@@ -13,6 +13,94 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+/* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
+
+struct slots {
+    double *area;                             /*  0 area <- data of 'area' */
+    double *diff_multfac_n2w;                 /*  1 diff_multfac_n2w <- data of 'diff_multfac_n2w' */
+    double *dwdx;                             /*  2 dwdx <- data of 'dwdx' */
+    double *dwdy;                             /*  3 dwdy <- data of 'dwdy' */
+    double *geofac_grg_x;                     /*  4 geofac_grg_x <- data of 'geofac_grg_x' */
+    double *geofac_grg_y;                     /*  5 geofac_grg_y <- data of 'geofac_grg_y' */
+    double *geofac_n2s;                       /*  6 geofac_n2s <- data of 'geofac_n2s' */
+    int32_t *gt_conn_C2E2CO;                  /*  8 gt_conn_C2E2CO <- data of 'C2E2CO' */
+    double *w;                                /*  9 w <- data of 'w' */
+    double *w_old;                            /* 10 w_old <- data of 'w_old' */
+    int32_t __area_Cell_range_0;              /* 11 __area_Cell_range_0 <- start of axis 0 of 'area' */
+    int32_t __diff_multfac_n2w_K_range_0;     /* 12 __diff_multfac_n2w_K_range_0 <- start of axis 0 of 'diff_multfac_n2w' */
+    int32_t __diff_multfac_n2w_K_stride;      /* 13 __diff_multfac_n2w_K_stride <- stride of axis 0 of 'diff_multfac_n2w' */
+    int32_t __dwdx_Cell_range_0;              /* 14 __dwdx_Cell_range_0 <- start of axis 0 of 'dwdx' */
+    int32_t __dwdx_K_range_0;                 /* 15 __dwdx_K_range_0 <- start of axis 1 of 'dwdx' */
+    int32_t __dwdx_K_stride;                  /* 16 __dwdx_K_stride <- stride of axis 1 of 'dwdx' */
+    int32_t __dwdy_Cell_range_0;              /* 17 __dwdy_Cell_range_0 <- start of axis 0 of 'dwdy' */
+    int32_t __dwdy_K_range_0;                 /* 18 __dwdy_K_range_0 <- start of axis 1 of 'dwdy' */
+    int32_t __dwdy_K_stride;                  /* 19 __dwdy_K_stride <- stride of axis 1 of 'dwdy' */
+    int32_t __geofac_grg_x_C2E2CO_stride;     /* 20 __geofac_grg_x_C2E2CO_stride <- stride of axis 1 of 'geofac_grg_x' */
+    int32_t __geofac_grg_x_Cell_range_0;      /* 21 __geofac_grg_x_Cell_range_0 <- start of axis 0 of 'geofac_grg_x' */
+    int32_t __geofac_grg_y_C2E2CO_stride;     /* 22 __geofac_grg_y_C2E2CO_stride <- stride of axis 1 of 'geofac_grg_y' */
+    int32_t __geofac_grg_y_Cell_range_0;      /* 23 __geofac_grg_y_Cell_range_0 <- start of axis 0 of 'geofac_grg_y' */
+    int32_t __geofac_n2s_C2E2CO_stride;       /* 24 __geofac_n2s_C2E2CO_stride <- stride of axis 1 of 'geofac_n2s' */
+    int32_t __geofac_n2s_Cell_range_0;        /* 25 __geofac_n2s_Cell_range_0 <- start of axis 0 of 'geofac_n2s' */
+    int32_t __gt_conn_C2E2CO_neighbor_stride; /* 26 __gt_conn_C2E2CO_neighbor_stride <- stride of axis 1 of 'C2E2CO' */
+    int32_t __w_Cell_range_0;                 /* 27 __w_Cell_range_0 <- start of axis 0 of 'w' */
+    int32_t __w_K_range_0;                    /* 28 __w_K_range_0 <- start of axis 1 of 'w' */
+    int32_t __w_K_stride;                     /* 29 __w_K_stride <- stride of axis 1 of 'w' */
+    int32_t __w_old_Cell_range_0;             /* 30 __w_old_Cell_range_0 <- start of axis 0 of 'w_old' */
+    int32_t __w_old_K_range_0;                /* 31 __w_old_K_range_0 <- start of axis 1 of 'w_old' */
+    int32_t __w_old_K_stride;                 /* 32 __w_old_K_stride <- stride of axis 1 of 'w_old' */
+};
+
+/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+static GTS_NOINLINE int fill(gts_program *self)
+{
+    struct slots *const s = self->slots;
+    const gts_array *const area_array = &self->leaf[0].now->array;
+    const gts_array *const geofac_n2s_array = &self->leaf[1].now->array;
+    const gts_array *const geofac_grg_x_array = &self->leaf[2].now->array;
+    const gts_array *const geofac_grg_y_array = &self->leaf[3].now->array;
+    const gts_array *const w_old_array = &self->leaf[4].now->array;
+    const gts_array *const w_array = &self->leaf[5].now->array;
+    const gts_array *const dwdx_array = &self->leaf[7].now->array;
+    const gts_array *const dwdy_array = &self->leaf[8].now->array;
+    const gts_array *const diff_multfac_n2w_array = &self->leaf[10].now->array;
+    const gts_array *const gt_conn_C2E2CO_array = &self->leaf[18].now->array;
+
+    s->area = area_array->data;
+    s->diff_multfac_n2w = diff_multfac_n2w_array->data;
+    s->dwdx = dwdx_array->data;
+    s->dwdy = dwdy_array->data;
+    s->geofac_grg_x = geofac_grg_x_array->data;
+    s->geofac_grg_y = geofac_grg_y_array->data;
+    s->geofac_n2s = geofac_n2s_array->data;
+    s->gt_conn_C2E2CO = gt_conn_C2E2CO_array->data;
+    s->w = w_array->data;
+    s->w_old = w_old_array->data;
+    s->__area_Cell_range_0 = (int32_t)area_array->origin[0];
+    s->__diff_multfac_n2w_K_range_0 = (int32_t)diff_multfac_n2w_array->origin[0];
+    s->__diff_multfac_n2w_K_stride = (int32_t)diff_multfac_n2w_array->strides[0];
+    s->__dwdx_Cell_range_0 = (int32_t)dwdx_array->origin[0];
+    s->__dwdx_K_range_0 = (int32_t)dwdx_array->origin[1];
+    s->__dwdx_K_stride = (int32_t)dwdx_array->strides[1];
+    s->__dwdy_Cell_range_0 = (int32_t)dwdy_array->origin[0];
+    s->__dwdy_K_range_0 = (int32_t)dwdy_array->origin[1];
+    s->__dwdy_K_stride = (int32_t)dwdy_array->strides[1];
+    s->__geofac_grg_x_C2E2CO_stride = (int32_t)geofac_grg_x_array->strides[1];
+    s->__geofac_grg_x_Cell_range_0 = (int32_t)geofac_grg_x_array->origin[0];
+    s->__geofac_grg_y_C2E2CO_stride = (int32_t)geofac_grg_y_array->strides[1];
+    s->__geofac_grg_y_Cell_range_0 = (int32_t)geofac_grg_y_array->origin[0];
+    s->__geofac_n2s_C2E2CO_stride = (int32_t)geofac_n2s_array->strides[1];
+    s->__geofac_n2s_Cell_range_0 = (int32_t)geofac_n2s_array->origin[0];
+    s->__gt_conn_C2E2CO_neighbor_stride = (int32_t)gt_conn_C2E2CO_array->strides[1];
+    s->__w_Cell_range_0 = (int32_t)w_array->origin[0];
+    s->__w_K_range_0 = (int32_t)w_array->origin[1];
+    s->__w_K_stride = (int32_t)w_array->strides[1];
+    s->__w_old_Cell_range_0 = (int32_t)w_old_array->origin[0];
+    s->__w_old_K_range_0 = (int32_t)w_old_array->origin[1];
+    s->__w_old_K_stride = (int32_t)w_old_array->strides[1];
+    self->has_new_array = false;
+    return 0;
+}
+
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_axis AXES_area[] = {
@@ -115,94 +203,6 @@ static const char *const PARAMETERS[] = {
     "vertical_start",
     "vertical_end",
 };
-
-/* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
-
-struct slots {
-    double *area;                             /*  0 area <- data of 'area' */
-    double *diff_multfac_n2w;                 /*  1 diff_multfac_n2w <- data of 'diff_multfac_n2w' */
-    double *dwdx;                             /*  2 dwdx <- data of 'dwdx' */
-    double *dwdy;                             /*  3 dwdy <- data of 'dwdy' */
-    double *geofac_grg_x;                     /*  4 geofac_grg_x <- data of 'geofac_grg_x' */
-    double *geofac_grg_y;                     /*  5 geofac_grg_y <- data of 'geofac_grg_y' */
-    double *geofac_n2s;                       /*  6 geofac_n2s <- data of 'geofac_n2s' */
-    int32_t *gt_conn_C2E2CO;                  /*  8 gt_conn_C2E2CO <- data of 'C2E2CO' */
-    double *w;                                /*  9 w <- data of 'w' */
-    double *w_old;                            /* 10 w_old <- data of 'w_old' */
-    int32_t __area_Cell_range_0;              /* 11 __area_Cell_range_0 <- start of axis 0 of 'area' */
-    int32_t __diff_multfac_n2w_K_range_0;     /* 12 __diff_multfac_n2w_K_range_0 <- start of axis 0 of 'diff_multfac_n2w' */
-    int32_t __diff_multfac_n2w_K_stride;      /* 13 __diff_multfac_n2w_K_stride <- stride of axis 0 of 'diff_multfac_n2w' */
-    int32_t __dwdx_Cell_range_0;              /* 14 __dwdx_Cell_range_0 <- start of axis 0 of 'dwdx' */
-    int32_t __dwdx_K_range_0;                 /* 15 __dwdx_K_range_0 <- start of axis 1 of 'dwdx' */
-    int32_t __dwdx_K_stride;                  /* 16 __dwdx_K_stride <- stride of axis 1 of 'dwdx' */
-    int32_t __dwdy_Cell_range_0;              /* 17 __dwdy_Cell_range_0 <- start of axis 0 of 'dwdy' */
-    int32_t __dwdy_K_range_0;                 /* 18 __dwdy_K_range_0 <- start of axis 1 of 'dwdy' */
-    int32_t __dwdy_K_stride;                  /* 19 __dwdy_K_stride <- stride of axis 1 of 'dwdy' */
-    int32_t __geofac_grg_x_C2E2CO_stride;     /* 20 __geofac_grg_x_C2E2CO_stride <- stride of axis 1 of 'geofac_grg_x' */
-    int32_t __geofac_grg_x_Cell_range_0;      /* 21 __geofac_grg_x_Cell_range_0 <- start of axis 0 of 'geofac_grg_x' */
-    int32_t __geofac_grg_y_C2E2CO_stride;     /* 22 __geofac_grg_y_C2E2CO_stride <- stride of axis 1 of 'geofac_grg_y' */
-    int32_t __geofac_grg_y_Cell_range_0;      /* 23 __geofac_grg_y_Cell_range_0 <- start of axis 0 of 'geofac_grg_y' */
-    int32_t __geofac_n2s_C2E2CO_stride;       /* 24 __geofac_n2s_C2E2CO_stride <- stride of axis 1 of 'geofac_n2s' */
-    int32_t __geofac_n2s_Cell_range_0;        /* 25 __geofac_n2s_Cell_range_0 <- start of axis 0 of 'geofac_n2s' */
-    int32_t __gt_conn_C2E2CO_neighbor_stride; /* 26 __gt_conn_C2E2CO_neighbor_stride <- stride of axis 1 of 'C2E2CO' */
-    int32_t __w_Cell_range_0;                 /* 27 __w_Cell_range_0 <- start of axis 0 of 'w' */
-    int32_t __w_K_range_0;                    /* 28 __w_K_range_0 <- start of axis 1 of 'w' */
-    int32_t __w_K_stride;                     /* 29 __w_K_stride <- stride of axis 1 of 'w' */
-    int32_t __w_old_Cell_range_0;             /* 30 __w_old_Cell_range_0 <- start of axis 0 of 'w_old' */
-    int32_t __w_old_K_range_0;                /* 31 __w_old_K_range_0 <- start of axis 1 of 'w_old' */
-    int32_t __w_old_K_stride;                 /* 32 __w_old_K_stride <- stride of axis 1 of 'w_old' */
-};
-
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static GTS_NOINLINE int fill(gts_program *self)
-{
-    struct slots *const s = self->slots;
-    const gts_array *const area_array = &self->leaf[0].now->array;
-    const gts_array *const geofac_n2s_array = &self->leaf[1].now->array;
-    const gts_array *const geofac_grg_x_array = &self->leaf[2].now->array;
-    const gts_array *const geofac_grg_y_array = &self->leaf[3].now->array;
-    const gts_array *const w_old_array = &self->leaf[4].now->array;
-    const gts_array *const w_array = &self->leaf[5].now->array;
-    const gts_array *const dwdx_array = &self->leaf[7].now->array;
-    const gts_array *const dwdy_array = &self->leaf[8].now->array;
-    const gts_array *const diff_multfac_n2w_array = &self->leaf[10].now->array;
-    const gts_array *const gt_conn_C2E2CO_array = &self->leaf[18].now->array;
-
-    s->area = area_array->data;
-    s->diff_multfac_n2w = diff_multfac_n2w_array->data;
-    s->dwdx = dwdx_array->data;
-    s->dwdy = dwdy_array->data;
-    s->geofac_grg_x = geofac_grg_x_array->data;
-    s->geofac_grg_y = geofac_grg_y_array->data;
-    s->geofac_n2s = geofac_n2s_array->data;
-    s->gt_conn_C2E2CO = gt_conn_C2E2CO_array->data;
-    s->w = w_array->data;
-    s->w_old = w_old_array->data;
-    s->__area_Cell_range_0 = (int32_t)area_array->origin[0];
-    s->__diff_multfac_n2w_K_range_0 = (int32_t)diff_multfac_n2w_array->origin[0];
-    s->__diff_multfac_n2w_K_stride = (int32_t)diff_multfac_n2w_array->strides[0];
-    s->__dwdx_Cell_range_0 = (int32_t)dwdx_array->origin[0];
-    s->__dwdx_K_range_0 = (int32_t)dwdx_array->origin[1];
-    s->__dwdx_K_stride = (int32_t)dwdx_array->strides[1];
-    s->__dwdy_Cell_range_0 = (int32_t)dwdy_array->origin[0];
-    s->__dwdy_K_range_0 = (int32_t)dwdy_array->origin[1];
-    s->__dwdy_K_stride = (int32_t)dwdy_array->strides[1];
-    s->__geofac_grg_x_C2E2CO_stride = (int32_t)geofac_grg_x_array->strides[1];
-    s->__geofac_grg_x_Cell_range_0 = (int32_t)geofac_grg_x_array->origin[0];
-    s->__geofac_grg_y_C2E2CO_stride = (int32_t)geofac_grg_y_array->strides[1];
-    s->__geofac_grg_y_Cell_range_0 = (int32_t)geofac_grg_y_array->origin[0];
-    s->__geofac_n2s_C2E2CO_stride = (int32_t)geofac_n2s_array->strides[1];
-    s->__geofac_n2s_Cell_range_0 = (int32_t)geofac_n2s_array->origin[0];
-    s->__gt_conn_C2E2CO_neighbor_stride = (int32_t)gt_conn_C2E2CO_array->strides[1];
-    s->__w_Cell_range_0 = (int32_t)w_array->origin[0];
-    s->__w_K_range_0 = (int32_t)w_array->origin[1];
-    s->__w_K_stride = (int32_t)w_array->strides[1];
-    s->__w_old_Cell_range_0 = (int32_t)w_old_array->origin[0];
-    s->__w_old_K_range_0 = (int32_t)w_old_array->origin[1];
-    s->__w_old_K_stride = (int32_t)w_old_array->strides[1];
-    self->has_new_array = false;
-    return 0;
-}
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -479,4 +479,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ec27cc5b83ac20f97d64e0617143e3f07f3b95b5212816807a882d8eda87589c */
+/* gtstub: sha256 of the text above: 1407041fa32f7581e1c87fbddfb35db35ae5d2408789bd574734bf3caf41987a */

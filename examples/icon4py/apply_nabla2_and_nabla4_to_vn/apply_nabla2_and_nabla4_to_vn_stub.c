@@ -13,70 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_area_edge[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_kh_smag_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_z_nabla2_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_z_nabla4_e2[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_diff_multfac_vn[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_nudgecoeff_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_vn[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_contract LEAVES[] = {
-    {.name = "area_edge", .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area_edge, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, area_edge)},
-    {.name = "kh_smag_e", .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_kh_smag_e, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, kh_smag_e)},
-    {.name = "z_nabla2_e", .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla2_e, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, z_nabla2_e)},
-    {.name = "z_nabla4_e2", .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla4_e2, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, z_nabla4_e2)},
-    {.name = "diff_multfac_vn", .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_diff_multfac_vn, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, diff_multfac_vn)},
-    {.name = "nudgecoeff_e", .path = "nudgecoeff_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_nudgecoeff_e, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, nudgecoeff_e)},
-    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vn, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, vn)},
-    {.name = "nudgezone_diff", .path = "nudgezone_diff", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, nudgezone_diff)},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, horizontal_start)},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, horizontal_end)},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, vertical_start)},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, vertical_end)},
-};
-
-static const char *const PARAMETERS[] = {
-    "area_edge",
-    "kh_smag_e",
-    "z_nabla2_e",
-    "z_nabla4_e2",
-    "diff_multfac_vn",
-    "nudgecoeff_e",
-    "vn",
-    "nudgezone_diff",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -148,6 +84,70 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_area_edge[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_kh_smag_e[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_z_nabla2_e[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_z_nabla4_e2[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_diff_multfac_vn[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_nudgecoeff_e[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_vn[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_contract LEAVES[] = {
+    {.name = "area_edge", .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area_edge, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, area_edge)},
+    {.name = "kh_smag_e", .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_kh_smag_e, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, kh_smag_e)},
+    {.name = "z_nabla2_e", .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla2_e, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, z_nabla2_e)},
+    {.name = "z_nabla4_e2", .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla4_e2, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, z_nabla4_e2)},
+    {.name = "diff_multfac_vn", .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_diff_multfac_vn, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, diff_multfac_vn)},
+    {.name = "nudgecoeff_e", .path = "nudgecoeff_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_nudgecoeff_e, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, nudgecoeff_e)},
+    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vn, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, vn)},
+    {.name = "nudgezone_diff", .path = "nudgezone_diff", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, nudgezone_diff), .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, nudgezone_diff)},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, horizontal_start), .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, horizontal_start)},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, horizontal_end), .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, horizontal_end)},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, vertical_start), .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, vertical_start)},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, vertical_end), .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, vertical_end)},
+};
+
+static const char *const PARAMETERS[] = {
+    "area_edge",
+    "kh_smag_e",
+    "z_nabla2_e",
+    "z_nabla4_e2",
+    "diff_multfac_vn",
+    "nudgecoeff_e",
+    "vn",
+    "nudgezone_diff",
+    "horizontal_start",
+    "horizontal_end",
+    "vertical_start",
+    "vertical_end",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -388,4 +388,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9617e49e4f4ab5e17dc0b1094c4aa14a5657a9072e79f15ad05512215c5d379a */
+/* gtstub: sha256 of the text above: ba50edefad7badffa4c3093d22f091c3b72513bb1fea6f50fcf460f6495ce51f */

@@ -13,6 +13,57 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+/* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
+
+struct slots {
+    int32_t *gt_conn_C2E2C;                  /*  1 gt_conn_C2E2C <- data of 'C2E2C' */
+    int32_t *gt_conn_E2C;                    /*  2 gt_conn_E2C <- data of 'E2C' */
+    double *kh_smag_e;                       /*  3 kh_smag_e <- data of 'kh_smag_e' */
+    double *theta_ref_mc;                    /*  4 theta_ref_mc <- data of 'theta_ref_mc' */
+    double *theta_v;                         /*  5 theta_v <- data of 'theta_v' */
+    int32_t __gt_conn_C2E2C_neighbor_stride; /*  6 __gt_conn_C2E2C_neighbor_stride <- stride of axis 1 of 'C2E2C' */
+    int32_t __gt_conn_E2C_neighbor_stride;   /*  7 __gt_conn_E2C_neighbor_stride <- stride of axis 1 of 'E2C' */
+    int32_t __kh_smag_e_Edge_range_0;        /*  8 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
+    int32_t __kh_smag_e_K_range_0;           /*  9 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
+    int32_t __kh_smag_e_K_stride;            /* 10 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
+    int32_t __theta_ref_mc_Cell_range_0;     /* 11 __theta_ref_mc_Cell_range_0 <- start of axis 0 of 'theta_ref_mc' */
+    int32_t __theta_ref_mc_K_range_0;        /* 12 __theta_ref_mc_K_range_0 <- start of axis 1 of 'theta_ref_mc' */
+    int32_t __theta_ref_mc_K_stride;         /* 13 __theta_ref_mc_K_stride <- stride of axis 1 of 'theta_ref_mc' */
+    int32_t __theta_v_Cell_range_0;          /* 14 __theta_v_Cell_range_0 <- start of axis 0 of 'theta_v' */
+    int32_t __theta_v_K_range_0;             /* 15 __theta_v_K_range_0 <- start of axis 1 of 'theta_v' */
+    int32_t __theta_v_K_stride;              /* 16 __theta_v_K_stride <- stride of axis 1 of 'theta_v' */
+};
+
+/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+static GTS_NOINLINE int fill(gts_program *self)
+{
+    struct slots *const s = self->slots;
+    const gts_array *const theta_v_array = &self->leaf[0].now->array;
+    const gts_array *const theta_ref_mc_array = &self->leaf[1].now->array;
+    const gts_array *const kh_smag_e_array = &self->leaf[4].now->array;
+    const gts_array *const gt_conn_C2E2C_array = &self->leaf[9].now->array;
+    const gts_array *const gt_conn_E2C_array = &self->leaf[10].now->array;
+
+    s->gt_conn_C2E2C = gt_conn_C2E2C_array->data;
+    s->gt_conn_E2C = gt_conn_E2C_array->data;
+    s->kh_smag_e = kh_smag_e_array->data;
+    s->theta_ref_mc = theta_ref_mc_array->data;
+    s->theta_v = theta_v_array->data;
+    s->__gt_conn_C2E2C_neighbor_stride = (int32_t)gt_conn_C2E2C_array->strides[1];
+    s->__gt_conn_E2C_neighbor_stride = (int32_t)gt_conn_E2C_array->strides[1];
+    s->__kh_smag_e_Edge_range_0 = (int32_t)kh_smag_e_array->origin[0];
+    s->__kh_smag_e_K_range_0 = (int32_t)kh_smag_e_array->origin[1];
+    s->__kh_smag_e_K_stride = (int32_t)kh_smag_e_array->strides[1];
+    s->__theta_ref_mc_Cell_range_0 = (int32_t)theta_ref_mc_array->origin[0];
+    s->__theta_ref_mc_K_range_0 = (int32_t)theta_ref_mc_array->origin[1];
+    s->__theta_ref_mc_K_stride = (int32_t)theta_ref_mc_array->strides[1];
+    s->__theta_v_Cell_range_0 = (int32_t)theta_v_array->origin[0];
+    s->__theta_v_K_range_0 = (int32_t)theta_v_array->origin[1];
+    s->__theta_v_K_stride = (int32_t)theta_v_array->strides[1];
+    self->has_new_array = false;
+    return 0;
+}
+
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_axis AXES_theta_v[] = {
@@ -72,57 +123,6 @@ static const char *const PARAMETERS[] = {
     "vertical_start",
     "vertical_end",
 };
-
-/* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
-
-struct slots {
-    int32_t *gt_conn_C2E2C;                  /*  1 gt_conn_C2E2C <- data of 'C2E2C' */
-    int32_t *gt_conn_E2C;                    /*  2 gt_conn_E2C <- data of 'E2C' */
-    double *kh_smag_e;                       /*  3 kh_smag_e <- data of 'kh_smag_e' */
-    double *theta_ref_mc;                    /*  4 theta_ref_mc <- data of 'theta_ref_mc' */
-    double *theta_v;                         /*  5 theta_v <- data of 'theta_v' */
-    int32_t __gt_conn_C2E2C_neighbor_stride; /*  6 __gt_conn_C2E2C_neighbor_stride <- stride of axis 1 of 'C2E2C' */
-    int32_t __gt_conn_E2C_neighbor_stride;   /*  7 __gt_conn_E2C_neighbor_stride <- stride of axis 1 of 'E2C' */
-    int32_t __kh_smag_e_Edge_range_0;        /*  8 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_range_0;           /*  9 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_stride;            /* 10 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-    int32_t __theta_ref_mc_Cell_range_0;     /* 11 __theta_ref_mc_Cell_range_0 <- start of axis 0 of 'theta_ref_mc' */
-    int32_t __theta_ref_mc_K_range_0;        /* 12 __theta_ref_mc_K_range_0 <- start of axis 1 of 'theta_ref_mc' */
-    int32_t __theta_ref_mc_K_stride;         /* 13 __theta_ref_mc_K_stride <- stride of axis 1 of 'theta_ref_mc' */
-    int32_t __theta_v_Cell_range_0;          /* 14 __theta_v_Cell_range_0 <- start of axis 0 of 'theta_v' */
-    int32_t __theta_v_K_range_0;             /* 15 __theta_v_K_range_0 <- start of axis 1 of 'theta_v' */
-    int32_t __theta_v_K_stride;              /* 16 __theta_v_K_stride <- stride of axis 1 of 'theta_v' */
-};
-
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static GTS_NOINLINE int fill(gts_program *self)
-{
-    struct slots *const s = self->slots;
-    const gts_array *const theta_v_array = &self->leaf[0].now->array;
-    const gts_array *const theta_ref_mc_array = &self->leaf[1].now->array;
-    const gts_array *const kh_smag_e_array = &self->leaf[4].now->array;
-    const gts_array *const gt_conn_C2E2C_array = &self->leaf[9].now->array;
-    const gts_array *const gt_conn_E2C_array = &self->leaf[10].now->array;
-
-    s->gt_conn_C2E2C = gt_conn_C2E2C_array->data;
-    s->gt_conn_E2C = gt_conn_E2C_array->data;
-    s->kh_smag_e = kh_smag_e_array->data;
-    s->theta_ref_mc = theta_ref_mc_array->data;
-    s->theta_v = theta_v_array->data;
-    s->__gt_conn_C2E2C_neighbor_stride = (int32_t)gt_conn_C2E2C_array->strides[1];
-    s->__gt_conn_E2C_neighbor_stride = (int32_t)gt_conn_E2C_array->strides[1];
-    s->__kh_smag_e_Edge_range_0 = (int32_t)kh_smag_e_array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)kh_smag_e_array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)kh_smag_e_array->strides[1];
-    s->__theta_ref_mc_Cell_range_0 = (int32_t)theta_ref_mc_array->origin[0];
-    s->__theta_ref_mc_K_range_0 = (int32_t)theta_ref_mc_array->origin[1];
-    s->__theta_ref_mc_K_stride = (int32_t)theta_ref_mc_array->strides[1];
-    s->__theta_v_Cell_range_0 = (int32_t)theta_v_array->origin[0];
-    s->__theta_v_K_range_0 = (int32_t)theta_v_array->origin[1];
-    s->__theta_v_K_stride = (int32_t)theta_v_array->strides[1];
-    self->has_new_array = false;
-    return 0;
-}
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -322,4 +322,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 70e79e6ac119da8b4f8a63bdafb9a47738268e8749b5779e42eda83b6631d4ae */
+/* gtstub: sha256 of the text above: 963daf952adbdfc5f20a4046230f182ed2ff2d44a3bc06b0aa2a5fe73cc9eb5e */

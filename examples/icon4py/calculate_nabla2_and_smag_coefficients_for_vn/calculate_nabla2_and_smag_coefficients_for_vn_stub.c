@@ -13,135 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_diff_multfac_smag[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_tangent_orientation[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_inv_primal_edge_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_inv_vert_vert_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_u_vert[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_v_vert[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_primal_normal_vert_x[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_primal_normal_vert_y[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_dual_normal_vert_x[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_dual_normal_vert_y[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_vn[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_smag_limit[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_kh_smag_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_kh_smag_ec[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_z_nabla2_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2C2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const int32_t VALUE_horizontal_start = 0;
-static const int32_t VALUE_horizontal_end = 27;
-static const int32_t VALUE_vertical_start = 0;
-static const int32_t VALUE_vertical_end = 10;
-
-static const gts_contract LEAVES[] = {
-    {.name = "diff_multfac_smag", .path = "diff_multfac_smag", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_diff_multfac_smag, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, diff_multfac_smag)},
-    {.name = "tangent_orientation", .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_tangent_orientation, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, tangent_orientation)},
-    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, inv_primal_edge_length)},
-    {.name = "inv_vert_vert_length", .path = "inv_vert_vert_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_vert_vert_length, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, inv_vert_vert_length)},
-    {.name = "u_vert", .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_u_vert, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, u_vert)},
-    {.name = "v_vert", .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_v_vert, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, v_vert)},
-    {.name = "primal_normal_vert_x", .path = "primal_normal_vert_x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_x, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, primal_normal_vert_x)},
-    {.name = "primal_normal_vert_y", .path = "primal_normal_vert_y", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_y, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, primal_normal_vert_y)},
-    {.name = "dual_normal_vert_x", .path = "dual_normal_vert_x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_dual_normal_vert_x, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, dual_normal_vert_x)},
-    {.name = "dual_normal_vert_y", .path = "dual_normal_vert_y", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_dual_normal_vert_y, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, dual_normal_vert_y)},
-    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, vn)},
-    {.name = "smag_limit", .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_smag_limit, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, smag_limit)},
-    {.name = "kh_smag_e", .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_kh_smag_e, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, kh_smag_e)},
-    {.name = "kh_smag_ec", .path = "kh_smag_ec", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_kh_smag_ec, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, kh_smag_ec)},
-    {.name = "z_nabla2_e", .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_z_nabla2_e, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, z_nabla2_e)},
-    {.name = "smag_offset", .path = "smag_offset", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, smag_offset)},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
-    {.name = "gt_conn_E2C2V", .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, gt_conn_E2C2V)},
-};
-
-static const char *const PARAMETERS[] = {
-    "diff_multfac_smag",
-    "tangent_orientation",
-    "inv_primal_edge_length",
-    "inv_vert_vert_length",
-    "u_vert",
-    "v_vert",
-    "primal_normal_vert_x",
-    "primal_normal_vert_y",
-    "dual_normal_vert_x",
-    "dual_normal_vert_y",
-    "vn",
-    "smag_limit",
-    "kh_smag_e",
-    "kh_smag_ec",
-    "z_nabla2_e",
-    "smag_offset",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -272,6 +143,135 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_diff_multfac_smag[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_tangent_orientation[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_inv_primal_edge_length[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_inv_vert_vert_length[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_u_vert[] = {
+    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_v_vert[] = {
+    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_primal_normal_vert_x[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_primal_normal_vert_y[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_dual_normal_vert_x[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_dual_normal_vert_y[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_vn[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_smag_limit[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_kh_smag_e[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_kh_smag_ec[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_z_nabla2_e[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_E2C2V[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const int32_t VALUE_horizontal_start = 0;
+static const int32_t VALUE_horizontal_end = 27;
+static const int32_t VALUE_vertical_start = 0;
+static const int32_t VALUE_vertical_end = 10;
+
+static const gts_contract LEAVES[] = {
+    {.name = "diff_multfac_smag", .path = "diff_multfac_smag", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_diff_multfac_smag, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, diff_multfac_smag)},
+    {.name = "tangent_orientation", .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_tangent_orientation, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, tangent_orientation)},
+    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, inv_primal_edge_length)},
+    {.name = "inv_vert_vert_length", .path = "inv_vert_vert_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_vert_vert_length, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, inv_vert_vert_length)},
+    {.name = "u_vert", .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_u_vert, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, u_vert)},
+    {.name = "v_vert", .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_v_vert, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, v_vert)},
+    {.name = "primal_normal_vert_x", .path = "primal_normal_vert_x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_x, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, primal_normal_vert_x)},
+    {.name = "primal_normal_vert_y", .path = "primal_normal_vert_y", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_y, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, primal_normal_vert_y)},
+    {.name = "dual_normal_vert_x", .path = "dual_normal_vert_x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_dual_normal_vert_x, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, dual_normal_vert_x)},
+    {.name = "dual_normal_vert_y", .path = "dual_normal_vert_y", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_dual_normal_vert_y, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, dual_normal_vert_y)},
+    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, vn)},
+    {.name = "smag_limit", .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_smag_limit, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, smag_limit)},
+    {.name = "kh_smag_e", .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_kh_smag_e, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, kh_smag_e)},
+    {.name = "kh_smag_ec", .path = "kh_smag_ec", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_kh_smag_ec, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, kh_smag_ec)},
+    {.name = "z_nabla2_e", .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_z_nabla2_e, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, z_nabla2_e)},
+    {.name = "smag_offset", .path = "smag_offset", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, smag_offset), .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, smag_offset)},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
+    {.name = "gt_conn_E2C2V", .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, gt_conn_E2C2V)},
+};
+
+static const char *const PARAMETERS[] = {
+    "diff_multfac_smag",
+    "tangent_orientation",
+    "inv_primal_edge_length",
+    "inv_vert_vert_length",
+    "u_vert",
+    "v_vert",
+    "primal_normal_vert_x",
+    "primal_normal_vert_y",
+    "dual_normal_vert_x",
+    "dual_normal_vert_y",
+    "vn",
+    "smag_limit",
+    "kh_smag_e",
+    "kh_smag_ec",
+    "z_nabla2_e",
+    "smag_offset",
+    "horizontal_start",
+    "horizontal_end",
+    "vertical_start",
+    "vertical_end",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -616,4 +616,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 50332287d48a507bbc0ac813009eaf2f7cb246783c9f57ceb87294b13ffdde76 */
+/* gtstub: sha256 of the text above: 585e54a502542b94ac989d2edb3abea4d719787c2bd6bbb1b62244bd5173c16e */

@@ -13,82 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_u_vert[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_v_vert[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_primal_normal_vert_v1[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_primal_normal_vert_v2[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_z_nabla2_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_inv_vert_vert_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_inv_primal_edge_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_z_nabla4_e2[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2C2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_contract LEAVES[] = {
-    {.name = "u_vert", .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_u_vert, .member = offsetof(struct calculate_nabla4_args, u_vert)},
-    {.name = "v_vert", .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_v_vert, .member = offsetof(struct calculate_nabla4_args, v_vert)},
-    {.name = "primal_normal_vert_v1", .path = "primal_normal_vert_v1", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_v1, .member = offsetof(struct calculate_nabla4_args, primal_normal_vert_v1)},
-    {.name = "primal_normal_vert_v2", .path = "primal_normal_vert_v2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_v2, .member = offsetof(struct calculate_nabla4_args, primal_normal_vert_v2)},
-    {.name = "z_nabla2_e", .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla2_e, .member = offsetof(struct calculate_nabla4_args, z_nabla2_e)},
-    {.name = "inv_vert_vert_length", .path = "inv_vert_vert_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_vert_vert_length, .member = offsetof(struct calculate_nabla4_args, inv_vert_vert_length)},
-    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct calculate_nabla4_args, inv_primal_edge_length)},
-    {.name = "z_nabla4_e2", .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_z_nabla4_e2, .member = offsetof(struct calculate_nabla4_args, z_nabla4_e2)},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .member = offsetof(struct calculate_nabla4_args, horizontal_start)},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .member = offsetof(struct calculate_nabla4_args, horizontal_end)},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .member = offsetof(struct calculate_nabla4_args, vertical_start)},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .member = offsetof(struct calculate_nabla4_args, vertical_end)},
-    {.name = "gt_conn_E2C2V", .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct calculate_nabla4_args, gt_conn_E2C2V)},
-};
-
-static const char *const PARAMETERS[] = {
-    "u_vert",
-    "v_vert",
-    "primal_normal_vert_v1",
-    "primal_normal_vert_v2",
-    "z_nabla2_e",
-    "inv_vert_vert_length",
-    "inv_primal_edge_length",
-    "z_nabla4_e2",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -171,6 +95,82 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_u_vert[] = {
+    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_v_vert[] = {
+    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_primal_normal_vert_v1[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_primal_normal_vert_v2[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_z_nabla2_e[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_inv_vert_vert_length[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_inv_primal_edge_length[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_z_nabla4_e2[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_E2C2V[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_contract LEAVES[] = {
+    {.name = "u_vert", .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_u_vert, .member = offsetof(struct calculate_nabla4_args, u_vert)},
+    {.name = "v_vert", .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_v_vert, .member = offsetof(struct calculate_nabla4_args, v_vert)},
+    {.name = "primal_normal_vert_v1", .path = "primal_normal_vert_v1", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_v1, .member = offsetof(struct calculate_nabla4_args, primal_normal_vert_v1)},
+    {.name = "primal_normal_vert_v2", .path = "primal_normal_vert_v2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_v2, .member = offsetof(struct calculate_nabla4_args, primal_normal_vert_v2)},
+    {.name = "z_nabla2_e", .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla2_e, .member = offsetof(struct calculate_nabla4_args, z_nabla2_e)},
+    {.name = "inv_vert_vert_length", .path = "inv_vert_vert_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_vert_vert_length, .member = offsetof(struct calculate_nabla4_args, inv_vert_vert_length)},
+    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct calculate_nabla4_args, inv_primal_edge_length)},
+    {.name = "z_nabla4_e2", .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_z_nabla4_e2, .member = offsetof(struct calculate_nabla4_args, z_nabla4_e2)},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, horizontal_start), .member = offsetof(struct calculate_nabla4_args, horizontal_start)},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, horizontal_end), .member = offsetof(struct calculate_nabla4_args, horizontal_end)},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, vertical_start), .member = offsetof(struct calculate_nabla4_args, vertical_start)},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, vertical_end), .member = offsetof(struct calculate_nabla4_args, vertical_end)},
+    {.name = "gt_conn_E2C2V", .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct calculate_nabla4_args, gt_conn_E2C2V)},
+};
+
+static const char *const PARAMETERS[] = {
+    "u_vert",
+    "v_vert",
+    "primal_normal_vert_v1",
+    "primal_normal_vert_v2",
+    "z_nabla2_e",
+    "inv_vert_vert_length",
+    "inv_primal_edge_length",
+    "z_nabla4_e2",
+    "horizontal_start",
+    "horizontal_end",
+    "vertical_start",
+    "vertical_end",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -429,4 +429,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: aa28e410851c3297e1ca711385c8cf9c52dc9fb1a5fd74df1c0a284f7b3bb521 */
+/* gtstub: sha256 of the text above: a94181de5225e7904a4b57dcd057b36c8ba3154398b86af14b535fe70e5c3c97 */

@@ -13,187 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_vertical_wind_advective_tendency[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_contravariant_corrected_w_at_cells_on_model_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_vertical_cfl[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_w[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_tangential_wind_on_half_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_vn_on_half_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_contravariant_correction_at_cells_on_half_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_coeff1_dwdz[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_coeff2_dwdz[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_c_intp[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "V2C", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_inv_dual_edge_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_inv_primal_edge_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_tangent_orientation[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_e_bln_c_s[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_ddqz_z_half[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_area[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_geofac_n2s[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "C2E2CO", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_owner_mask[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_gt_conn_C2E[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_C2E2CO[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E2CO", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2C[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2V", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_V2C[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "V2C", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const int32_t VALUE_end_index_of_damping_layer = 3;
-static const int32_t VALUE_horizontal_start = 0;
-static const int32_t VALUE_horizontal_end = 18;
-static const int32_t VALUE_vertical_start = 0;
-static const int32_t VALUE_vertical_end = 10;
-
-static const gts_contract LEAVES[] = {
-    {.name = "vertical_wind_advective_tendency", .path = "vertical_wind_advective_tendency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vertical_wind_advective_tendency, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, vertical_wind_advective_tendency)},
-    {.name = "contravariant_corrected_w_at_cells_on_model_levels", .path = "contravariant_corrected_w_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_contravariant_corrected_w_at_cells_on_model_levels, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, contravariant_corrected_w_at_cells_on_model_levels)},
-    {.name = "vertical_cfl", .path = "vertical_cfl", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vertical_cfl, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, vertical_cfl)},
-    {.name = "w", .path = "w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_w, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, w)},
-    {.name = "tangential_wind_on_half_levels", .path = "tangential_wind_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_tangential_wind_on_half_levels, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, tangential_wind_on_half_levels)},
-    {.name = "vn_on_half_levels", .path = "vn_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn_on_half_levels, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, vn_on_half_levels)},
-    {.name = "contravariant_correction_at_cells_on_half_levels", .path = "contravariant_correction_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_contravariant_correction_at_cells_on_half_levels, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, contravariant_correction_at_cells_on_half_levels)},
-    {.name = "coeff1_dwdz", .path = "coeff1_dwdz", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_coeff1_dwdz, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, coeff1_dwdz)},
-    {.name = "coeff2_dwdz", .path = "coeff2_dwdz", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_coeff2_dwdz, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, coeff2_dwdz)},
-    {.name = "c_intp", .path = "c_intp", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_c_intp, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, c_intp)},
-    {.name = "inv_dual_edge_length", .path = "inv_dual_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_dual_edge_length, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, inv_dual_edge_length)},
-    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, inv_primal_edge_length)},
-    {.name = "tangent_orientation", .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_tangent_orientation, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, tangent_orientation)},
-    {.name = "e_bln_c_s", .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_e_bln_c_s, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, e_bln_c_s)},
-    {.name = "ddqz_z_half", .path = "ddqz_z_half", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddqz_z_half, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, ddqz_z_half)},
-    {.name = "area", .path = "area", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, area)},
-    {.name = "geofac_n2s", .path = "geofac_n2s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_n2s, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, geofac_n2s)},
-    {.name = "owner_mask", .path = "owner_mask", .kind = GTS_FIELD, .dtype = GTS_BOOL, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_owner_mask, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, owner_mask)},
-    {.name = "scalfac_exdiff", .path = "scalfac_exdiff", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, scalfac_exdiff)},
-    {.name = "cfl_w_limit", .path = "cfl_w_limit", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, cfl_w_limit)},
-    {.name = "dtime", .path = "dtime", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, dtime)},
-    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_end_index_of_damping_layer, .member = SIZE_MAX},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
-    {.name = "gt_conn_C2E", .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, gt_conn_C2E)},
-    {.name = "gt_conn_C2E2CO", .path = "C2E2CO", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E2CO, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, gt_conn_C2E2CO)},
-    {.name = "gt_conn_E2C", .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, gt_conn_E2C)},
-    {.name = "gt_conn_E2V", .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, gt_conn_E2V)},
-    {.name = "gt_conn_V2C", .path = "V2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_V2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, gt_conn_V2C)},
-};
-
-static const char *const PARAMETERS[] = {
-    "vertical_wind_advective_tendency",
-    "contravariant_corrected_w_at_cells_on_model_levels",
-    "vertical_cfl",
-    "w",
-    "tangential_wind_on_half_levels",
-    "vn_on_half_levels",
-    "contravariant_correction_at_cells_on_half_levels",
-    "coeff1_dwdz",
-    "coeff2_dwdz",
-    "c_intp",
-    "inv_dual_edge_length",
-    "inv_primal_edge_length",
-    "tangent_orientation",
-    "e_bln_c_s",
-    "ddqz_z_half",
-    "area",
-    "geofac_n2s",
-    "owner_mask",
-    "scalfac_exdiff",
-    "cfl_w_limit",
-    "dtime",
-    "end_index_of_damping_layer",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -371,6 +190,187 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_vertical_wind_advective_tendency[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_contravariant_corrected_w_at_cells_on_model_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_vertical_cfl[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_w[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_tangential_wind_on_half_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_vn_on_half_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_contravariant_correction_at_cells_on_half_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_coeff1_dwdz[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_coeff2_dwdz[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_c_intp[] = {
+    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "V2C", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_inv_dual_edge_length[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_inv_primal_edge_length[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_tangent_orientation[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_e_bln_c_s[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_ddqz_z_half[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_area[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_geofac_n2s[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "C2E2CO", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_owner_mask[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_gt_conn_C2E[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_C2E2CO[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E2CO", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_E2C[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_E2V[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2V", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_V2C[] = {
+    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "V2C", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const int32_t VALUE_end_index_of_damping_layer = 3;
+static const int32_t VALUE_horizontal_start = 0;
+static const int32_t VALUE_horizontal_end = 18;
+static const int32_t VALUE_vertical_start = 0;
+static const int32_t VALUE_vertical_end = 10;
+
+static const gts_contract LEAVES[] = {
+    {.name = "vertical_wind_advective_tendency", .path = "vertical_wind_advective_tendency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vertical_wind_advective_tendency, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, vertical_wind_advective_tendency)},
+    {.name = "contravariant_corrected_w_at_cells_on_model_levels", .path = "contravariant_corrected_w_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_contravariant_corrected_w_at_cells_on_model_levels, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, contravariant_corrected_w_at_cells_on_model_levels)},
+    {.name = "vertical_cfl", .path = "vertical_cfl", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vertical_cfl, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, vertical_cfl)},
+    {.name = "w", .path = "w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_w, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, w)},
+    {.name = "tangential_wind_on_half_levels", .path = "tangential_wind_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_tangential_wind_on_half_levels, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, tangential_wind_on_half_levels)},
+    {.name = "vn_on_half_levels", .path = "vn_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn_on_half_levels, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, vn_on_half_levels)},
+    {.name = "contravariant_correction_at_cells_on_half_levels", .path = "contravariant_correction_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_contravariant_correction_at_cells_on_half_levels, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, contravariant_correction_at_cells_on_half_levels)},
+    {.name = "coeff1_dwdz", .path = "coeff1_dwdz", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_coeff1_dwdz, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, coeff1_dwdz)},
+    {.name = "coeff2_dwdz", .path = "coeff2_dwdz", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_coeff2_dwdz, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, coeff2_dwdz)},
+    {.name = "c_intp", .path = "c_intp", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_c_intp, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, c_intp)},
+    {.name = "inv_dual_edge_length", .path = "inv_dual_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_dual_edge_length, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, inv_dual_edge_length)},
+    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, inv_primal_edge_length)},
+    {.name = "tangent_orientation", .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_tangent_orientation, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, tangent_orientation)},
+    {.name = "e_bln_c_s", .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_e_bln_c_s, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, e_bln_c_s)},
+    {.name = "ddqz_z_half", .path = "ddqz_z_half", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddqz_z_half, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, ddqz_z_half)},
+    {.name = "area", .path = "area", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, area)},
+    {.name = "geofac_n2s", .path = "geofac_n2s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_n2s, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, geofac_n2s)},
+    {.name = "owner_mask", .path = "owner_mask", .kind = GTS_FIELD, .dtype = GTS_BOOL, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_owner_mask, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, owner_mask)},
+    {.name = "scalfac_exdiff", .path = "scalfac_exdiff", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, scalfac_exdiff), .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, scalfac_exdiff)},
+    {.name = "cfl_w_limit", .path = "cfl_w_limit", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, cfl_w_limit), .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, cfl_w_limit)},
+    {.name = "dtime", .path = "dtime", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, dtime), .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, dtime)},
+    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_end_index_of_damping_layer, .member = SIZE_MAX},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
+    {.name = "gt_conn_C2E", .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, gt_conn_C2E)},
+    {.name = "gt_conn_C2E2CO", .path = "C2E2CO", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E2CO, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, gt_conn_C2E2CO)},
+    {.name = "gt_conn_E2C", .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, gt_conn_E2C)},
+    {.name = "gt_conn_E2V", .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, gt_conn_E2V)},
+    {.name = "gt_conn_V2C", .path = "V2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_V2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_advection_in_corrector_vertical_momentum_args, gt_conn_V2C)},
+};
+
+static const char *const PARAMETERS[] = {
+    "vertical_wind_advective_tendency",
+    "contravariant_corrected_w_at_cells_on_model_levels",
+    "vertical_cfl",
+    "w",
+    "tangential_wind_on_half_levels",
+    "vn_on_half_levels",
+    "contravariant_correction_at_cells_on_half_levels",
+    "coeff1_dwdz",
+    "coeff2_dwdz",
+    "c_intp",
+    "inv_dual_edge_length",
+    "inv_primal_edge_length",
+    "tangent_orientation",
+    "e_bln_c_s",
+    "ddqz_z_half",
+    "area",
+    "geofac_n2s",
+    "owner_mask",
+    "scalfac_exdiff",
+    "cfl_w_limit",
+    "dtime",
+    "end_index_of_damping_layer",
+    "horizontal_start",
+    "horizontal_end",
+    "vertical_start",
+    "vertical_end",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -832,4 +832,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0994e294e4c0d7deed5c54b0d37c5e898f2a2ba43ed1101d554a2041a7c3aac6 */
+/* gtstub: sha256 of the text above: 9f4a2cdf7ac7bbd2c27ece067b60c63c8a9d82b1a605b95993c8936b1253ce95 */

@@ -13,177 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_normal_wind_advective_tendency[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_vn[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_horizontal_kinetic_energy_at_edges_on_model_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_tangential_wind[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_coriolis_frequency[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_contravariant_corrected_w_at_cells_on_model_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_vn_on_half_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_e_bln_c_s[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_geofac_rot[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "V2E", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_coeff_gradekin[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_c_lin_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_ddqz_z_full_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_area_edge[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_tangent_orientation[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_inv_primal_edge_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_geofac_grdiv[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2EO", .size = 5, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_C2E[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2C[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2C2EO[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2EO", .size = 5, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2V", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_V2E[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "V2E", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const bool VALUE_apply_extra_diffusion_on_vn = true;
-static const int32_t VALUE_end_index_of_damping_layer = 3;
-static const int32_t VALUE_horizontal_start = 0;
-static const int32_t VALUE_horizontal_end = 27;
-static const int32_t VALUE_vertical_start = 0;
-static const int32_t VALUE_vertical_end = 10;
-
-static const gts_contract LEAVES[] = {
-    {.name = "normal_wind_advective_tendency", .path = "normal_wind_advective_tendency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_normal_wind_advective_tendency, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, normal_wind_advective_tendency)},
-    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, vn)},
-    {.name = "horizontal_kinetic_energy_at_edges_on_model_levels", .path = "horizontal_kinetic_energy_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_horizontal_kinetic_energy_at_edges_on_model_levels, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, horizontal_kinetic_energy_at_edges_on_model_levels)},
-    {.name = "tangential_wind", .path = "tangential_wind", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_tangential_wind, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, tangential_wind)},
-    {.name = "coriolis_frequency", .path = "coriolis_frequency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_coriolis_frequency, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, coriolis_frequency)},
-    {.name = "contravariant_corrected_w_at_cells_on_model_levels", .path = "contravariant_corrected_w_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_contravariant_corrected_w_at_cells_on_model_levels, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, contravariant_corrected_w_at_cells_on_model_levels)},
-    {.name = "vn_on_half_levels", .path = "vn_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn_on_half_levels, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, vn_on_half_levels)},
-    {.name = "e_bln_c_s", .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_e_bln_c_s, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, e_bln_c_s)},
-    {.name = "geofac_rot", .path = "geofac_rot", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_rot, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, geofac_rot)},
-    {.name = "coeff_gradekin", .path = "coeff_gradekin", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_coeff_gradekin, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, coeff_gradekin)},
-    {.name = "c_lin_e", .path = "c_lin_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_c_lin_e, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, c_lin_e)},
-    {.name = "ddqz_z_full_e", .path = "ddqz_z_full_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddqz_z_full_e, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, ddqz_z_full_e)},
-    {.name = "area_edge", .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area_edge, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, area_edge)},
-    {.name = "tangent_orientation", .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_tangent_orientation, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, tangent_orientation)},
-    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, inv_primal_edge_length)},
-    {.name = "geofac_grdiv", .path = "geofac_grdiv", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_grdiv, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, geofac_grdiv)},
-    {.name = "cfl_w_limit", .path = "cfl_w_limit", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, cfl_w_limit)},
-    {.name = "scalfac_exdiff", .path = "scalfac_exdiff", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, scalfac_exdiff)},
-    {.name = "dtime", .path = "dtime", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, dtime)},
-    {.name = "apply_extra_diffusion_on_vn", .path = "apply_extra_diffusion_on_vn", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_apply_extra_diffusion_on_vn, .member = SIZE_MAX},
-    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_end_index_of_damping_layer, .member = SIZE_MAX},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
-    {.name = "gt_conn_C2E", .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, gt_conn_C2E)},
-    {.name = "gt_conn_E2C", .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, gt_conn_E2C)},
-    {.name = "gt_conn_E2C2EO", .path = "E2C2EO", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C2EO, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, gt_conn_E2C2EO)},
-    {.name = "gt_conn_E2V", .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, gt_conn_E2V)},
-    {.name = "gt_conn_V2E", .path = "V2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_V2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, gt_conn_V2E)},
-};
-
-static const char *const PARAMETERS[] = {
-    "normal_wind_advective_tendency",
-    "vn",
-    "horizontal_kinetic_energy_at_edges_on_model_levels",
-    "tangential_wind",
-    "coriolis_frequency",
-    "contravariant_corrected_w_at_cells_on_model_levels",
-    "vn_on_half_levels",
-    "e_bln_c_s",
-    "geofac_rot",
-    "coeff_gradekin",
-    "c_lin_e",
-    "ddqz_z_full_e",
-    "area_edge",
-    "tangent_orientation",
-    "inv_primal_edge_length",
-    "geofac_grdiv",
-    "cfl_w_limit",
-    "scalfac_exdiff",
-    "dtime",
-    "apply_extra_diffusion_on_vn",
-    "end_index_of_damping_layer",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -343,6 +172,177 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_normal_wind_advective_tendency[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_vn[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_horizontal_kinetic_energy_at_edges_on_model_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_tangential_wind[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_coriolis_frequency[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_contravariant_corrected_w_at_cells_on_model_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_vn_on_half_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_e_bln_c_s[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_geofac_rot[] = {
+    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "V2E", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_coeff_gradekin[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_c_lin_e[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_ddqz_z_full_e[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_area_edge[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_tangent_orientation[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_inv_primal_edge_length[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_geofac_grdiv[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "E2C2EO", .size = 5, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_C2E[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_E2C[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_E2C2EO[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C2EO", .size = 5, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_E2V[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2V", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_V2E[] = {
+    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "V2E", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const bool VALUE_apply_extra_diffusion_on_vn = true;
+static const int32_t VALUE_end_index_of_damping_layer = 3;
+static const int32_t VALUE_horizontal_start = 0;
+static const int32_t VALUE_horizontal_end = 27;
+static const int32_t VALUE_vertical_start = 0;
+static const int32_t VALUE_vertical_end = 10;
+
+static const gts_contract LEAVES[] = {
+    {.name = "normal_wind_advective_tendency", .path = "normal_wind_advective_tendency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_normal_wind_advective_tendency, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, normal_wind_advective_tendency)},
+    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, vn)},
+    {.name = "horizontal_kinetic_energy_at_edges_on_model_levels", .path = "horizontal_kinetic_energy_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_horizontal_kinetic_energy_at_edges_on_model_levels, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, horizontal_kinetic_energy_at_edges_on_model_levels)},
+    {.name = "tangential_wind", .path = "tangential_wind", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_tangential_wind, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, tangential_wind)},
+    {.name = "coriolis_frequency", .path = "coriolis_frequency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_coriolis_frequency, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, coriolis_frequency)},
+    {.name = "contravariant_corrected_w_at_cells_on_model_levels", .path = "contravariant_corrected_w_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_contravariant_corrected_w_at_cells_on_model_levels, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, contravariant_corrected_w_at_cells_on_model_levels)},
+    {.name = "vn_on_half_levels", .path = "vn_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn_on_half_levels, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, vn_on_half_levels)},
+    {.name = "e_bln_c_s", .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_e_bln_c_s, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, e_bln_c_s)},
+    {.name = "geofac_rot", .path = "geofac_rot", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_rot, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, geofac_rot)},
+    {.name = "coeff_gradekin", .path = "coeff_gradekin", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_coeff_gradekin, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, coeff_gradekin)},
+    {.name = "c_lin_e", .path = "c_lin_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_c_lin_e, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, c_lin_e)},
+    {.name = "ddqz_z_full_e", .path = "ddqz_z_full_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddqz_z_full_e, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, ddqz_z_full_e)},
+    {.name = "area_edge", .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area_edge, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, area_edge)},
+    {.name = "tangent_orientation", .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_tangent_orientation, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, tangent_orientation)},
+    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, inv_primal_edge_length)},
+    {.name = "geofac_grdiv", .path = "geofac_grdiv", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_grdiv, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, geofac_grdiv)},
+    {.name = "cfl_w_limit", .path = "cfl_w_limit", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, cfl_w_limit), .member = offsetof(struct compute_advection_in_horizontal_momentum_args, cfl_w_limit)},
+    {.name = "scalfac_exdiff", .path = "scalfac_exdiff", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, scalfac_exdiff), .member = offsetof(struct compute_advection_in_horizontal_momentum_args, scalfac_exdiff)},
+    {.name = "dtime", .path = "dtime", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, dtime), .member = offsetof(struct compute_advection_in_horizontal_momentum_args, dtime)},
+    {.name = "apply_extra_diffusion_on_vn", .path = "apply_extra_diffusion_on_vn", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_apply_extra_diffusion_on_vn, .member = SIZE_MAX},
+    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_end_index_of_damping_layer, .member = SIZE_MAX},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
+    {.name = "gt_conn_C2E", .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, gt_conn_C2E)},
+    {.name = "gt_conn_E2C", .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, gt_conn_E2C)},
+    {.name = "gt_conn_E2C2EO", .path = "E2C2EO", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C2EO, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, gt_conn_E2C2EO)},
+    {.name = "gt_conn_E2V", .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, gt_conn_E2V)},
+    {.name = "gt_conn_V2E", .path = "V2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_V2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_advection_in_horizontal_momentum_args, gt_conn_V2E)},
+};
+
+static const char *const PARAMETERS[] = {
+    "normal_wind_advective_tendency",
+    "vn",
+    "horizontal_kinetic_energy_at_edges_on_model_levels",
+    "tangential_wind",
+    "coriolis_frequency",
+    "contravariant_corrected_w_at_cells_on_model_levels",
+    "vn_on_half_levels",
+    "e_bln_c_s",
+    "geofac_rot",
+    "coeff_gradekin",
+    "c_lin_e",
+    "ddqz_z_full_e",
+    "area_edge",
+    "tangent_orientation",
+    "inv_primal_edge_length",
+    "geofac_grdiv",
+    "cfl_w_limit",
+    "scalfac_exdiff",
+    "dtime",
+    "apply_extra_diffusion_on_vn",
+    "end_index_of_damping_layer",
+    "horizontal_start",
+    "horizontal_end",
+    "vertical_start",
+    "vertical_end",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -776,4 +776,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e51083376fcf3a6a1e25e2aca250998166167af27c6c06e76502a4b458b64e88 */
+/* gtstub: sha256 of the text above: b83ea47250566e959942117656534f9d89fae6db964e8a0f2c5b2440afb3fbc3 */

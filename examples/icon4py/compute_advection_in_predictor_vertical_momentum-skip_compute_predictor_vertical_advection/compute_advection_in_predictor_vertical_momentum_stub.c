@@ -13,150 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_contravariant_correction_at_cells_on_half_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_vertical_wind_advective_tendency[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
-};
-
-static const gts_axis AXES_contravariant_corrected_w_at_cells_on_model_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_vertical_cfl[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_w[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_horizontal_advection_of_w_at_edges_on_half_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
-};
-
-static const gts_axis AXES_contravariant_correction_at_edges_on_model_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_coeff1_dwdz[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
-};
-
-static const gts_axis AXES_coeff2_dwdz[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
-};
-
-static const gts_axis AXES_e_bln_c_s[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_wgtfac_c[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_ddqz_z_half[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_area[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-};
-
-static const gts_axis AXES_geofac_n2s[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E2CO", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
-};
-
-static const gts_axis AXES_owner_mask[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-};
-
-static const gts_axis AXES_gt_conn_C2E[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const bool VALUE_skip_compute_predictor_vertical_advection = true;
-static const int32_t VALUE_nflatlev = 2;
-static const int32_t VALUE_end_index_of_damping_layer = 3;
-static const int32_t VALUE_horizontal_start = 0;
-static const int32_t VALUE_horizontal_end = 18;
-static const int32_t VALUE_vertical_start = 0;
-static const int32_t VALUE_vertical_end = 10;
-
-static const gts_contract LEAVES[] = {
-    {.name = "contravariant_correction_at_cells_on_half_levels", .path = "contravariant_correction_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_contravariant_correction_at_cells_on_half_levels, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, contravariant_correction_at_cells_on_half_levels)},
-    {.name = "vertical_wind_advective_tendency", .path = "vertical_wind_advective_tendency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vertical_wind_advective_tendency, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, vertical_wind_advective_tendency)},
-    {.name = "contravariant_corrected_w_at_cells_on_model_levels", .path = "contravariant_corrected_w_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_contravariant_corrected_w_at_cells_on_model_levels, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, contravariant_corrected_w_at_cells_on_model_levels)},
-    {.name = "vertical_cfl", .path = "vertical_cfl", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vertical_cfl, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, vertical_cfl)},
-    {.name = "w", .path = "w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_w, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, w)},
-    {.name = "horizontal_advection_of_w_at_edges_on_half_levels", .path = "horizontal_advection_of_w_at_edges_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_horizontal_advection_of_w_at_edges_on_half_levels, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, horizontal_advection_of_w_at_edges_on_half_levels)},
-    {.name = "contravariant_correction_at_edges_on_model_levels", .path = "contravariant_correction_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_contravariant_correction_at_edges_on_model_levels, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, contravariant_correction_at_edges_on_model_levels)},
-    {.name = "coeff1_dwdz", .path = "coeff1_dwdz", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_coeff1_dwdz, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, coeff1_dwdz)},
-    {.name = "coeff2_dwdz", .path = "coeff2_dwdz", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_coeff2_dwdz, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, coeff2_dwdz)},
-    {.name = "e_bln_c_s", .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_e_bln_c_s, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, e_bln_c_s)},
-    {.name = "wgtfac_c", .path = "wgtfac_c", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_wgtfac_c, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, wgtfac_c)},
-    {.name = "ddqz_z_half", .path = "ddqz_z_half", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddqz_z_half, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, ddqz_z_half)},
-    {.name = "area", .path = "area", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, area)},
-    {.name = "geofac_n2s", .path = "geofac_n2s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_n2s, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, geofac_n2s)},
-    {.name = "owner_mask", .path = "owner_mask", .kind = GTS_FIELD, .dtype = GTS_BOOL, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_owner_mask, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, owner_mask)},
-    {.name = "cfl_w_limit", .path = "cfl_w_limit", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, cfl_w_limit)},
-    {.name = "dtime", .path = "dtime", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, dtime)},
-    {.name = "skip_compute_predictor_vertical_advection", .path = "skip_compute_predictor_vertical_advection", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_skip_compute_predictor_vertical_advection, .member = SIZE_MAX},
-    {.name = "nflatlev", .path = "nflatlev", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_nflatlev, .member = SIZE_MAX},
-    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_end_index_of_damping_layer, .member = SIZE_MAX},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
-    {.name = "gt_conn_C2E", .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, gt_conn_C2E)},
-};
-
-static const char *const PARAMETERS[] = {
-    "contravariant_correction_at_cells_on_half_levels",
-    "vertical_wind_advective_tendency",
-    "contravariant_corrected_w_at_cells_on_model_levels",
-    "vertical_cfl",
-    "w",
-    "horizontal_advection_of_w_at_edges_on_half_levels",
-    "contravariant_correction_at_edges_on_model_levels",
-    "coeff1_dwdz",
-    "coeff2_dwdz",
-    "e_bln_c_s",
-    "wgtfac_c",
-    "ddqz_z_half",
-    "area",
-    "geofac_n2s",
-    "owner_mask",
-    "scalfac_exdiff",
-    "cfl_w_limit",
-    "dtime",
-    "skip_compute_predictor_vertical_advection",
-    "nflatlev",
-    "end_index_of_damping_layer",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -268,6 +124,150 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_contravariant_correction_at_cells_on_half_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_vertical_wind_advective_tendency[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
+};
+
+static const gts_axis AXES_contravariant_corrected_w_at_cells_on_model_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_vertical_cfl[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_w[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_horizontal_advection_of_w_at_edges_on_half_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
+};
+
+static const gts_axis AXES_contravariant_correction_at_edges_on_model_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_coeff1_dwdz[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
+};
+
+static const gts_axis AXES_coeff2_dwdz[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
+};
+
+static const gts_axis AXES_e_bln_c_s[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_wgtfac_c[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_ddqz_z_half[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_area[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+};
+
+static const gts_axis AXES_geofac_n2s[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E2CO", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
+};
+
+static const gts_axis AXES_owner_mask[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+};
+
+static const gts_axis AXES_gt_conn_C2E[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const bool VALUE_skip_compute_predictor_vertical_advection = true;
+static const int32_t VALUE_nflatlev = 2;
+static const int32_t VALUE_end_index_of_damping_layer = 3;
+static const int32_t VALUE_horizontal_start = 0;
+static const int32_t VALUE_horizontal_end = 18;
+static const int32_t VALUE_vertical_start = 0;
+static const int32_t VALUE_vertical_end = 10;
+
+static const gts_contract LEAVES[] = {
+    {.name = "contravariant_correction_at_cells_on_half_levels", .path = "contravariant_correction_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_contravariant_correction_at_cells_on_half_levels, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, contravariant_correction_at_cells_on_half_levels)},
+    {.name = "vertical_wind_advective_tendency", .path = "vertical_wind_advective_tendency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vertical_wind_advective_tendency, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, vertical_wind_advective_tendency)},
+    {.name = "contravariant_corrected_w_at_cells_on_model_levels", .path = "contravariant_corrected_w_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_contravariant_corrected_w_at_cells_on_model_levels, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, contravariant_corrected_w_at_cells_on_model_levels)},
+    {.name = "vertical_cfl", .path = "vertical_cfl", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vertical_cfl, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, vertical_cfl)},
+    {.name = "w", .path = "w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_w, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, w)},
+    {.name = "horizontal_advection_of_w_at_edges_on_half_levels", .path = "horizontal_advection_of_w_at_edges_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_horizontal_advection_of_w_at_edges_on_half_levels, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, horizontal_advection_of_w_at_edges_on_half_levels)},
+    {.name = "contravariant_correction_at_edges_on_model_levels", .path = "contravariant_correction_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_contravariant_correction_at_edges_on_model_levels, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, contravariant_correction_at_edges_on_model_levels)},
+    {.name = "coeff1_dwdz", .path = "coeff1_dwdz", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_coeff1_dwdz, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, coeff1_dwdz)},
+    {.name = "coeff2_dwdz", .path = "coeff2_dwdz", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_coeff2_dwdz, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, coeff2_dwdz)},
+    {.name = "e_bln_c_s", .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_e_bln_c_s, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, e_bln_c_s)},
+    {.name = "wgtfac_c", .path = "wgtfac_c", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_wgtfac_c, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, wgtfac_c)},
+    {.name = "ddqz_z_half", .path = "ddqz_z_half", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddqz_z_half, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, ddqz_z_half)},
+    {.name = "area", .path = "area", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, area)},
+    {.name = "geofac_n2s", .path = "geofac_n2s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_n2s, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, geofac_n2s)},
+    {.name = "owner_mask", .path = "owner_mask", .kind = GTS_FIELD, .dtype = GTS_BOOL, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_owner_mask, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, owner_mask)},
+    {.name = "cfl_w_limit", .path = "cfl_w_limit", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, cfl_w_limit), .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, cfl_w_limit)},
+    {.name = "dtime", .path = "dtime", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, dtime), .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, dtime)},
+    {.name = "skip_compute_predictor_vertical_advection", .path = "skip_compute_predictor_vertical_advection", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_skip_compute_predictor_vertical_advection, .member = SIZE_MAX},
+    {.name = "nflatlev", .path = "nflatlev", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_nflatlev, .member = SIZE_MAX},
+    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_end_index_of_damping_layer, .member = SIZE_MAX},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
+    {.name = "gt_conn_C2E", .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_advection_in_predictor_vertical_momentum_args, gt_conn_C2E)},
+};
+
+static const char *const PARAMETERS[] = {
+    "contravariant_correction_at_cells_on_half_levels",
+    "vertical_wind_advective_tendency",
+    "contravariant_corrected_w_at_cells_on_model_levels",
+    "vertical_cfl",
+    "w",
+    "horizontal_advection_of_w_at_edges_on_half_levels",
+    "contravariant_correction_at_edges_on_model_levels",
+    "coeff1_dwdz",
+    "coeff2_dwdz",
+    "e_bln_c_s",
+    "wgtfac_c",
+    "ddqz_z_half",
+    "area",
+    "geofac_n2s",
+    "owner_mask",
+    "scalfac_exdiff",
+    "cfl_w_limit",
+    "dtime",
+    "skip_compute_predictor_vertical_advection",
+    "nflatlev",
+    "end_index_of_damping_layer",
+    "horizontal_start",
+    "horizontal_end",
+    "vertical_start",
+    "vertical_end",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -604,4 +604,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d28aa783c911b1225d1b4528c3e1798c632566eef5915a91cad2586346c4654a */
+/* gtstub: sha256 of the text above: ed2003834365a72757c22093f1b7a3af3dafad8481109b5c8e50419eaa6c6bb1 */

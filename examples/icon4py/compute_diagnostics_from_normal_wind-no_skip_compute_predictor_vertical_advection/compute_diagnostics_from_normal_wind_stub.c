@@ -13,173 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_tangential_wind[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_tangential_wind_on_half_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_vn_on_half_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_horizontal_kinetic_energy_at_edges_on_model_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_contravariant_correction_at_edges_on_model_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_horizontal_advection_of_w_at_edges_on_half_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_vn[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_w[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_rbf_vec_coeff_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2E", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_wgtfac_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_ddxn_z_full[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_ddxt_z_full[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_wgtfacq_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_c_intp[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "V2C", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_inv_dual_edge_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_inv_primal_edge_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_tangent_orientation[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_gt_conn_E2C[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2C2E[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2E", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2V", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_V2C[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "V2C", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const bool VALUE_skip_compute_predictor_vertical_advection = false;
-static const int32_t VALUE_nflatlev = 2;
-static const int32_t VALUE_horizontal_start = 0;
-static const int32_t VALUE_horizontal_end = 27;
-static const int32_t VALUE_vertical_start = 0;
-static const int32_t VALUE_vertical_end = 11;
-
-static const gts_contract LEAVES[] = {
-    {.name = "tangential_wind", .path = "tangential_wind", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_tangential_wind, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, tangential_wind)},
-    {.name = "tangential_wind_on_half_levels", .path = "tangential_wind_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_tangential_wind_on_half_levels, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, tangential_wind_on_half_levels)},
-    {.name = "vn_on_half_levels", .path = "vn_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vn_on_half_levels, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, vn_on_half_levels)},
-    {.name = "horizontal_kinetic_energy_at_edges_on_model_levels", .path = "horizontal_kinetic_energy_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_horizontal_kinetic_energy_at_edges_on_model_levels, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, horizontal_kinetic_energy_at_edges_on_model_levels)},
-    {.name = "contravariant_correction_at_edges_on_model_levels", .path = "contravariant_correction_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_contravariant_correction_at_edges_on_model_levels, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, contravariant_correction_at_edges_on_model_levels)},
-    {.name = "horizontal_advection_of_w_at_edges_on_half_levels", .path = "horizontal_advection_of_w_at_edges_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_horizontal_advection_of_w_at_edges_on_half_levels, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, horizontal_advection_of_w_at_edges_on_half_levels)},
-    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, vn)},
-    {.name = "w", .path = "w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_w, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, w)},
-    {.name = "rbf_vec_coeff_e", .path = "rbf_vec_coeff_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_rbf_vec_coeff_e, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, rbf_vec_coeff_e)},
-    {.name = "wgtfac_e", .path = "wgtfac_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_wgtfac_e, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, wgtfac_e)},
-    {.name = "ddxn_z_full", .path = "ddxn_z_full", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddxn_z_full, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, ddxn_z_full)},
-    {.name = "ddxt_z_full", .path = "ddxt_z_full", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddxt_z_full, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, ddxt_z_full)},
-    {.name = "wgtfacq_e", .path = "wgtfacq_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_wgtfacq_e, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, wgtfacq_e)},
-    {.name = "c_intp", .path = "c_intp", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_c_intp, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, c_intp)},
-    {.name = "inv_dual_edge_length", .path = "inv_dual_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_dual_edge_length, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, inv_dual_edge_length)},
-    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, inv_primal_edge_length)},
-    {.name = "tangent_orientation", .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_tangent_orientation, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, tangent_orientation)},
-    {.name = "skip_compute_predictor_vertical_advection", .path = "skip_compute_predictor_vertical_advection", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_skip_compute_predictor_vertical_advection, .member = SIZE_MAX},
-    {.name = "nflatlev", .path = "nflatlev", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_nflatlev, .member = SIZE_MAX},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
-    {.name = "gt_conn_E2C", .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, gt_conn_E2C)},
-    {.name = "gt_conn_E2C2E", .path = "E2C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, gt_conn_E2C2E)},
-    {.name = "gt_conn_E2V", .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, gt_conn_E2V)},
-    {.name = "gt_conn_V2C", .path = "V2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_V2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, gt_conn_V2C)},
-};
-
-static const char *const PARAMETERS[] = {
-    "tangential_wind",
-    "tangential_wind_on_half_levels",
-    "vn_on_half_levels",
-    "horizontal_kinetic_energy_at_edges_on_model_levels",
-    "contravariant_correction_at_edges_on_model_levels",
-    "horizontal_advection_of_w_at_edges_on_half_levels",
-    "vn",
-    "w",
-    "rbf_vec_coeff_e",
-    "wgtfac_e",
-    "ddxn_z_full",
-    "ddxt_z_full",
-    "wgtfacq_e",
-    "c_intp",
-    "inv_dual_edge_length",
-    "inv_primal_edge_length",
-    "tangent_orientation",
-    "skip_compute_predictor_vertical_advection",
-    "nflatlev",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -350,6 +183,173 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_tangential_wind[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_tangential_wind_on_half_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_vn_on_half_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_horizontal_kinetic_energy_at_edges_on_model_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_contravariant_correction_at_edges_on_model_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_horizontal_advection_of_w_at_edges_on_half_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_vn[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_w[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_rbf_vec_coeff_e[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "E2C2E", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_wgtfac_e[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_ddxn_z_full[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_ddxt_z_full[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_wgtfacq_e[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_c_intp[] = {
+    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "V2C", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_inv_dual_edge_length[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_inv_primal_edge_length[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_tangent_orientation[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_gt_conn_E2C[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_E2C2E[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C2E", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_E2V[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2V", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_V2C[] = {
+    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "V2C", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const bool VALUE_skip_compute_predictor_vertical_advection = false;
+static const int32_t VALUE_nflatlev = 2;
+static const int32_t VALUE_horizontal_start = 0;
+static const int32_t VALUE_horizontal_end = 27;
+static const int32_t VALUE_vertical_start = 0;
+static const int32_t VALUE_vertical_end = 11;
+
+static const gts_contract LEAVES[] = {
+    {.name = "tangential_wind", .path = "tangential_wind", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_tangential_wind, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, tangential_wind)},
+    {.name = "tangential_wind_on_half_levels", .path = "tangential_wind_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_tangential_wind_on_half_levels, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, tangential_wind_on_half_levels)},
+    {.name = "vn_on_half_levels", .path = "vn_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vn_on_half_levels, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, vn_on_half_levels)},
+    {.name = "horizontal_kinetic_energy_at_edges_on_model_levels", .path = "horizontal_kinetic_energy_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_horizontal_kinetic_energy_at_edges_on_model_levels, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, horizontal_kinetic_energy_at_edges_on_model_levels)},
+    {.name = "contravariant_correction_at_edges_on_model_levels", .path = "contravariant_correction_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_contravariant_correction_at_edges_on_model_levels, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, contravariant_correction_at_edges_on_model_levels)},
+    {.name = "horizontal_advection_of_w_at_edges_on_half_levels", .path = "horizontal_advection_of_w_at_edges_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_horizontal_advection_of_w_at_edges_on_half_levels, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, horizontal_advection_of_w_at_edges_on_half_levels)},
+    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, vn)},
+    {.name = "w", .path = "w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_w, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, w)},
+    {.name = "rbf_vec_coeff_e", .path = "rbf_vec_coeff_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_rbf_vec_coeff_e, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, rbf_vec_coeff_e)},
+    {.name = "wgtfac_e", .path = "wgtfac_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_wgtfac_e, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, wgtfac_e)},
+    {.name = "ddxn_z_full", .path = "ddxn_z_full", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddxn_z_full, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, ddxn_z_full)},
+    {.name = "ddxt_z_full", .path = "ddxt_z_full", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddxt_z_full, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, ddxt_z_full)},
+    {.name = "wgtfacq_e", .path = "wgtfacq_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_wgtfacq_e, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, wgtfacq_e)},
+    {.name = "c_intp", .path = "c_intp", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_c_intp, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, c_intp)},
+    {.name = "inv_dual_edge_length", .path = "inv_dual_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_dual_edge_length, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, inv_dual_edge_length)},
+    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, inv_primal_edge_length)},
+    {.name = "tangent_orientation", .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_tangent_orientation, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, tangent_orientation)},
+    {.name = "skip_compute_predictor_vertical_advection", .path = "skip_compute_predictor_vertical_advection", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_skip_compute_predictor_vertical_advection, .member = SIZE_MAX},
+    {.name = "nflatlev", .path = "nflatlev", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_nflatlev, .member = SIZE_MAX},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
+    {.name = "gt_conn_E2C", .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, gt_conn_E2C)},
+    {.name = "gt_conn_E2C2E", .path = "E2C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, gt_conn_E2C2E)},
+    {.name = "gt_conn_E2V", .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, gt_conn_E2V)},
+    {.name = "gt_conn_V2C", .path = "V2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_V2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct compute_diagnostics_from_normal_wind_args, gt_conn_V2C)},
+};
+
+static const char *const PARAMETERS[] = {
+    "tangential_wind",
+    "tangential_wind_on_half_levels",
+    "vn_on_half_levels",
+    "horizontal_kinetic_energy_at_edges_on_model_levels",
+    "contravariant_correction_at_edges_on_model_levels",
+    "horizontal_advection_of_w_at_edges_on_half_levels",
+    "vn",
+    "w",
+    "rbf_vec_coeff_e",
+    "wgtfac_e",
+    "ddxn_z_full",
+    "ddxt_z_full",
+    "wgtfacq_e",
+    "c_intp",
+    "inv_dual_edge_length",
+    "inv_primal_edge_length",
+    "tangent_orientation",
+    "skip_compute_predictor_vertical_advection",
+    "nflatlev",
+    "horizontal_start",
+    "horizontal_end",
+    "vertical_start",
+    "vertical_end",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -775,4 +775,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8cbf0f3da721b5acf8ac417c98042bb629eddcdd4f2eaa15d3a0024fc1cb0e0e */
+/* gtstub: sha256 of the text above: f096e65a16c2c40f9272cc17a09816ea9e64c4ff22924604119ed30075978cf3 */

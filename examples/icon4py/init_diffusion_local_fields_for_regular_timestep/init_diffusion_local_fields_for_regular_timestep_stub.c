@@ -13,58 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_vect_a[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_diff_multfac_vn[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
-static const gts_axis AXES_smag_limit[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
-static const gts_axis AXES_enh_smag_fac[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
-static const gts_contract LEAVES[] = {
-    {.name = "k4", .path = "k4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, k4)},
-    {.name = "dyn_substeps", .path = "dyn_substeps", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, dyn_substeps)},
-    {.name = "hdiff_smag_fac", .path = "hdiff_smag_fac", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_fac)},
-    {.name = "hdiff_smag_fac2", .path = "hdiff_smag_fac2", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_fac2)},
-    {.name = "hdiff_smag_fac3", .path = "hdiff_smag_fac3", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_fac3)},
-    {.name = "hdiff_smag_fac4", .path = "hdiff_smag_fac4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_fac4)},
-    {.name = "hdiff_smag_z", .path = "hdiff_smag_z", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_z)},
-    {.name = "hdiff_smag_z2", .path = "hdiff_smag_z2", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_z2)},
-    {.name = "hdiff_smag_z3", .path = "hdiff_smag_z3", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_z3)},
-    {.name = "hdiff_smag_z4", .path = "hdiff_smag_z4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_z4)},
-    {.name = "vect_a", .path = "vect_a", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_vect_a, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, vect_a)},
-    {.name = "diff_multfac_vn", .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_diff_multfac_vn, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, diff_multfac_vn)},
-    {.name = "smag_limit", .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_smag_limit, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, smag_limit)},
-    {.name = "enh_smag_fac", .path = "enh_smag_fac", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_enh_smag_fac, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, enh_smag_fac)},
-};
-
-static const char *const PARAMETERS[] = {
-    "k4",
-    "dyn_substeps",
-    "hdiff_smag_fac",
-    "hdiff_smag_fac2",
-    "hdiff_smag_fac3",
-    "hdiff_smag_fac4",
-    "hdiff_smag_z",
-    "hdiff_smag_z2",
-    "hdiff_smag_z3",
-    "hdiff_smag_z4",
-    "vect_a",
-    "diff_multfac_vn",
-    "smag_limit",
-    "enh_smag_fac",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -122,6 +70,58 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_vect_a[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_diff_multfac_vn[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
+};
+
+static const gts_axis AXES_smag_limit[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
+};
+
+static const gts_axis AXES_enh_smag_fac[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
+};
+
+static const gts_contract LEAVES[] = {
+    {.name = "k4", .path = "k4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, k4), .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, k4)},
+    {.name = "dyn_substeps", .path = "dyn_substeps", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, dyn_substeps), .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, dyn_substeps)},
+    {.name = "hdiff_smag_fac", .path = "hdiff_smag_fac", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, hdiff_smag_fac), .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_fac)},
+    {.name = "hdiff_smag_fac2", .path = "hdiff_smag_fac2", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, hdiff_smag_fac2), .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_fac2)},
+    {.name = "hdiff_smag_fac3", .path = "hdiff_smag_fac3", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, hdiff_smag_fac3), .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_fac3)},
+    {.name = "hdiff_smag_fac4", .path = "hdiff_smag_fac4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, hdiff_smag_fac4), .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_fac4)},
+    {.name = "hdiff_smag_z", .path = "hdiff_smag_z", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, hdiff_smag_z), .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_z)},
+    {.name = "hdiff_smag_z2", .path = "hdiff_smag_z2", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, hdiff_smag_z2), .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_z2)},
+    {.name = "hdiff_smag_z3", .path = "hdiff_smag_z3", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, hdiff_smag_z3), .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_z3)},
+    {.name = "hdiff_smag_z4", .path = "hdiff_smag_z4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, hdiff_smag_z4), .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, hdiff_smag_z4)},
+    {.name = "vect_a", .path = "vect_a", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_vect_a, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, vect_a)},
+    {.name = "diff_multfac_vn", .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_diff_multfac_vn, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, diff_multfac_vn)},
+    {.name = "smag_limit", .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_smag_limit, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, smag_limit)},
+    {.name = "enh_smag_fac", .path = "enh_smag_fac", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_enh_smag_fac, .member = offsetof(struct init_diffusion_local_fields_for_regular_timestep_args, enh_smag_fac)},
+};
+
+static const char *const PARAMETERS[] = {
+    "k4",
+    "dyn_substeps",
+    "hdiff_smag_fac",
+    "hdiff_smag_fac2",
+    "hdiff_smag_fac3",
+    "hdiff_smag_fac4",
+    "hdiff_smag_z",
+    "hdiff_smag_z2",
+    "hdiff_smag_z3",
+    "hdiff_smag_z4",
+    "vect_a",
+    "diff_multfac_vn",
+    "smag_limit",
+    "enh_smag_fac",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -366,4 +366,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6ec07982cfc28cd7aa6263b21dd143f79fb82e3cf6e87eadbb2a58b413154b14 */
+/* gtstub: sha256 of the text above: 607f73f72185b8726dea4637cc91996f2098c567868b8abe93db1e519a166bf5 */

@@ -13,6 +13,34 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+/* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
+
+struct slots {
+    double *diff_multfac_n2w;             /*  0 diff_multfac_n2w <- data of 'diff_multfac_n2w' */
+    double *physical_heights;             /*  2 physical_heights <- data of 'physical_heights' */
+    int32_t __diff_multfac_n2w_K_range_0; /*  3 __diff_multfac_n2w_K_range_0 <- start of axis 0 of 'diff_multfac_n2w' */
+    int32_t __diff_multfac_n2w_K_stride;  /*  4 __diff_multfac_n2w_K_stride <- stride of axis 0 of 'diff_multfac_n2w' */
+    int32_t __physical_heights_K_range_0; /*  5 __physical_heights_K_range_0 <- start of axis 0 of 'physical_heights' */
+    int32_t __physical_heights_K_stride;  /*  6 __physical_heights_K_stride <- stride of axis 0 of 'physical_heights' */
+};
+
+/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+static GTS_NOINLINE int fill(gts_program *self)
+{
+    struct slots *const s = self->slots;
+    const gts_array *const physical_heights_array = &self->leaf[0].now->array;
+    const gts_array *const diff_multfac_n2w_array = &self->leaf[1].now->array;
+
+    s->diff_multfac_n2w = diff_multfac_n2w_array->data;
+    s->physical_heights = physical_heights_array->data;
+    s->__diff_multfac_n2w_K_range_0 = (int32_t)diff_multfac_n2w_array->origin[0];
+    s->__diff_multfac_n2w_K_stride = (int32_t)diff_multfac_n2w_array->strides[0];
+    s->__physical_heights_K_range_0 = (int32_t)physical_heights_array->origin[0];
+    s->__physical_heights_K_stride = (int32_t)physical_heights_array->strides[0];
+    self->has_new_array = false;
+    return 0;
+}
+
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_axis AXES_physical_heights[] = {
@@ -51,34 +79,6 @@ static const char *const PARAMETERS[] = {
     "vertical_start",
     "vertical_end",
 };
-
-/* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
-
-struct slots {
-    double *diff_multfac_n2w;             /*  0 diff_multfac_n2w <- data of 'diff_multfac_n2w' */
-    double *physical_heights;             /*  2 physical_heights <- data of 'physical_heights' */
-    int32_t __diff_multfac_n2w_K_range_0; /*  3 __diff_multfac_n2w_K_range_0 <- start of axis 0 of 'diff_multfac_n2w' */
-    int32_t __diff_multfac_n2w_K_stride;  /*  4 __diff_multfac_n2w_K_stride <- stride of axis 0 of 'diff_multfac_n2w' */
-    int32_t __physical_heights_K_range_0; /*  5 __physical_heights_K_range_0 <- start of axis 0 of 'physical_heights' */
-    int32_t __physical_heights_K_stride;  /*  6 __physical_heights_K_stride <- stride of axis 0 of 'physical_heights' */
-};
-
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static GTS_NOINLINE int fill(gts_program *self)
-{
-    struct slots *const s = self->slots;
-    const gts_array *const physical_heights_array = &self->leaf[0].now->array;
-    const gts_array *const diff_multfac_n2w_array = &self->leaf[1].now->array;
-
-    s->diff_multfac_n2w = diff_multfac_n2w_array->data;
-    s->physical_heights = physical_heights_array->data;
-    s->__diff_multfac_n2w_K_range_0 = (int32_t)diff_multfac_n2w_array->origin[0];
-    s->__diff_multfac_n2w_K_stride = (int32_t)diff_multfac_n2w_array->strides[0];
-    s->__physical_heights_K_range_0 = (int32_t)physical_heights_array->origin[0];
-    s->__physical_heights_K_stride = (int32_t)physical_heights_array->strides[0];
-    self->has_new_array = false;
-    return 0;
-}
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -230,4 +230,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6ed308c74a637a12dfd694916349331fb8b112ba3323008fb01fd33a8fa0681d */
+/* gtstub: sha256 of the text above: 7200587d932eecd434f4c4a80d15c1fc07ecdaf2eb8c360589c31eec547d5187 */

@@ -13,6 +13,66 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+/* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
+
+struct slots {
+    int32_t *gt_conn_V2E;                  /*  1 gt_conn_V2E <- data of 'V2E' */
+    double *p_e_in;                        /*  2 p_e_in <- data of 'p_e_in' */
+    double *p_u_out;                       /*  3 p_u_out <- data of 'p_u_out' */
+    double *p_v_out;                       /*  4 p_v_out <- data of 'p_v_out' */
+    double *ptr_coeff_1;                   /*  5 ptr_coeff_1 <- data of 'ptr_coeff_1' */
+    double *ptr_coeff_2;                   /*  6 ptr_coeff_2 <- data of 'ptr_coeff_2' */
+    int32_t __gt_conn_V2E_neighbor_stride; /*  7 __gt_conn_V2E_neighbor_stride <- stride of axis 1 of 'V2E' */
+    int32_t __p_e_in_Edge_range_0;         /*  8 __p_e_in_Edge_range_0 <- start of axis 0 of 'p_e_in' */
+    int32_t __p_e_in_K_range_0;            /*  9 __p_e_in_K_range_0 <- start of axis 1 of 'p_e_in' */
+    int32_t __p_e_in_K_stride;             /* 10 __p_e_in_K_stride <- stride of axis 1 of 'p_e_in' */
+    int32_t __p_u_out_K_range_0;           /* 11 __p_u_out_K_range_0 <- start of axis 1 of 'p_u_out' */
+    int32_t __p_u_out_K_stride;            /* 12 __p_u_out_K_stride <- stride of axis 1 of 'p_u_out' */
+    int32_t __p_u_out_Vertex_range_0;      /* 13 __p_u_out_Vertex_range_0 <- start of axis 0 of 'p_u_out' */
+    int32_t __p_v_out_K_range_0;           /* 14 __p_v_out_K_range_0 <- start of axis 1 of 'p_v_out' */
+    int32_t __p_v_out_K_stride;            /* 15 __p_v_out_K_stride <- stride of axis 1 of 'p_v_out' */
+    int32_t __p_v_out_Vertex_range_0;      /* 16 __p_v_out_Vertex_range_0 <- start of axis 0 of 'p_v_out' */
+    int32_t __ptr_coeff_1_V2E_stride;      /* 17 __ptr_coeff_1_V2E_stride <- stride of axis 1 of 'ptr_coeff_1' */
+    int32_t __ptr_coeff_1_Vertex_range_0;  /* 18 __ptr_coeff_1_Vertex_range_0 <- start of axis 0 of 'ptr_coeff_1' */
+    int32_t __ptr_coeff_2_V2E_stride;      /* 19 __ptr_coeff_2_V2E_stride <- stride of axis 1 of 'ptr_coeff_2' */
+    int32_t __ptr_coeff_2_Vertex_range_0;  /* 20 __ptr_coeff_2_Vertex_range_0 <- start of axis 0 of 'ptr_coeff_2' */
+};
+
+/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+static GTS_NOINLINE int fill(gts_program *self)
+{
+    struct slots *const s = self->slots;
+    const gts_array *const p_e_in_array = &self->leaf[0].now->array;
+    const gts_array *const ptr_coeff_1_array = &self->leaf[1].now->array;
+    const gts_array *const ptr_coeff_2_array = &self->leaf[2].now->array;
+    const gts_array *const p_u_out_array = &self->leaf[3].now->array;
+    const gts_array *const p_v_out_array = &self->leaf[4].now->array;
+    const gts_array *const gt_conn_V2E_array = &self->leaf[9].now->array;
+
+    s->gt_conn_V2E = gt_conn_V2E_array->data;
+    s->p_e_in = p_e_in_array->data;
+    s->p_u_out = p_u_out_array->data;
+    s->p_v_out = p_v_out_array->data;
+    s->ptr_coeff_1 = ptr_coeff_1_array->data;
+    s->ptr_coeff_2 = ptr_coeff_2_array->data;
+    s->__gt_conn_V2E_neighbor_stride = (int32_t)gt_conn_V2E_array->strides[1];
+    s->__p_e_in_Edge_range_0 = (int32_t)p_e_in_array->origin[0];
+    s->__p_e_in_K_range_0 = (int32_t)p_e_in_array->origin[1];
+    s->__p_e_in_K_stride = (int32_t)p_e_in_array->strides[1];
+    s->__p_u_out_K_range_0 = (int32_t)p_u_out_array->origin[1];
+    s->__p_u_out_K_stride = (int32_t)p_u_out_array->strides[1];
+    s->__p_u_out_Vertex_range_0 = (int32_t)p_u_out_array->origin[0];
+    s->__p_v_out_K_range_0 = (int32_t)p_v_out_array->origin[1];
+    s->__p_v_out_K_stride = (int32_t)p_v_out_array->strides[1];
+    s->__p_v_out_Vertex_range_0 = (int32_t)p_v_out_array->origin[0];
+    s->__ptr_coeff_1_V2E_stride = (int32_t)ptr_coeff_1_array->strides[1];
+    s->__ptr_coeff_1_Vertex_range_0 = (int32_t)ptr_coeff_1_array->origin[0];
+    s->__ptr_coeff_2_V2E_stride = (int32_t)ptr_coeff_2_array->strides[1];
+    s->__ptr_coeff_2_Vertex_range_0 = (int32_t)ptr_coeff_2_array->origin[0];
+    self->has_new_array = false;
+    return 0;
+}
+
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_axis AXES_p_e_in[] = {
@@ -74,66 +134,6 @@ static const char *const PARAMETERS[] = {
     "vertical_start",
     "vertical_end",
 };
-
-/* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
-
-struct slots {
-    int32_t *gt_conn_V2E;                  /*  1 gt_conn_V2E <- data of 'V2E' */
-    double *p_e_in;                        /*  2 p_e_in <- data of 'p_e_in' */
-    double *p_u_out;                       /*  3 p_u_out <- data of 'p_u_out' */
-    double *p_v_out;                       /*  4 p_v_out <- data of 'p_v_out' */
-    double *ptr_coeff_1;                   /*  5 ptr_coeff_1 <- data of 'ptr_coeff_1' */
-    double *ptr_coeff_2;                   /*  6 ptr_coeff_2 <- data of 'ptr_coeff_2' */
-    int32_t __gt_conn_V2E_neighbor_stride; /*  7 __gt_conn_V2E_neighbor_stride <- stride of axis 1 of 'V2E' */
-    int32_t __p_e_in_Edge_range_0;         /*  8 __p_e_in_Edge_range_0 <- start of axis 0 of 'p_e_in' */
-    int32_t __p_e_in_K_range_0;            /*  9 __p_e_in_K_range_0 <- start of axis 1 of 'p_e_in' */
-    int32_t __p_e_in_K_stride;             /* 10 __p_e_in_K_stride <- stride of axis 1 of 'p_e_in' */
-    int32_t __p_u_out_K_range_0;           /* 11 __p_u_out_K_range_0 <- start of axis 1 of 'p_u_out' */
-    int32_t __p_u_out_K_stride;            /* 12 __p_u_out_K_stride <- stride of axis 1 of 'p_u_out' */
-    int32_t __p_u_out_Vertex_range_0;      /* 13 __p_u_out_Vertex_range_0 <- start of axis 0 of 'p_u_out' */
-    int32_t __p_v_out_K_range_0;           /* 14 __p_v_out_K_range_0 <- start of axis 1 of 'p_v_out' */
-    int32_t __p_v_out_K_stride;            /* 15 __p_v_out_K_stride <- stride of axis 1 of 'p_v_out' */
-    int32_t __p_v_out_Vertex_range_0;      /* 16 __p_v_out_Vertex_range_0 <- start of axis 0 of 'p_v_out' */
-    int32_t __ptr_coeff_1_V2E_stride;      /* 17 __ptr_coeff_1_V2E_stride <- stride of axis 1 of 'ptr_coeff_1' */
-    int32_t __ptr_coeff_1_Vertex_range_0;  /* 18 __ptr_coeff_1_Vertex_range_0 <- start of axis 0 of 'ptr_coeff_1' */
-    int32_t __ptr_coeff_2_V2E_stride;      /* 19 __ptr_coeff_2_V2E_stride <- stride of axis 1 of 'ptr_coeff_2' */
-    int32_t __ptr_coeff_2_Vertex_range_0;  /* 20 __ptr_coeff_2_Vertex_range_0 <- start of axis 0 of 'ptr_coeff_2' */
-};
-
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static GTS_NOINLINE int fill(gts_program *self)
-{
-    struct slots *const s = self->slots;
-    const gts_array *const p_e_in_array = &self->leaf[0].now->array;
-    const gts_array *const ptr_coeff_1_array = &self->leaf[1].now->array;
-    const gts_array *const ptr_coeff_2_array = &self->leaf[2].now->array;
-    const gts_array *const p_u_out_array = &self->leaf[3].now->array;
-    const gts_array *const p_v_out_array = &self->leaf[4].now->array;
-    const gts_array *const gt_conn_V2E_array = &self->leaf[9].now->array;
-
-    s->gt_conn_V2E = gt_conn_V2E_array->data;
-    s->p_e_in = p_e_in_array->data;
-    s->p_u_out = p_u_out_array->data;
-    s->p_v_out = p_v_out_array->data;
-    s->ptr_coeff_1 = ptr_coeff_1_array->data;
-    s->ptr_coeff_2 = ptr_coeff_2_array->data;
-    s->__gt_conn_V2E_neighbor_stride = (int32_t)gt_conn_V2E_array->strides[1];
-    s->__p_e_in_Edge_range_0 = (int32_t)p_e_in_array->origin[0];
-    s->__p_e_in_K_range_0 = (int32_t)p_e_in_array->origin[1];
-    s->__p_e_in_K_stride = (int32_t)p_e_in_array->strides[1];
-    s->__p_u_out_K_range_0 = (int32_t)p_u_out_array->origin[1];
-    s->__p_u_out_K_stride = (int32_t)p_u_out_array->strides[1];
-    s->__p_u_out_Vertex_range_0 = (int32_t)p_u_out_array->origin[0];
-    s->__p_v_out_K_range_0 = (int32_t)p_v_out_array->origin[1];
-    s->__p_v_out_K_stride = (int32_t)p_v_out_array->strides[1];
-    s->__p_v_out_Vertex_range_0 = (int32_t)p_v_out_array->origin[0];
-    s->__ptr_coeff_1_V2E_stride = (int32_t)ptr_coeff_1_array->strides[1];
-    s->__ptr_coeff_1_Vertex_range_0 = (int32_t)ptr_coeff_1_array->origin[0];
-    s->__ptr_coeff_2_V2E_stride = (int32_t)ptr_coeff_2_array->strides[1];
-    s->__ptr_coeff_2_Vertex_range_0 = (int32_t)ptr_coeff_2_array->origin[0];
-    self->has_new_array = false;
-    return 0;
-}
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -338,4 +338,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0bc45325c6fb76983cf8dbec3d3cab0f8078809885501698750885d9a249d503 */
+/* gtstub: sha256 of the text above: 8bcc77b05ce903676d62acbacbac5a849e39bf096cfe3c463eeee10f71639a01 */

@@ -13,28 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_field[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_scaled_field[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
-static const gts_contract LEAVES[] = {
-    {.name = "field", .path = "field", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_field, .member = offsetof(struct scale_k_args, field)},
-    {.name = "factor", .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct scale_k_args, factor)},
-    {.name = "scaled_field", .path = "scaled_field", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_scaled_field, .member = offsetof(struct scale_k_args, scaled_field)},
-};
-
-static const char *const PARAMETERS[] = {
-    "field",
-    "factor",
-    "scaled_field",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -65,6 +43,28 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_field[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_scaled_field[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
+};
+
+static const gts_contract LEAVES[] = {
+    {.name = "field", .path = "field", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_field, .member = offsetof(struct scale_k_args, field)},
+    {.name = "factor", .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, factor), .member = offsetof(struct scale_k_args, factor)},
+    {.name = "scaled_field", .path = "scaled_field", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_scaled_field, .member = offsetof(struct scale_k_args, scaled_field)},
+};
+
+static const char *const PARAMETERS[] = {
+    "field",
+    "factor",
+    "scaled_field",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -205,4 +205,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8b463e838a5278f293ff199d301c30d417c9039b93883c66f8ef13559d42dfd5 */
+/* gtstub: sha256 of the text above: cdd160b6968b4d44d7907af468447250887f5ee0fe12694a98927fb960477ce7 */

@@ -13,30 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_diff_multfac_vn[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
-static const gts_axis AXES_smag_limit[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
-static const gts_contract LEAVES[] = {
-    {.name = "k4", .path = "k4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct setup_fields_for_initial_step_args, k4)},
-    {.name = "hdiff_efdt_ratio", .path = "hdiff_efdt_ratio", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct setup_fields_for_initial_step_args, hdiff_efdt_ratio)},
-    {.name = "diff_multfac_vn", .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_diff_multfac_vn, .member = offsetof(struct setup_fields_for_initial_step_args, diff_multfac_vn)},
-    {.name = "smag_limit", .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_smag_limit, .member = offsetof(struct setup_fields_for_initial_step_args, smag_limit)},
-};
-
-static const char *const PARAMETERS[] = {
-    "k4",
-    "hdiff_efdt_ratio",
-    "diff_multfac_vn",
-    "smag_limit",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -70,6 +46,30 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_diff_multfac_vn[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
+};
+
+static const gts_axis AXES_smag_limit[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
+};
+
+static const gts_contract LEAVES[] = {
+    {.name = "k4", .path = "k4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, k4), .member = offsetof(struct setup_fields_for_initial_step_args, k4)},
+    {.name = "hdiff_efdt_ratio", .path = "hdiff_efdt_ratio", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, hdiff_efdt_ratio), .member = offsetof(struct setup_fields_for_initial_step_args, hdiff_efdt_ratio)},
+    {.name = "diff_multfac_vn", .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_diff_multfac_vn, .member = offsetof(struct setup_fields_for_initial_step_args, diff_multfac_vn)},
+    {.name = "smag_limit", .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_smag_limit, .member = offsetof(struct setup_fields_for_initial_step_args, smag_limit)},
+};
+
+static const char *const PARAMETERS[] = {
+    "k4",
+    "hdiff_efdt_ratio",
+    "diff_multfac_vn",
+    "smag_limit",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -221,4 +221,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 43b663f20f5015829b17c9807a3d9543563e24adde7999446c4d191e9fa5eff4 */
+/* gtstub: sha256 of the text above: 196bbbefe8e7c0266abbbd13bd1589486c0730a7bbb385b6dcdb1eea065e27b2 */

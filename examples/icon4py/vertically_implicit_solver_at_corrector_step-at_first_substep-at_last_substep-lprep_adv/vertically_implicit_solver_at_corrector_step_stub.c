@@ -13,274 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_next_w[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_next_rho[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_next_exner[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_next_theta_v[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_dynamical_vertical_mass_flux_at_cells_on_half_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_dynamical_vertical_volumetric_flux_at_cells_on_half_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_exner_dynamical_increment[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_geofac_div[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_mass_flux_at_edges_on_model_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_theta_v_flux_at_edges_on_model_levels[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_predictor_vertical_wind_advective_tendency[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_corrector_vertical_wind_advective_tendency[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_nonhydro_buoy_at_cells_on_half_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_rho_at_cells_on_half_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_contravariant_correction_at_cells_on_half_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_exner_w_explicit_weight_parameter[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_current_exner[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_current_rho[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_current_theta_v[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_current_w[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_inv_ddqz_z_full[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_exner_w_implicit_weight_parameter[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_theta_v_at_cells_on_half_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_perturbed_exner_at_cells_on_model_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_exner_tendency_due_to_slow_physics[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_rho_iau_increment[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
-};
-
-static const gts_axis AXES_exner_iau_increment[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
-};
-
-static const gts_axis AXES_ddqz_z_half[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_rayleigh_damping_factor[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_reference_exner_at_cells_on_model_levels[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_C2E[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const double VALUE_advection_explicit_weight_parameter = 0.25;
-static const double VALUE_advection_implicit_weight_parameter = 0.75;
-static const bool VALUE_lprep_adv = true;
-static const bool VALUE_is_iau_active = false;
-static const int32_t VALUE_rayleigh_type = 2;
-static const bool VALUE_at_first_substep = true;
-static const bool VALUE_at_last_substep = true;
-static const int32_t VALUE_end_index_of_damping_layer = 3;
-static const int32_t VALUE_kstart_moist = 0;
-static const int32_t VALUE_start_cell_index_nudging = 0;
-static const int32_t VALUE_end_cell_index_local = 18;
-static const int32_t VALUE_vertical_start_index_model_top = 0;
-static const int32_t VALUE_vertical_end_index_model_surface = 11;
-
-static const gts_contract LEAVES[] = {
-    {.name = "next_w", .path = "next_w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_next_w, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, next_w)},
-    {.name = "next_rho", .path = "next_rho", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_next_rho, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, next_rho)},
-    {.name = "next_exner", .path = "next_exner", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_next_exner, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, next_exner)},
-    {.name = "next_theta_v", .path = "next_theta_v", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_next_theta_v, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, next_theta_v)},
-    {.name = "dynamical_vertical_mass_flux_at_cells_on_half_levels", .path = "dynamical_vertical_mass_flux_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_dynamical_vertical_mass_flux_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, dynamical_vertical_mass_flux_at_cells_on_half_levels)},
-    {.name = "dynamical_vertical_volumetric_flux_at_cells_on_half_levels", .path = "dynamical_vertical_volumetric_flux_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_dynamical_vertical_volumetric_flux_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, dynamical_vertical_volumetric_flux_at_cells_on_half_levels)},
-    {.name = "exner_dynamical_increment", .path = "exner_dynamical_increment", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_exner_dynamical_increment, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, exner_dynamical_increment)},
-    {.name = "geofac_div", .path = "geofac_div", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_div, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, geofac_div)},
-    {.name = "mass_flux_at_edges_on_model_levels", .path = "mass_flux_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_mass_flux_at_edges_on_model_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, mass_flux_at_edges_on_model_levels)},
-    {.name = "theta_v_flux_at_edges_on_model_levels", .path = "theta_v_flux_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_theta_v_flux_at_edges_on_model_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, theta_v_flux_at_edges_on_model_levels)},
-    {.name = "predictor_vertical_wind_advective_tendency", .path = "predictor_vertical_wind_advective_tendency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_predictor_vertical_wind_advective_tendency, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, predictor_vertical_wind_advective_tendency)},
-    {.name = "corrector_vertical_wind_advective_tendency", .path = "corrector_vertical_wind_advective_tendency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_corrector_vertical_wind_advective_tendency, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, corrector_vertical_wind_advective_tendency)},
-    {.name = "nonhydro_buoy_at_cells_on_half_levels", .path = "nonhydro_buoy_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_nonhydro_buoy_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, nonhydro_buoy_at_cells_on_half_levels)},
-    {.name = "rho_at_cells_on_half_levels", .path = "rho_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_rho_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, rho_at_cells_on_half_levels)},
-    {.name = "contravariant_correction_at_cells_on_half_levels", .path = "contravariant_correction_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_contravariant_correction_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, contravariant_correction_at_cells_on_half_levels)},
-    {.name = "exner_w_explicit_weight_parameter", .path = "exner_w_explicit_weight_parameter", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_exner_w_explicit_weight_parameter, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, exner_w_explicit_weight_parameter)},
-    {.name = "current_exner", .path = "current_exner", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_current_exner, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, current_exner)},
-    {.name = "current_rho", .path = "current_rho", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_current_rho, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, current_rho)},
-    {.name = "current_theta_v", .path = "current_theta_v", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_current_theta_v, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, current_theta_v)},
-    {.name = "current_w", .path = "current_w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_current_w, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, current_w)},
-    {.name = "inv_ddqz_z_full", .path = "inv_ddqz_z_full", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_inv_ddqz_z_full, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, inv_ddqz_z_full)},
-    {.name = "exner_w_implicit_weight_parameter", .path = "exner_w_implicit_weight_parameter", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_exner_w_implicit_weight_parameter, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, exner_w_implicit_weight_parameter)},
-    {.name = "theta_v_at_cells_on_half_levels", .path = "theta_v_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_theta_v_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, theta_v_at_cells_on_half_levels)},
-    {.name = "perturbed_exner_at_cells_on_model_levels", .path = "perturbed_exner_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_perturbed_exner_at_cells_on_model_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, perturbed_exner_at_cells_on_model_levels)},
-    {.name = "exner_tendency_due_to_slow_physics", .path = "exner_tendency_due_to_slow_physics", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_exner_tendency_due_to_slow_physics, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, exner_tendency_due_to_slow_physics)},
-    {.name = "rho_iau_increment", .path = "rho_iau_increment", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_rho_iau_increment, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, rho_iau_increment)},
-    {.name = "exner_iau_increment", .path = "exner_iau_increment", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_exner_iau_increment, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, exner_iau_increment)},
-    {.name = "ddqz_z_half", .path = "ddqz_z_half", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddqz_z_half, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, ddqz_z_half)},
-    {.name = "rayleigh_damping_factor", .path = "rayleigh_damping_factor", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_rayleigh_damping_factor, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, rayleigh_damping_factor)},
-    {.name = "reference_exner_at_cells_on_model_levels", .path = "reference_exner_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_reference_exner_at_cells_on_model_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, reference_exner_at_cells_on_model_levels)},
-    {.name = "advection_explicit_weight_parameter", .path = "advection_explicit_weight_parameter", .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .device = GTS_CPU, .value = &VALUE_advection_explicit_weight_parameter, .member = SIZE_MAX},
-    {.name = "advection_implicit_weight_parameter", .path = "advection_implicit_weight_parameter", .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .device = GTS_CPU, .value = &VALUE_advection_implicit_weight_parameter, .member = SIZE_MAX},
-    {.name = "lprep_adv", .path = "lprep_adv", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_lprep_adv, .member = SIZE_MAX},
-    {.name = "r_nsubsteps", .path = "r_nsubsteps", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, r_nsubsteps)},
-    {.name = "ndyn_substeps_var", .path = "ndyn_substeps_var", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, ndyn_substeps_var)},
-    {.name = "dtime", .path = "dtime", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, dtime)},
-    {.name = "is_iau_active", .path = "is_iau_active", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_is_iau_active, .member = SIZE_MAX},
-    {.name = "rayleigh_type", .path = "rayleigh_type", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_rayleigh_type, .member = SIZE_MAX},
-    {.name = "at_first_substep", .path = "at_first_substep", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_at_first_substep, .member = SIZE_MAX},
-    {.name = "at_last_substep", .path = "at_last_substep", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_at_last_substep, .member = SIZE_MAX},
-    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_end_index_of_damping_layer, .member = SIZE_MAX},
-    {.name = "kstart_moist", .path = "kstart_moist", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_kstart_moist, .member = SIZE_MAX},
-    {.name = "start_cell_index_nudging", .path = "start_cell_index_nudging", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_start_cell_index_nudging, .member = SIZE_MAX},
-    {.name = "end_cell_index_local", .path = "end_cell_index_local", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_end_cell_index_local, .member = SIZE_MAX},
-    {.name = "vertical_start_index_model_top", .path = "vertical_start_index_model_top", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start_index_model_top, .member = SIZE_MAX},
-    {.name = "vertical_end_index_model_surface", .path = "vertical_end_index_model_surface", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end_index_model_surface, .member = SIZE_MAX},
-    {.name = "gt_conn_C2E", .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, gt_conn_C2E)},
-};
-
-static const char *const PARAMETERS[] = {
-    "next_w",
-    "next_rho",
-    "next_exner",
-    "next_theta_v",
-    "dynamical_vertical_mass_flux_at_cells_on_half_levels",
-    "dynamical_vertical_volumetric_flux_at_cells_on_half_levels",
-    "exner_dynamical_increment",
-    "geofac_div",
-    "mass_flux_at_edges_on_model_levels",
-    "theta_v_flux_at_edges_on_model_levels",
-    "predictor_vertical_wind_advective_tendency",
-    "corrector_vertical_wind_advective_tendency",
-    "nonhydro_buoy_at_cells_on_half_levels",
-    "rho_at_cells_on_half_levels",
-    "contravariant_correction_at_cells_on_half_levels",
-    "exner_w_explicit_weight_parameter",
-    "current_exner",
-    "current_rho",
-    "current_theta_v",
-    "current_w",
-    "inv_ddqz_z_full",
-    "exner_w_implicit_weight_parameter",
-    "theta_v_at_cells_on_half_levels",
-    "perturbed_exner_at_cells_on_model_levels",
-    "exner_tendency_due_to_slow_physics",
-    "rho_iau_increment",
-    "exner_iau_increment",
-    "ddqz_z_half",
-    "rayleigh_damping_factor",
-    "reference_exner_at_cells_on_model_levels",
-    "advection_explicit_weight_parameter",
-    "advection_implicit_weight_parameter",
-    "lprep_adv",
-    "r_nsubsteps",
-    "ndyn_substeps_var",
-    "iau_wgt_dyn",
-    "dtime",
-    "is_iau_active",
-    "rayleigh_type",
-    "at_first_substep",
-    "at_last_substep",
-    "end_index_of_damping_layer",
-    "kstart_moist",
-    "start_cell_index_nudging",
-    "end_cell_index_local",
-    "vertical_start_index_model_top",
-    "vertical_end_index_model_surface",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -548,6 +280,274 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_next_w[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_next_rho[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_next_exner[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_next_theta_v[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_dynamical_vertical_mass_flux_at_cells_on_half_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_dynamical_vertical_volumetric_flux_at_cells_on_half_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_exner_dynamical_increment[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_geofac_div[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_mass_flux_at_edges_on_model_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_theta_v_flux_at_edges_on_model_levels[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_predictor_vertical_wind_advective_tendency[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_corrector_vertical_wind_advective_tendency[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_nonhydro_buoy_at_cells_on_half_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_rho_at_cells_on_half_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_contravariant_correction_at_cells_on_half_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_exner_w_explicit_weight_parameter[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_current_exner[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_current_rho[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_current_theta_v[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_current_w[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_inv_ddqz_z_full[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_exner_w_implicit_weight_parameter[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+};
+
+static const gts_axis AXES_theta_v_at_cells_on_half_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_perturbed_exner_at_cells_on_model_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_exner_tendency_due_to_slow_physics[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_rho_iau_increment[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
+};
+
+static const gts_axis AXES_exner_iau_increment[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = 0},
+};
+
+static const gts_axis AXES_ddqz_z_half[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_rayleigh_damping_factor[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_reference_exner_at_cells_on_model_levels[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_C2E[] = {
+    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const double VALUE_advection_explicit_weight_parameter = 0.25;
+static const double VALUE_advection_implicit_weight_parameter = 0.75;
+static const bool VALUE_lprep_adv = true;
+static const bool VALUE_is_iau_active = false;
+static const int32_t VALUE_rayleigh_type = 2;
+static const bool VALUE_at_first_substep = true;
+static const bool VALUE_at_last_substep = true;
+static const int32_t VALUE_end_index_of_damping_layer = 3;
+static const int32_t VALUE_kstart_moist = 0;
+static const int32_t VALUE_start_cell_index_nudging = 0;
+static const int32_t VALUE_end_cell_index_local = 18;
+static const int32_t VALUE_vertical_start_index_model_top = 0;
+static const int32_t VALUE_vertical_end_index_model_surface = 11;
+
+static const gts_contract LEAVES[] = {
+    {.name = "next_w", .path = "next_w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_next_w, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, next_w)},
+    {.name = "next_rho", .path = "next_rho", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_next_rho, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, next_rho)},
+    {.name = "next_exner", .path = "next_exner", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_next_exner, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, next_exner)},
+    {.name = "next_theta_v", .path = "next_theta_v", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_next_theta_v, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, next_theta_v)},
+    {.name = "dynamical_vertical_mass_flux_at_cells_on_half_levels", .path = "dynamical_vertical_mass_flux_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_dynamical_vertical_mass_flux_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, dynamical_vertical_mass_flux_at_cells_on_half_levels)},
+    {.name = "dynamical_vertical_volumetric_flux_at_cells_on_half_levels", .path = "dynamical_vertical_volumetric_flux_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_dynamical_vertical_volumetric_flux_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, dynamical_vertical_volumetric_flux_at_cells_on_half_levels)},
+    {.name = "exner_dynamical_increment", .path = "exner_dynamical_increment", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_exner_dynamical_increment, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, exner_dynamical_increment)},
+    {.name = "geofac_div", .path = "geofac_div", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_div, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, geofac_div)},
+    {.name = "mass_flux_at_edges_on_model_levels", .path = "mass_flux_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_mass_flux_at_edges_on_model_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, mass_flux_at_edges_on_model_levels)},
+    {.name = "theta_v_flux_at_edges_on_model_levels", .path = "theta_v_flux_at_edges_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_theta_v_flux_at_edges_on_model_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, theta_v_flux_at_edges_on_model_levels)},
+    {.name = "predictor_vertical_wind_advective_tendency", .path = "predictor_vertical_wind_advective_tendency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_predictor_vertical_wind_advective_tendency, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, predictor_vertical_wind_advective_tendency)},
+    {.name = "corrector_vertical_wind_advective_tendency", .path = "corrector_vertical_wind_advective_tendency", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_corrector_vertical_wind_advective_tendency, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, corrector_vertical_wind_advective_tendency)},
+    {.name = "nonhydro_buoy_at_cells_on_half_levels", .path = "nonhydro_buoy_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_nonhydro_buoy_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, nonhydro_buoy_at_cells_on_half_levels)},
+    {.name = "rho_at_cells_on_half_levels", .path = "rho_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_rho_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, rho_at_cells_on_half_levels)},
+    {.name = "contravariant_correction_at_cells_on_half_levels", .path = "contravariant_correction_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_contravariant_correction_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, contravariant_correction_at_cells_on_half_levels)},
+    {.name = "exner_w_explicit_weight_parameter", .path = "exner_w_explicit_weight_parameter", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_exner_w_explicit_weight_parameter, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, exner_w_explicit_weight_parameter)},
+    {.name = "current_exner", .path = "current_exner", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_current_exner, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, current_exner)},
+    {.name = "current_rho", .path = "current_rho", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_current_rho, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, current_rho)},
+    {.name = "current_theta_v", .path = "current_theta_v", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_current_theta_v, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, current_theta_v)},
+    {.name = "current_w", .path = "current_w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_current_w, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, current_w)},
+    {.name = "inv_ddqz_z_full", .path = "inv_ddqz_z_full", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_inv_ddqz_z_full, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, inv_ddqz_z_full)},
+    {.name = "exner_w_implicit_weight_parameter", .path = "exner_w_implicit_weight_parameter", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_exner_w_implicit_weight_parameter, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, exner_w_implicit_weight_parameter)},
+    {.name = "theta_v_at_cells_on_half_levels", .path = "theta_v_at_cells_on_half_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_theta_v_at_cells_on_half_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, theta_v_at_cells_on_half_levels)},
+    {.name = "perturbed_exner_at_cells_on_model_levels", .path = "perturbed_exner_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_perturbed_exner_at_cells_on_model_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, perturbed_exner_at_cells_on_model_levels)},
+    {.name = "exner_tendency_due_to_slow_physics", .path = "exner_tendency_due_to_slow_physics", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_exner_tendency_due_to_slow_physics, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, exner_tendency_due_to_slow_physics)},
+    {.name = "rho_iau_increment", .path = "rho_iau_increment", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_rho_iau_increment, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, rho_iau_increment)},
+    {.name = "exner_iau_increment", .path = "exner_iau_increment", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_exner_iau_increment, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, exner_iau_increment)},
+    {.name = "ddqz_z_half", .path = "ddqz_z_half", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ddqz_z_half, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, ddqz_z_half)},
+    {.name = "rayleigh_damping_factor", .path = "rayleigh_damping_factor", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_rayleigh_damping_factor, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, rayleigh_damping_factor)},
+    {.name = "reference_exner_at_cells_on_model_levels", .path = "reference_exner_at_cells_on_model_levels", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_reference_exner_at_cells_on_model_levels, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, reference_exner_at_cells_on_model_levels)},
+    {.name = "advection_explicit_weight_parameter", .path = "advection_explicit_weight_parameter", .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .device = GTS_CPU, .value = &VALUE_advection_explicit_weight_parameter, .member = SIZE_MAX},
+    {.name = "advection_implicit_weight_parameter", .path = "advection_implicit_weight_parameter", .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .device = GTS_CPU, .value = &VALUE_advection_implicit_weight_parameter, .member = SIZE_MAX},
+    {.name = "lprep_adv", .path = "lprep_adv", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_lprep_adv, .member = SIZE_MAX},
+    {.name = "r_nsubsteps", .path = "r_nsubsteps", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, r_nsubsteps), .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, r_nsubsteps)},
+    {.name = "ndyn_substeps_var", .path = "ndyn_substeps_var", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, ndyn_substeps_var), .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, ndyn_substeps_var)},
+    {.name = "dtime", .path = "dtime", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, dtime), .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, dtime)},
+    {.name = "is_iau_active", .path = "is_iau_active", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_is_iau_active, .member = SIZE_MAX},
+    {.name = "rayleigh_type", .path = "rayleigh_type", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_rayleigh_type, .member = SIZE_MAX},
+    {.name = "at_first_substep", .path = "at_first_substep", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_at_first_substep, .member = SIZE_MAX},
+    {.name = "at_last_substep", .path = "at_last_substep", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_at_last_substep, .member = SIZE_MAX},
+    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_end_index_of_damping_layer, .member = SIZE_MAX},
+    {.name = "kstart_moist", .path = "kstart_moist", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_kstart_moist, .member = SIZE_MAX},
+    {.name = "start_cell_index_nudging", .path = "start_cell_index_nudging", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_start_cell_index_nudging, .member = SIZE_MAX},
+    {.name = "end_cell_index_local", .path = "end_cell_index_local", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_end_cell_index_local, .member = SIZE_MAX},
+    {.name = "vertical_start_index_model_top", .path = "vertical_start_index_model_top", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start_index_model_top, .member = SIZE_MAX},
+    {.name = "vertical_end_index_model_surface", .path = "vertical_end_index_model_surface", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end_index_model_surface, .member = SIZE_MAX},
+    {.name = "gt_conn_C2E", .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct vertically_implicit_solver_at_corrector_step_args, gt_conn_C2E)},
+};
+
+static const char *const PARAMETERS[] = {
+    "next_w",
+    "next_rho",
+    "next_exner",
+    "next_theta_v",
+    "dynamical_vertical_mass_flux_at_cells_on_half_levels",
+    "dynamical_vertical_volumetric_flux_at_cells_on_half_levels",
+    "exner_dynamical_increment",
+    "geofac_div",
+    "mass_flux_at_edges_on_model_levels",
+    "theta_v_flux_at_edges_on_model_levels",
+    "predictor_vertical_wind_advective_tendency",
+    "corrector_vertical_wind_advective_tendency",
+    "nonhydro_buoy_at_cells_on_half_levels",
+    "rho_at_cells_on_half_levels",
+    "contravariant_correction_at_cells_on_half_levels",
+    "exner_w_explicit_weight_parameter",
+    "current_exner",
+    "current_rho",
+    "current_theta_v",
+    "current_w",
+    "inv_ddqz_z_full",
+    "exner_w_implicit_weight_parameter",
+    "theta_v_at_cells_on_half_levels",
+    "perturbed_exner_at_cells_on_model_levels",
+    "exner_tendency_due_to_slow_physics",
+    "rho_iau_increment",
+    "exner_iau_increment",
+    "ddqz_z_half",
+    "rayleigh_damping_factor",
+    "reference_exner_at_cells_on_model_levels",
+    "advection_explicit_weight_parameter",
+    "advection_implicit_weight_parameter",
+    "lprep_adv",
+    "r_nsubsteps",
+    "ndyn_substeps_var",
+    "iau_wgt_dyn",
+    "dtime",
+    "is_iau_active",
+    "rayleigh_type",
+    "at_first_substep",
+    "at_last_substep",
+    "end_index_of_damping_layer",
+    "kstart_moist",
+    "start_cell_index_nudging",
+    "end_cell_index_local",
+    "vertical_start_index_model_top",
+    "vertical_end_index_model_surface",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -1186,4 +1186,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a9704788ff84c18964bb8fd2959320b919295491b63f32bcf794b34796574927 */
+/* gtstub: sha256 of the text above: 2da72cd67f831feeef696b427ed19f318e9478b37e48d18a930ab332e4f9d3bf */

@@ -119,6 +119,14 @@ GTS_EXPORT void gts_close(gts_program **program);
 GTS_EXPORT const gts_error *gts_last_error(const gts_program *program);
 
 /**
+ * The name of a program.
+ *
+ * @param program  the program
+ * @return text that lives as long as the process
+ */
+GTS_EXPORT const char *gts_name(const gts_program *program);
+
+/**
  * Lends the program memory for the transients that its SDFG keeps in `storage` (DaCe's name, "CPU_Heap" or "GPU_Global").
  *
  * @param program  the program

@@ -56,6 +56,7 @@ typedef struct gts_contract {
     bool has_skip_values; /* of a connectivity: -1 stands for no neighbor */
     const char *codomain; /* of a connectivity: the dimension that its elements are indices of */
     size_t member; /* where the argument stands in struct <name>_args; SIZE_MAX of GTS_STATIC, which has no place */
+    size_t slot;   /* of a scalar: where it stands among the slots */
     union {
         const gts_axis *axes; /* [rank], of a field */
         const void *value;    /* of GTS_STATIC: the element of `dtype` that was compiled in */
@@ -144,6 +145,9 @@ typedef struct gts_stub {
 /* What a profile has recorded of a program. */
 typedef struct gts_record gts_record;
 
+/* What a recording has of a program. */
+typedef struct gts_recorded gts_recorded;
+
 struct gts_program {
     const gts_stub *stub;
     gts_leaf *leaf;         /* [stub->leaf_count] */
@@ -169,11 +173,12 @@ struct gts_program {
     unsigned int is_busy;    /* a call is running: the lock of everything here */
     unsigned int generation; /* gts_forks when the program was loaded */
     bool debug;              /* GTSTUB_DEBUG was set */
-    bool is_special;         /* gts_run() has more to do than to run: the call is the first, debugged or timed */
+    bool is_special;         /* gts_run() does more than to run: the call is the first, debugged, timed or recorded */
     bool was_called;         /* with success */
     bool has_new_handle;     /* since the last special call began */
     uint64_t entered;        /* when the call was entered that a profile times, in nanoseconds; 0 when none does */
     gts_record *record;      /* of the innermost profile, then of those around it */
+    gts_recorded *recorded;  /* NULL when calls are not recorded */
     gts_program *next;       /* the program that was loaded before */
     unsigned int pins;       /* profiles that end and wait for this program: it must not be freed */
 };

@@ -13,28 +13,6 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_x[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
-};
-
-static const gts_axis AXES_out[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
-};
-
-static const gts_contract LEAVES[] = {
-    {.name = "x", .path = "x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_x, .member = offsetof(struct prog_args, x)},
-    {.name = "factor", .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct prog_args, factor)},
-    {.name = "out", .path = "out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_out, .member = offsetof(struct prog_args, out)},
-};
-
-static const char *const PARAMETERS[] = {
-    "x",
-    "factor",
-    "out",
-};
-
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -61,6 +39,28 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
+
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_x[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
+};
+
+static const gts_axis AXES_out[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
+};
+
+static const gts_contract LEAVES[] = {
+    {.name = "x", .path = "x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_x, .member = offsetof(struct prog_args, x)},
+    {.name = "factor", .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, factor), .member = offsetof(struct prog_args, factor)},
+    {.name = "out", .path = "out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_out, .member = offsetof(struct prog_args, out)},
+};
+
+static const char *const PARAMETERS[] = {
+    "x",
+    "factor",
+    "out",
+};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -180,4 +180,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f8c3f4a041b355ffa8de398807708979aac52b710315a4bb065e7447f3f7166b */
+/* gtstub: sha256 of the text above: 28a255bfd9d9d63fcbff03163b9ac58d6b250bbc26efd58be7d9a0dab339f0a9 */

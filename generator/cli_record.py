@@ -1,0 +1,200 @@
+"""The commands 'gtstub record' and 'gtstub replay'."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gtstub.cli_options import example, json_options
+from gtstub.errors import GtstubError
+
+if TYPE_CHECKING:
+    from gtstub.recorded import Archive
+
+_file = click.Path(path_type=Path)
+
+
+def _calls(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    found = None if text is None else re.fullmatch(r"([1-9]\d*)?(?:(\.\.)([1-9]\d*)?)?", text)
+    if text is None or (found is not None and text and not (found[1] and found[3] and int(found[1]) > int(found[3]))):
+        return text
+    raise click.BadParameter(f"'{text}' is not of the form 'N', 'N..M', 'N..' or '..M', counted from 1.")
+
+
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog=example(
+        "gtstub record -o recording -- python model.py",
+        "gtstub record -o recording --program diffuse --calls 1..10 -- mpirun -n 2 ./icon",
+        "GTSTUB_RECORD=recording ./icon && gtstub record -o recording",
+    ),
+)
+@click.option("-o", "--output", metavar="DIR", type=_file, required=True, help="Where the recordings are put.")
+@click.option("--program", "programs", metavar="NAME", multiple=True, help="Record this program only; repeat for more.")
+@click.option("--calls", metavar="N..M", callback=_calls, help="Record these calls of each program, from 1.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def record(output: Path, programs: tuple[str, ...], calls: str | None, command: tuple[str, ...]) -> None:
+    """
+    Run COMMAND and record all calls of its programs.
+
+    Each process that calls programs, from Python, C or Fortran, puts the arguments before and after every call into a
+    directory of its own, DIR/<host>-<number>. 'gtstub replay' makes these calls again, and serialbox can read them.
+    Without COMMAND, recordings that were made with GTSTUB_RECORD=DIR are made readable for serialbox.
+
+    Exits as COMMAND does, and with 1 where not all calls could be recorded.
+    """
+    from gtstub.recorded import archives
+    from gtstub.serialbox_files import write_serialbox_files
+
+    status = _run(command, output, programs, calls) if command else 0
+    found = archives(output)
+    for archive in found:
+        write_serialbox_files(archive)
+    _say(found, output)
+    if not found or not all(archive.is_complete for archive in found):
+        status = status or 1
+    click.get_current_context().exit(status)
+
+
+def _run(command: Sequence[str], output: Path, programs: Sequence[str], calls: str | None) -> int:
+    import os
+    import subprocess
+
+    output.mkdir(parents=True, exist_ok=True)
+    settings = {
+        "GTSTUB_RECORD": str(output.absolute()),
+        "GTSTUB_RECORD_PROGRAMS": ",".join(programs),
+        "GTSTUB_RECORD_CALLS": calls or "",
+    }
+    try:
+        status = subprocess.run(command, env={**os.environ, **settings}, check=False).returncode
+    except OSError as error:
+        raise GtstubError(f"'{command[0]}' cannot be run: {error.strerror}.") from error
+    return status if status >= 0 else 128 - status
+
+
+def _say(found: Sequence[Archive], output: Path) -> None:
+    if not found:
+        click.echo(f"There are no recorded calls in '{output}'.", err=True)
+    for archive in found:
+        counts = ", ".join(
+            f"'{program.id}' {sum(call.program is program for call in archive.calls)}" for program in archive.programs
+        )
+        note = "" if archive.is_complete else ", and not those after: the process said why"
+        click.echo(f"'{archive.path}' has the calls of {counts or 'no program'}{note}.", err=True)
+
+
+def _tolerances(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str | None, int]:
+    tolerances: dict[str | None, int] = {}
+    for text in texts:
+        argument, _, ulp = text.rpartition("=")
+        if not ulp.isdecimal():
+            raise click.BadParameter(f"'{text}' is neither N nor ARGUMENT=N.")
+        tolerances[argument or None] = int(ulp)
+    return tolerances
+
+
+@click.command(
+    epilog=example(
+        "gtstub replay recording ENTRY --compare",
+        "gtstub replay recording ENTRY --compare --ulp 4 --ulp 'x[0]=16'",
+        "gtstub replay recording my.model:program --backend GTFN_CPU --compare",
+        "gtstub replay recording ENTRY --compare --jq '.comparisons[] | select(.beyond > 0)'",
+    )
+)
+@click.argument("recording", type=_file)
+@click.argument("programs", metavar="ENTRY | STUB.so | MODULE:PROGRAM ...", nargs=-1, required=True)
+@click.option("--compare", is_flag=True, help="Exit with 1 where a result is not the recorded one.")
+@click.option(
+    "--ulp",
+    "tolerances",
+    metavar="N | ARGUMENT=N",
+    multiple=True,
+    callback=_tolerances,
+    help="Units in the last place that results may differ by.  [default: 0]",
+)
+@click.option("--backend", metavar="TAG", default="EMBEDDED", show_default=True, help="What runs MODULE:PROGRAM.")
+@click.option("--grid", metavar="MODULE:NAME", help="Makes connectivities that the SDFG did not take.")
+@json_options
+def replay(
+    recording: Path,
+    programs: tuple[str, ...],
+    compare: bool,
+    tolerances: dict[str | None, int],
+    backend: str,
+    grid: str | None,
+    as_json: bool,
+    filter_: str | None,
+) -> None:
+    """
+    Make recorded calls again, and say what comes out differently.
+
+    RECORDING is what 'gtstub record' has made, of all processes or of one. Each of its calls is made with the program
+    of the same name: a cache entry, a stub library with the SDFG library beside it, or a gt4py program, which runs
+    embedded or on a backend, as 'gtstub config explain' lists them.
+
+    Numbers are equal where 'a == b' is, and NaN equals NaN. Floating-point numbers are compared in units in the last
+    place, everything else exactly.
+    """
+    from gtstub.recorded import archives
+    from gtstub.replay_table import print_replay
+    from gtstub.report import print_document
+
+    if tolerances and not compare:
+        raise click.UsageError("'--ulp' is for '--compare'.")
+    found = archives(recording)
+    if not found:
+        raise GtstubError(f"There is no recording in '{recording}'.")
+    with contextlib.ExitStack() as stack:
+        replayed = _replay(found, [_open(stack, name, backend, grid) for name in programs], tolerances)
+    if as_json or filter_ is not None:
+        print_document(replayed, filter_)
+    else:
+        print_replay(replayed, compare)
+    is_equal = all(one["beyond"] == 0 for one in replayed["comparisons"])
+    click.get_current_context().exit(0 if is_equal or not compare else 1)
+
+
+def _open(stack: contextlib.ExitStack, name: str, backend: str, grid: str | None) -> Any:
+    if ":" in name and not Path(name).exists():
+        from gtstub.extraction import frameworks
+
+        with frameworks("replay"):
+            from gtstub.frameworks.replay import GtProgram
+
+        return GtProgram(name, backend, grid)
+    from gtstub.replaying import open_program
+
+    return stack.enter_context(open_program(Path(name)))
+
+
+def _replay(found: Sequence[Archive], programs: Sequence[Any], tolerances: dict[str | None, int]) -> dict[str, Any]:
+    """The report, with the process of each comparison, the number of calls, and those that no program was given for."""
+    from gtstub.replaying import Replay
+
+    by_name = {program.name: program for program in programs}
+    known = {leaf.path for archive in found for program in archive.programs for leaf in program.leaves}
+    for argument in tolerances:
+        if argument is not None and argument not in known:
+            raise GtstubError(f"No recorded program has an argument '{argument}'.")
+    calls, left_out, comparisons = 0, dict[str, int](), list[dict[str, Any]]()
+    for archive in found:
+        with Replay(archive, tolerances) as replay:
+            for index, call in enumerate(archive.calls):
+                program = by_name.get(call.program.name)
+                if program is None:
+                    left_out[call.program.name] = left_out.get(call.program.name, 0) + 1
+                else:
+                    program.replay(replay, index)
+                    calls += 1
+        comparisons += [{"process": archive.path.name, **one} for one in replay.report["comparisons"]]
+    if calls == 0:
+        names = ", ".join(f"'{name}'" for name in left_out) or "none"
+        raise GtstubError(f"No call of {', '.join(map(repr, by_name))} was recorded, but of {names}.")
+    schema = "gtstub/replay/1"
+    return {"schema": schema, "calls": calls, "left_out": left_out, "comparisons": comparisons}

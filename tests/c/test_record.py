@@ -1,0 +1,314 @@
+"""
+Recordings of C hosts: what is in them, what becomes of them when the process or the disk gives out, and that a host in
+C replays them. Read by gtstub's reader and, where it is installed, by serialbox.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from c.test_c_programs import ENVIRONMENT, HERE, PROG, WHOLE, Build, address, build, builds, plain, thread
+from gtstub.recorded import Archive, Call, archives
+from gtstub.serialbox_files import write_serialbox_files
+from gtstub.signature.model import ArrayArgument
+from signatures import SMALL_PROGRAM, SMALL_SDFG, sdfg
+from stubs import write_stub
+
+__all__ = ["build", "builds"]  # fixtures
+
+EXAMPLE = HERE.parents[1] / "examples" / "replay" / "replay.c"
+
+Model = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def model(build: Build) -> Model:
+    """Runs record.c and records it into `recording`, which is removed first."""
+    if not (build.folder / "record").exists():
+        sum_ = HERE / "sum.c"
+        build.compile("libsum.so", sum_, "-shared", "-lm")
+        build.compile("libspoiled.so", sum_, "-shared", "-DSPOIL=3", "-lm")
+        build.executable(HERE / "record.c")
+
+    def run(
+        work: str, *, into: str = "recording", stub: str = "./prog_stub.so", **settings: str
+    ) -> subprocess.CompletedProcess[str]:
+        shutil.rmtree(build.folder / into, ignore_errors=True)
+        return subprocess.run(
+            ["./record", work, stub, "./libsum.so", *WHOLE],
+            cwd=build.folder,
+            env={**ENVIRONMENT, "GTSTUB_RECORD": into, **settings},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    return run
+
+
+def recorded(build: Build, model: Model, work: str, **settings: str) -> list[Archive]:
+    done = model(work, **settings)
+    assert (done.returncode, done.stderr) == (0, "")
+    return archives(build.folder / "recording")
+
+
+def the_one(found: list[Archive]) -> Archive:
+    (archive,) = found
+    return archive
+
+
+def values(archive: Archive, call: Call) -> dict[str, tuple[list[float], list[float] | None]]:
+    """Before and after, by name."""
+    return {
+        value.leaf.name: (
+            archive.load(call, value, "before").ravel("F").tolist(),
+            None if value.after is None else archive.load(call, value, "after").ravel("F").tolist(),
+        )
+        for value in call.values
+    }
+
+
+# --- What is recorded -------------------------------------------------------------------------------------------------
+
+
+@address
+def test_calls_have_their_arguments_before_and_after(build: Build, model: Model) -> None:
+    archive = the_one(recorded(build, model, "all ways"))
+    assert re.fullmatch(r".+-\d+", archive.path.name)
+    assert [call.number for call in archive.calls] == [1, 3, 4, 5, 6, 7]  # the second one was refused
+    assert [values(archive, call) for call in archive.calls[:-1]] == [
+        {"x": ([1, 2, 3], None), "factor": ([2.5], None), "out": ([0, 0, 0], [2.5, 6, 9.5])},
+        {
+            "x": ([1, 2, 3, 4], None),
+            "factor": ([0.1], None),
+            "out": ([2.5, 6, 9.5, 0], [0.1, 0.1 * 2 + 1, 0.1 * 3 + 2, 0.1 * 4 + 3]),
+        },
+        {
+            "x": ([1, 2, 3, 4, 5, 6], None),
+            "factor": ([3], None),
+            "out": ([1, 2, 3, 4, 5, 6], [3, 9, 18, 30, 45, 63]),
+        },
+        {
+            "x": ([9, 18, 30, 45, 63, 7], None),
+            "factor": ([0.25], None),
+            "out": ([3, 9, 18, 30, 45, 63], [2.25, 13.5, 25.5, 41.25, 60.75, 64.75]),
+        },
+        {"x": ([], None), "factor": ([1], None), "out": ([], [])},
+    ]
+    last = values(archive, archive.calls[-1])
+    np.testing.assert_array_equal(last["x"][0], [np.nan, -0.0, np.inf])
+    assert np.signbit(last["x"][0][1])
+
+
+@address
+def test_layouts_are_recorded(build: Build, model: Model) -> None:
+    archive = the_one(recorded(build, model, "all ways"))
+    x, _, out = archive.calls[1].values
+    assert (x.origin, out.origin) == ((5,), (7,))
+    assert x.memory != out.memory
+    x, _, out = archive.calls[2].values
+    assert (x.memory, x.offset) == (out.memory, out.offset)
+    x, _, out = archive.calls[3].values
+    assert (x.memory, x.offset, out.offset) == (out.memory, 8, 0)
+
+
+@address
+def test_strided_fields_scalars_and_tables(build: Build, model: Model) -> None:
+    archive = the_one(recorded(build, model, "whole"))
+    first, second = archive.calls
+    found = {value.leaf.name: value for value in first.values}
+    levels, edges = np.meshgrid(np.arange(4), np.arange(6))
+    np.testing.assert_array_equal(archive.load(first, found["vn"], "before"), 10 * levels + edges)
+    np.testing.assert_array_equal(archive.load(first, found["out_0"], "before"), 130 - 10 * levels + edges)
+    assert (found["vn"].strides, found["out_0"].strides) == ((1, 8), (1, -6))
+    assert (found["out_0"].offset, found["out_0"].origin) == (6 * 3 * 8, (0, -2))
+    scalars = ("x_1_0", "x_1_1", "flag")
+    assert [archive.load(first, found[name], "before").item() for name in scalars] == [-3, 0.5, True]
+    assert archive.load(second, second.values[2], "before").item() == 7
+    table = found["gt_conn_E2V"]
+    assert archive.load(first, table, "before").ravel("F").tolist() == list(range(12))
+    assert (table.leaf.dims, table.leaf.codomain, table.leaf.has_skip_values) == (("Edge", "E2V"), "Vertex", False)
+    assert [value.before for value in second.values if value.leaf.name != "x_1_0"] == [
+        value.before for value in first.values if value.leaf.name != "x_1_0"
+    ]  # what is as before is not written again
+
+
+@address
+@pytest.mark.parametrize("work", ["all ways", "whole"])
+def test_serialbox_reads_the_same_values(build: Build, model: Model, work: str) -> None:
+    serialbox = pytest.importorskip("serialbox")
+    archive = the_one(recorded(build, model, work))
+    write_serialbox_files(archive)
+    (program,) = archive.programs
+    directory = str(archive.path / program.id)
+    serializer = serialbox.Serializer(serialbox.OpenModeKind.Read, directory, program.id)
+    for call in archive.calls:
+        for when in ("before", "after"):
+            expected = {
+                value.field: archive.load(call, value, when)
+                for value in call.values
+                if (when == "before" or value.after is not None) and 0 not in value.shape
+            }
+            if not expected:
+                continue
+            savepoint = serializer.savepoint[f"{program.id}-{when}"].call[call.number].as_savepoint()
+            assert set(serializer.fields_at_savepoint(savepoint)) == set(expected)
+            for name, field in expected.items():
+                found = serializer.read(name, savepoint)
+                assert found.dtype == field.dtype
+                np.testing.assert_array_equal(found.reshape(field.shape), field)
+
+
+@address
+def test_programs_and_calls_are_chosen(build: Build, model: Model) -> None:
+    chosen = recorded(build, model, "all ways", GTSTUB_RECORD_CALLS="3..4", GTSTUB_RECORD_PROGRAMS="whole,prog")
+    assert [call.number for call in the_one(chosen).calls] == [3, 4]
+    for calls, numbers in {"..1": [1], "6..": [6, 7], "4": [4]}.items():
+        chosen = recorded(build, model, "all ways", GTSTUB_RECORD_CALLS=calls)
+        assert [call.number for call in the_one(chosen).calls] == numbers
+    assert recorded(build, model, "all ways", GTSTUB_RECORD_PROGRAMS="pro,whole,rog") == []
+    assert recorded(build, model, "all ways", GTSTUB_RECORD="") == []
+
+
+@address
+def test_what_cannot_be_recorded_is_said(build: Build, model: Model) -> None:
+    for calls in ("0", "x", "2..1", "1..x", "1,2"):
+        done = model("all ways", GTSTUB_RECORD_CALLS=calls)
+        assert (done.returncode, done.stderr) == (
+            0,
+            "Nothing is recorded: GTSTUB_RECORD_CALLS must be 'N', 'N..M', 'N..' or '..M', counted from 1, not"
+            f" '{calls}'.\n",
+        )
+    done = model("all ways", into="not/there")
+    assert (done.returncode, done.stderr) == (
+        0,
+        "Nothing is recorded: directory 'not/there' cannot be made: No such file or directory.\n",
+    )
+    arguments = [
+        dataclasses.replace(one, device="cuda") if isinstance(one, ArrayArgument) else one
+        for one in SMALL_SDFG.arguments
+    ]
+    folder = build.folder / "gpu"
+    write_stub(sdfg(*arguments, device="cuda"), SMALL_PROGRAM, folder)
+    build.shared("gpu_stub.so", folder / "prog_stub.c", "-I", str(folder), "-fvisibility=hidden")
+    done = model("gpu", stub="./gpu_stub.so")
+    assert (done.returncode, done.stderr) == (
+        0,
+        "Program 'prog' is not recorded: its argument 'x' is on device 'cuda', not on 'cpu'.\n",
+    )
+    assert archives(build.folder / "recording") == []
+
+
+# --- When something gives out -----------------------------------------------------------------------------------------
+
+
+@plain
+def test_calls_before_a_kill_are_there(build: Build, model: Model) -> None:
+    assert model("killed").returncode == -9
+    archive = the_one(archives(build.folder / "recording"))
+    assert [values(archive, call)["factor"][0] for call in archive.calls] == [[10], [11], [12]]
+    assert archive.is_complete  # nothing says that more was to come
+
+
+@address
+@pytest.mark.parametrize("work", ["values do not fit", "index does not fit"])
+def test_a_full_disk_ends_the_recording_and_not_the_model(build: Build, model: Model, work: str) -> None:
+    done = model(work)
+    archive = the_one(archives(build.folder / "recording"))
+    assert not archive.is_complete
+    lost = len(archive.calls) + 1
+    assert [call.number for call in archive.calls] == list(range(1, lost))
+    assert all(values(archive, call)["out"][1] for call in archive.calls)
+    assert (done.returncode, done.stderr) == (
+        0,
+        f"The recording ends before call {lost} of program 'prog', because '{archive.path.resolve()}' cannot be"
+        " written: File too large. All calls before it can be replayed.\n",
+    )
+
+
+@address
+def test_a_forked_child_has_an_archive_of_its_own(build: Build, model: Model) -> None:
+    parent, child = sorted(recorded(build, model, "fork"), key=lambda archive: len(archive.calls), reverse=True)
+    assert [values(parent, call)["factor"][0] for call in parent.calls] == [[1], [3]]
+    assert [values(child, call)["factor"][0] for call in child.calls] == [[2]]
+
+
+def check_threads(build: Build, model: Model) -> None:
+    archive = the_one(recorded(build, model, "threads"))
+    of_prog = [call for call in archive.calls if call.program.name == "prog"]
+    of_whole = [call for call in archive.calls if call.program.name == "whole"]
+    assert sorted(call.number for call in of_prog) == list(range(1, 201))
+    assert sorted(call.number for call in of_whole) == list(range(1, 101))
+    for call in of_prog:
+        found = values(archive, call)
+        (factor,) = found["factor"][0]
+        assert found["out"][1] == [factor, factor * 2 + 1, factor * 3 + 2]
+
+
+@address
+def test_threads(build: Build, model: Model) -> None:
+    check_threads(build, model)
+
+
+@thread
+def test_threads_do_not_race(build: Build, model: Model) -> None:
+    check_threads(build, model)
+
+
+# --- Replaying --------------------------------------------------------------------------------------------------------
+
+
+@address
+def test_distances_and_layouts(build: Build) -> None:
+    build.run("compare.c", stubs=[])
+
+
+@address
+def test_replays(build: Build, model: Model) -> None:
+    whole = the_one(recorded(build, model, "whole")).path
+    kept = build.folder / "of_whole"
+    shutil.rmtree(kept, ignore_errors=True)
+    whole.rename(kept)
+    archive = the_one(recorded(build, model, "all ways")).path
+    build.run("replay.c", str(archive), str(kept), PROG[0], "./libsum.so", "./libspoiled.so", stubs=[])
+
+
+@address
+def test_the_example_replays_a_recording(build: Build, model: Model) -> None:
+    archive = the_one(recorded(build, model, "all ways")).path
+    example = build.executable(EXAMPLE)
+
+    def replay(library: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        entry = build.folder / "entry"
+        entry.mkdir(exist_ok=True)
+        shutil.copy(build.folder / "prog_stub.so", entry)
+        shutil.copy(build.folder / library, entry / "libprog.so")
+        return subprocess.run(
+            [example, archive, entry, *arguments], env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
+
+    done = replay("libsum.so")
+    assert (done.returncode, done.stderr) == (0, "0 of 6 calls of 'prog' differ.\n")
+    done = replay("libspoiled.so")
+    assert (done.returncode, done.stderr) == (1, "4 of 6 calls of 'prog' differ.\n")
+    assert replay("libspoiled.so", "3").returncode == 0
+    done = subprocess.run([example, "nowhere", archive], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "There is no recording at 'nowhere': 'recording.txt' cannot be read.\n",
+    )
+
+
+@address
+def test_an_example_without_python(build: Build, model: Model) -> None:
+    libraries = subprocess.run(["ldd", build.executable(EXAMPLE)], capture_output=True, text=True, check=True).stdout
+    assert "libgtstub" in libraries
+    assert "python" not in libraries
