@@ -49,8 +49,8 @@ granule: .venv/.gtstub ## run icon4py's diffusion and velocity advection, compar
 	GT4PY_BUILD_CACHE_DIR=$(CURDIR)/build/granule GT4PY_BUILD_CACHE_LIFETIME=persistent OMP_NUM_THREADS=1 \
 	    $(BIN)/python -O -m examples.granule.run $(ARGS)
 
-# The tests of one run share their SDFG builds, and start without those of the run before. -O1: DaCe's builds are most of
-# the time, and their speed is not what is tested. serial: each of gt4py's own build processes takes ten seconds to start.
+# The tests of one run share their SDFG builds, and start without those of the run before. -O1: without what DaCe's own
+# flags add to CMake's. serial: a build process of gt4py imports gt4py first.
 test: CACHE := $(CURDIR)/build/test-cache
 test: .venv/.gtstub ## run the tests; some part of them: make test ARGS=tests/unit
 	rm -rf $(CACHE)

@@ -60,3 +60,9 @@ class RanksError(GtstubError):
     """What is said about ranks, layout or code path is malformed or contradicts itself."""
 
     exit_code = 9
+
+
+def reason(error: BaseException) -> str:
+    """What an exception of another library says; a KeyError puts its text in quotes."""
+    said = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return str(said) or type(error).__name__

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gtstub.errors import GtstubError
+from gtstub.errors import GtstubError, reason
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 
 
@@ -47,8 +47,7 @@ def from_module(
     except GtstubError:
         raise
     except Exception as error:  # gt4py has no common base for its own.
-        reason = error.args[0] if isinstance(error, KeyError) and error.args else error
-        raise GtstubError(f"gt4py cannot lower '{program}': {str(reason).rstrip('.')}.") from error
+        raise GtstubError(f"gt4py cannot lower '{program}': {reason(error).rstrip('.')}.") from error
 
 
 def resolve_program(name: str) -> Any:

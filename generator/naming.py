@@ -35,6 +35,7 @@ def check_names(
     library: str,
     parameters: Iterable[str],
     leaves: Iterable[str],
+    tuples: Iterable[str],
     dims: Iterable[str],
     keys: Iterable[str],
 ) -> None:
@@ -54,6 +55,11 @@ def check_names(
             raise PlanError(f"The name of argument '{name}' of program '{program}' is a keyword of C or C++.")
         if name in seen:
             raise PlanError(f"Two arguments of program '{program}' are called '{name}' once tuples are flattened.")
+        seen.add(name)
+    seen.clear()
+    for name in tuples:
+        if name in seen:
+            raise PlanError(f"Two tuples of program '{program}' are called '{name}' once they are flattened.")
         seen.add(name)
 
 

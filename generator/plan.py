@@ -179,10 +179,15 @@ class CallPlan:
         return tuple(leaf for leaf in self.leaves if not isinstance(leaf, StaticLeaf))
 
     @property
+    def tuples(self) -> tuple[Tuple, ...]:
+        """All tuples, in program order."""
+        nodes = (node for parameter in self.nodes for node in _walk(parameter))
+        return tuple(node for node in nodes if isinstance(node, Tuple))
+
+    @property
     def collections(self) -> tuple[Tuple, ...]:
         """All tuples with keys, in program order."""
-        nodes = (node for parameter in self.nodes for node in _walk(parameter))
-        return tuple(node for node in nodes if isinstance(node, Tuple) and node.keys is not None)
+        return tuple(tuple_ for tuple_ in self.tuples if tuple_.keys is not None)
 
 
 def _walk(node: Node) -> Iterator[Node]:

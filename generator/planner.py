@@ -114,6 +114,7 @@ class _Planner:
             library=self.sdfg.library,
             parameters=plan.parameters,
             leaves=[leaf.name for leaf in plan.leaves],
+            tuples=[tuple_.name for tuple_ in plan.tuples],
             dims=[axis.dim for leaf in plan.leaves if isinstance(leaf, FieldLeaf) for axis in leaf.axes]
             + [leaf.codomain for leaf in connectivities if leaf.codomain is not None],
             keys=[key for collection in plan.collections for key in collection.keys or ()],

@@ -47,7 +47,7 @@ def unwanted(cache: Cache, older_than: float | None = None, max_size: float | No
     The entries of the cache's own root that were not used for `older_than` seconds, and those that were not used for
     longest where all together have more than `max_size` bytes.
     """
-    items = sorted((item for item in inventory(Cache(cache.root))), key=lambda item: age(item.used))
+    items = sorted(inventory(Cache(cache.root)), key=lambda item: age(item.used))
     return list(_unwanted(items, older_than, max_size))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gtstub.build_set import Job, failed
+from gtstub.errors import reason
 from gtstub.extraction import offset_provider, resolve, resolve_program
 from gtstub.frameworks.compile import compile, requests  # noqa: A004
 from gtstub.summary import Outcome, State
@@ -35,8 +36,7 @@ def outcome(job: Job, dry: bool) -> Outcome:
         else:
             compile(program, **arguments).variants[0].artifact.result()
     except Exception as error:  # gt4py has no common base for its own.
-        reason = error.args[0] if isinstance(error, KeyError) and error.args else error
-        return failed(job, str(reason) or type(error).__name__, time.monotonic() - begin, key)
+        return failed(job, reason(error), time.monotonic() - begin, key)
     return Outcome(job.program, job.variant, state, time.monotonic() - begin, key)
 
 

@@ -160,8 +160,7 @@ def _document() -> Mapping[str, Any]:
 @contextlib.contextmanager
 def frozen(device: Device, build_type: str, overrides: Mapping[str, Any] = NOTHING) -> Iterator[None]:
     """
-    Makes `dace.Config` of this thread the configuration, and puts back what it was. A GPU's architecture is what gt4py
-    finds, where nothing overrides it.
+    Makes `dace.Config` of this thread the configuration, and puts back what it was.
 
     Raises ConfigError as `configuration` does, and if DaCe was imported with what cannot be changed any more.
     """
@@ -174,12 +173,6 @@ def frozen(device: Device, build_type: str, overrides: Mapping[str, Any] = NOTHI
                 f"DaCe was imported with '{name}' = {value!r}, and gtstub builds with {settings[name].value!r}:"
                 f" remove it from '{Config.cfg_filename()}', or say it in 'DACE_{name.replace('.', '_')}'."
             )
-    if device != "cpu":
-        from gt4py.next.otf.compilation import common
-
-        for name in ("compiler.cuda.cuda_arch", "compiler.cuda.hip_arch"):
-            if settings[name].by == "gtstub" and (arch := common.get_device_arch()):
-                settings[name] = Setting(arch, "device")
     before = {name: Config.get(name) for name in settings}
     try:
         for name, setting in settings.items():

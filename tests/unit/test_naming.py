@@ -18,9 +18,12 @@ def check(
     dim: str = "K",
     key: str = "vn",
     library: str = "libprog.so",
+    tuples: tuple[str, ...] = ("x",),
 ) -> None:
     leaves = [leaf] if isinstance(leaf, str) else leaf
-    check_names(program, sdfg, library=library, parameters=[parameter], leaves=leaves, dims=[dim], keys=[key])
+    check_names(
+        program, sdfg, library=library, parameters=[parameter], leaves=leaves, tuples=tuples, dims=[dim], keys=[key]
+    )
 
 
 def refuses(text: str, **names: str | list[str]) -> None:
@@ -71,3 +74,7 @@ def test_refuses_two_arguments_of_one_name() -> None:
 @pytest.mark.parametrize("name", ['lib"prog.so', "lib prog.so", "lib\\prog.so", "libprog\n.so", ""])
 def test_refuses_libraries_that_a_c_string_cannot_name(name: str) -> None:
     refuses(f"The name of library '{name}' of program 'prog' has characters other than [A-Za-z0-9_.+-].", library=name)
+
+
+def test_refuses_two_tuples_of_one_name() -> None:
+    refuses("Two tuples of program 'prog' are called 'x_0' once they are flattened.", tuples=("x", "x_0", "x_0"))
