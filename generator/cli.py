@@ -136,8 +136,10 @@ def _read_signatures(sdfg_file: Path, program_file: Path) -> tuple[SdfgSignature
     )
 
 
-def _stub_files(sdfg: SdfgSignature, program: ProgramSignature, directory: Path) -> Mapping[Path, str]:
-    """The header and the source of a stub: where they belong in `directory`, and their texts."""
+def _stub_files(
+    sdfg: SdfgSignature, program: ProgramSignature, directory: Path, *, fortran: bool = False
+) -> Mapping[Path, str]:
+    """Header and source of a stub, and its Fortran module: where they belong in `directory`, and their texts."""
     from gtstub.render import render
     from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
 
@@ -145,9 +147,11 @@ def _stub_files(sdfg: SdfgSignature, program: ProgramSignature, directory: Path)
         make_plan(sdfg, program),
         program_digest=digest(program_to_json(program)),
         sdfg_digest=digest(sdfg_to_json(sdfg)),
+        fortran=fortran,
     )
     stub = directory / f"{program.name}_stub"
-    return {stub.with_suffix(".h"): sources.header, stub.with_suffix(".c"): sources.source}
+    texts = {".h": sources.header, ".c": sources.source, ".f90": sources.module}
+    return {stub.with_suffix(suffix): text for suffix, text in texts.items() if text is not None}
 
 
 def _check(files: Mapping[Path, str]) -> None:
@@ -267,22 +271,23 @@ def plan(sdfg_file: Path, program_file: Path, as_json: bool, filter_: str | None
 @main.command(
     epilog=example(
         "gtstub generate sdfg.json program.json -o stubs",
-        "gtstub generate sdfg.json program.json -o stubs --check",
+        "gtstub generate sdfg.json program.json -o stubs --fortran --check",
     )
 )
 @_signature_files
 @_output_directory
 @_force
+@click.option("--fortran", is_flag=True, help="Write a module for Fortran hosts, too.")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is missing, edited or out of date.")
-def generate(sdfg_file: Path, program_file: Path, output: Path, force: bool, check: bool) -> None:
+def generate(sdfg_file: Path, program_file: Path, output: Path, force: bool, fortran: bool, check: bool) -> None:
     """
     Write a stub: a C source and its header.
 
-    Their names are <name>_stub.c and <name>_stub.h.
+    Their names are <name>_stub.c and <name>_stub.h, that of a Fortran module <name>_stub.f90.
     The same signatures give the same bytes, and a file that would stay the same is not touched. A file that was edited
     by hand is not replaced without '--force'.
     """
-    files = _stub_files(*_read_signatures(sdfg_file, program_file), output)
+    files = _stub_files(*_read_signatures(sdfg_file, program_file), output, fortran=fortran)
     if check:
         _check(files)
     else:

@@ -15,7 +15,7 @@ from typing import Any
 
 import jinja2
 
-from gtstub import __version__
+from gtstub import __version__, render_fortran
 from gtstub.plan import (
     METRICS_LEVEL,
     Assertion,
@@ -43,18 +43,22 @@ ABI = 3
 
 PROPERTIES: tuple[Property, ...] = ("start", "stop", "size", "stride")
 
-DIGEST_LINE = "/* gtstub: sha256 of the text above: "
+DIGEST_LINE = "gtstub: sha256 of the text above: "
+
+COMMENTS = (("/* ", " */"), ("! ", ""))
+"""How a comment begins and ends, in C and in Fortran."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Sources:
-    """The texts of `<name>_stub.h` and `<name>_stub.c`."""
+    """The texts of `<name>_stub.h` and `<name>_stub.c`, and where it was asked for, of `<name>_stub.f90`."""
 
     header: str
     source: str
+    module: str | None = None
 
 
-def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str) -> Sources:
+def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str, fortran: bool = False) -> Sources:
     """Writes the stub of a plan; the digests are those of the two signatures that it was made from."""
     origin = [
         f" Call stub of the gt4py program '{plan.name}'.",
@@ -124,19 +128,26 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str) -> Sources:
         "differences": [_difference(leaf) for leaf in plan.leaves if isinstance(leaf, FieldLeaf)],
         "init_at_load": _c_bool(not plan.init),
         "has_metrics": _c_bool(any(isinstance(slot.source, Metric) for slot in plan.slots)),
+        **render_fortran.entry_context(plan),
     }
-    header, source = (_environment().get_template(name).render(context) for name in ("stub.h.j2", "stub.c.j2"))
-    return Sources(header=_sign(header), source=_sign(source))
+    header, source = (_sign(_fill(name, context), *COMMENTS[0]) for name in ("stub.h.j2", "stub.c.j2"))
+    if not fortran:
+        return Sources(header, source)
+    module = _fill("stub.f90.j2", render_fortran.module_context(plan, origin))
+    return Sources(header, source, _sign(module, *COMMENTS[1]))
 
 
 def is_unedited(text: str) -> bool:
     """Whether a generated text is still what gtstub wrote."""
-    body, _, line = text.rpartition(DIGEST_LINE)
-    return line.removesuffix(" */\n") == hashlib.sha256(body.encode()).hexdigest()
+    return any(text == _sign(text.rpartition(begin + DIGEST_LINE)[0], begin, end) for begin, end in COMMENTS)
 
 
-def _sign(text: str) -> str:
-    return f"{text}{DIGEST_LINE}{hashlib.sha256(text.encode()).hexdigest()} */\n"
+def _sign(text: str, begin: str, end: str) -> str:
+    return f"{text}{begin}{DIGEST_LINE}{hashlib.sha256(text.encode()).hexdigest()}{end}\n"
+
+
+def _fill(template: str, context: dict[str, Any]) -> str:
+    return _environment().get_template(template).render(context)
 
 
 @functools.cache

@@ -11,11 +11,12 @@ from gtstub.signature.model import ProgramSignature, SdfgSignature
 from gtstub.toolchain import Toolchain
 
 
-def render_stub(sdfg: SdfgSignature, program: ProgramSignature) -> Sources:
+def render_stub(sdfg: SdfgSignature, program: ProgramSignature, *, fortran: bool = False) -> Sources:
     return render(
         make_plan(sdfg, program),
         program_digest=digest(program_to_json(program)),
         sdfg_digest=digest(sdfg_to_json(sdfg)),
+        fortran=fortran,
     )
 
 

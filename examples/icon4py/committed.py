@@ -79,9 +79,11 @@ class Stub:
             plan,
             program_digest=documents.digest(signatures[self.program_file]),
             sdfg_digest=documents.digest(signatures[self.sdfg_file]),
+            fortran=True,
         )
         stub = self.folder / f"{self.job.program}_stub"
-        return plan, {**signatures, stub.with_suffix(".h"): texts.header, stub.with_suffix(".c"): texts.source}
+        stubs = {".h": texts.header, ".c": texts.source, ".f90": texts.module or ""}
+        return plan, {**signatures, **{stub.with_suffix(suffix): text for suffix, text in stubs.items()}}
 
 
 def stubs(programs: Path, root: Path) -> list[Stub]:

@@ -80,7 +80,7 @@ static uint32_t find_leaf(gts_program *self, const char *path, gts_leaf_kind kin
 
 int gts_set_origin(gts_program *self, const char *argument, const int64_t *origin, int32_t rank)
 {
-    if (gts_enter(self, true) != 0)
+    if (gts_enter_open(self) != 0)
         return -1;
     int status = -1;
     const uint32_t i = find_leaf(self, argument, GTS_FIELD);
@@ -89,6 +89,7 @@ int gts_set_origin(gts_program *self, const char *argument, const int64_t *origi
                       argument, self->stub->name, self->stub->leaves[i].rank, rank);
     } else if (i < self->stub->leaf_count) {
         memcpy(self->leaf[i].origin, origin, (size_t)rank * sizeof *origin);
+        gts_renew(self);
         status = 0;
     }
     gts_leave(self);
@@ -97,7 +98,7 @@ int gts_set_origin(gts_program *self, const char *argument, const int64_t *origi
 
 int gts_set_index_base(gts_program *self, const char *connectivity, int64_t base)
 {
-    if (gts_enter(self, true) != 0)
+    if (gts_enter_open(self) != 0)
         return -1;
     int status = -1;
     const uint32_t i = find_leaf(self, connectivity, GTS_CONNECTIVITY);

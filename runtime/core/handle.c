@@ -73,7 +73,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
 
 int gts_set_workspace(gts_program *self, const char *storage, void *memory, size_t size)
 {
-    if (gts_enter(self, true) != 0)
+    if (gts_enter_open(self) != 0)
         return -1;
     const gts_stub *const stub = self->stub;
     uint32_t i = 0;
@@ -142,6 +142,14 @@ int gts_enter(gts_program *self, bool wait)
     if (GTS_UNLIKELY(profile != NULL))
         gts_profile_enter(self, profile);
     return 0;
+}
+
+int gts_enter_open(gts_program *self)
+{
+    if (self == NULL)
+        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
+                               "The program is not open: it was closed, or never opened.");
+    return gts_enter(self, true);
 }
 
 /* Whether the stub that a host is linked with was generated from the same signatures by the same gtstub. */

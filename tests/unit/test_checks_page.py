@@ -65,7 +65,9 @@ def checks_of_planner(path: Path) -> Iterator[Check]:
 def checks_of_sources() -> set[Check]:
     c = [check for path in sorted((ROOT / "runtime").rglob("*.c")) for check in checks_of_c(path)]
     planner = [
-        check for name in ("planner", "naming") for check in checks_of_planner(ROOT / "generator" / f"{name}.py")
+        check
+        for name in ("planner", "naming", "fortran")
+        for check in checks_of_planner(ROOT / "generator" / f"{name}.py")
     ]
     return {*c, *planner}
 

@@ -195,6 +195,22 @@ def test_generate_writes_the_stub() -> None:
     assert names_in("new/stubs") == ["whole_stub.c", "whole_stub.h"]
 
 
+def test_generate_writes_the_fortran_module_where_it_is_wanted() -> None:
+    write_signatures()
+    result = run("generate", "sdfg.json", "program.json", "--fortran")
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "'whole_stub.f90' was written.")
+    sources = render_stub(WHOLE_SDFG, WHOLE_PROGRAM, fortran=True)
+    assert Path("whole_stub.f90").read_text(encoding="utf-8") == sources.module
+    assert run("generate", "sdfg.json", "program.json", "--fortran", "--check").exit_code == 0
+    edit_a_byte(Path("whole_stub.f90"))
+    assert run("generate", "sdfg.json", "program.json", "--check").exit_code == 0
+    assert_refused(
+        run("generate", "sdfg.json", "program.json", "--fortran", "--check"),
+        1,
+        "'whole_stub.f90' was edited by hand.",
+    )
+
+
 def test_generate_leaves_alone_what_stays_the_same() -> None:
     write_signatures()
     run("generate", "sdfg.json", "program.json")

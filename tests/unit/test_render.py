@@ -60,30 +60,31 @@ def test_same_plan_same_bytes() -> None:
 def test_bytes_do_not_depend_on_the_process(seed: str) -> None:
     script = (
         "from stubs import render_stub; from signatures import *; import sys;"
-        "sources = render_stub(WHOLE_SDFG, WHOLE_PROGRAM);"
-        "sys.stdout.buffer.write((sources.header + sources.source).encode())"
+        "sources = render_stub(WHOLE_SDFG, WHOLE_PROGRAM, fortran=True);"
+        "sys.stdout.buffer.write((sources.header + sources.source + sources.module).encode())"
     )
     path = os.pathsep.join((str(FOLDER.parent), *sys.path))
     environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, env=environment)
-    here = render_stub(WHOLE_SDFG, WHOLE_PROGRAM)
-    assert done.stdout.decode() == here.header + here.source
+    here = render_stub(WHOLE_SDFG, WHOLE_PROGRAM, fortran=True)
+    assert done.stdout.decode() == "".join(vars(here).values())
 
 
 def test_digest_shows_a_hand_edit() -> None:
-    for text in vars(render_stub(*SMALL)).values():
+    for text in vars(render_stub(*SMALL, fortran=True)).values():
         assert is_unedited(text)
         assert not is_unedited(text.replace("prog", "prof", 1))
         assert not is_unedited(text + "\n")
-        assert not is_unedited(text.rpartition("/*")[0])
+        assert not is_unedited(text.rpartition("gtstub: sha256")[0])
     assert not is_unedited("")
 
 
 @pytest.mark.parametrize("name", STUBS)
 def test_golden_stub(name: str, golden: Golden) -> None:
-    sources = render_stub(*STUBS[name])
+    sources = render_stub(*STUBS[name], fortran=True)
     golden.check(f"stubs/{name}_stub.h", sources.header)
     golden.check(f"stubs/{name}_stub.c", sources.source)
+    golden.check(f"stubs/{name}_stub.f90", sources.module or "")
 
 
 # --- Patterns: a regular expression a line, `! ` before what must be absent ------------------------------------------

@@ -155,6 +155,7 @@ struct gts_program {
     void *args;             /* struct <name>_args that came last, if knows_args */
     bool has_new_array;     /* since the slots were filled */
     bool knows_args;        /* the arrays of `args` are those of the leaves */
+    bool knows_fortran;     /* and the Fortran entry has described them */
     void *sdfg;             /* what __dace_init_<name> returned; NULL until it has been called */
     gts_function program;   /* __program_<name> */
     gts_function init;      /* __dace_init_<name> */
@@ -202,6 +203,7 @@ static inline void gts_renew(gts_program *self)
 {
     self->has_new_array = true;
     self->knows_args = false;
+    self->knows_fortran = false;
 }
 
 /* Initialises the SDFG's handle, or initialises it again, for self->slots. */
@@ -232,6 +234,9 @@ static inline void gts_leave(gts_program *self)
 
 /* One caller at a time. Fails at once when `wait` is false and another call is running: then it returns 1. */
 GTS_EXPORT int gts_enter(gts_program *self, bool wait);
+
+/* Enters, waiting, a program that may be NULL because it was closed. */
+GTS_EXPORT int gts_enter_open(gts_program *self);
 
 /* For the entries of a stub that hosts are linked with: enters a program that was opened from this stub or its like. */
 GTS_EXPORT int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub);
@@ -298,6 +303,18 @@ GTS_EXPORT void gts_forget(gts_seen *way);
 /* Two leaves have different values for one symbol: says so, blaming both. */
 GTS_EXPORT GTS_COLD int gts_error_symbol(gts_program *self, const char *what, int64_t value, const char *other_what,
                                          int64_t other_value);
+
+/* For the Fortran entry of a stub, which refuses what it finds in descriptors. All return -1. */
+GTS_EXPORT GTS_COLD int gts_refuse_nothing(gts_program *self, uint32_t leaf, bool is_absent);
+GTS_EXPORT GTS_COLD int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank);
+GTS_EXPORT GTS_COLD int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t extent, int64_t bytes);
+GTS_EXPORT GTS_COLD int gts_refuse_index_base(gts_program *self, uint32_t leaf);
+
+/* Copies a text to where Fortran wants one: cut there, or filled up with blanks. */
+GTS_EXPORT GTS_COLD void gts_copy_text(char *to, size_t length, const char *text);
+
+/* Ends the process as ERROR STOP does. */
+GTS_EXPORT GTS_COLD void gts_stop(const gts_error *error) __attribute__((noreturn));
 
 /* Sets the program's error and returns -1. */
 GTS_EXPORT GTS_COLD int gts_error_set(gts_program *self, gts_error_kind kind, const char *format, ...)

@@ -13,6 +13,28 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_x[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
+};
+
+static const gts_axis AXES_out[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
+};
+
+static const gts_contract LEAVES[] = {
+    {.name = "x", .path = "x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_x, .member = offsetof(struct prog_args, x)},
+    {.name = "factor", .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .member = offsetof(struct prog_args, factor)},
+    {.name = "out", .path = "out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_out, .member = offsetof(struct prog_args, out)},
+};
+
+static const char *const PARAMETERS[] = {
+    "x",
+    "factor",
+    "out",
+};
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -23,7 +45,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static GTS_NOINLINE int fill(gts_program *self)
+static int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const x_array = &self->leaf[0].now->array;
@@ -39,28 +61,6 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
-
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_x[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
-};
-
-static const gts_axis AXES_out[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
-};
-
-static const gts_contract LEAVES[] = {
-    {.name = "x", .path = "x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_x, .member = offsetof(struct prog_args, x)},
-    {.name = "factor", .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, factor), .member = offsetof(struct prog_args, factor)},
-    {.name = "out", .path = "out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_out, .member = offsetof(struct prog_args, out)},
-};
-
-static const char *const PARAMETERS[] = {
-    "x",
-    "factor",
-    "out",
-};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -153,6 +153,54 @@ static int call(gts_program *self, const void *args)
     return prog_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void prog_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *x_, /* x: float64 field on [K] */
+    double factor_, /* factor: float64 */
+    const CFI_cdesc_t *out_, /* out: float64 field on [K], written */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct prog_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(x_, GTS_FLOAT64, 1, &known->x) ||
+        !gts_fortran_is_known(out_, GTS_FLOAT64, 1, &known->out)) {
+        const CFI_cdesc_t *const found[] = {
+            x_,
+            out_,
+        };
+        struct prog_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->factor = factor_;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -180,4 +228,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 28a255bfd9d9d63fcbff03163b9ac58d6b250bbc26efd58be7d9a0dab339f0a9 */
+/* gtstub: sha256 of the text above: 9f2799540f0b4fa4103dc1adde2446a7767215a5e722345ba25073a81389f16b */

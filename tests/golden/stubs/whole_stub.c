@@ -13,6 +13,51 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+/* ---- Contracts ------------------------------------------------------------------------------------------------- */
+
+static const gts_axis AXES_vn[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = GTS_STOP},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_SIZE | GTS_STRIDE},
+};
+
+static const gts_axis AXES_x_0[] = {
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
+};
+
+static const gts_axis AXES_out_0[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_SIZE | GTS_START | GTS_STOP | GTS_STRIDE},
+};
+
+static const gts_axis AXES_out_1[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_axis AXES_gt_conn_E2V[] = {
+    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2V", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+};
+
+static const gts_contract LEAVES[] = {
+    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn, .member = offsetof(struct whole_args, vn)},
+    {.name = "x_0", .path = "x[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_x_0, .member = offsetof(struct whole_args, x_0)},
+    {.name = "x_1_0", .path = "x[1][0]", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .member = offsetof(struct whole_args, x_1_0)},
+    {.name = "x_1_1", .path = "x[1][1]", .kind = GTS_ZERO_DIM_FIELD, .dtype = GTS_FLOAT32, .device = GTS_CPU, .member = offsetof(struct whole_args, x_1_1)},
+    {.name = "flag", .path = "flag", .kind = GTS_SCALAR, .dtype = GTS_BOOL, .device = GTS_CPU, .member = offsetof(struct whole_args, flag)},
+    {.name = "out_0", .path = "out[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_out_0, .member = offsetof(struct whole_args, out_0)},
+    {.name = "out_1", .path = "out[1]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_out_1, .member = offsetof(struct whole_args, out_1)},
+    {.name = "gt_conn_E2V", .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct whole_args, gt_conn_E2V)},
+};
+
+static const char *const PARAMETERS[] = {
+    "vn",
+    "x",
+    "flag",
+    "unused",
+    "out",
+};
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
 struct slots {
@@ -35,7 +80,7 @@ struct slots {
 };
 
 /* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
-static GTS_NOINLINE int fill(gts_program *self)
+static int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
     const gts_array *const vn_array = &self->leaf[0].now->array;
@@ -68,51 +113,6 @@ static GTS_NOINLINE int fill(gts_program *self)
     self->has_new_array = false;
     return 0;
 }
-
-/* ---- Contracts ------------------------------------------------------------------------------------------------- */
-
-static const gts_axis AXES_vn[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = GTS_STOP},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_SIZE | GTS_STRIDE},
-};
-
-static const gts_axis AXES_x_0[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
-};
-
-static const gts_axis AXES_out_0[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_SIZE | GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
-static const gts_axis AXES_out_1[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2V", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_contract LEAVES[] = {
-    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn, .member = offsetof(struct whole_args, vn)},
-    {.name = "x_0", .path = "x[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_x_0, .member = offsetof(struct whole_args, x_0)},
-    {.name = "x_1_0", .path = "x[1][0]", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, x_1_0), .member = offsetof(struct whole_args, x_1_0)},
-    {.name = "x_1_1", .path = "x[1][1]", .kind = GTS_ZERO_DIM_FIELD, .dtype = GTS_FLOAT32, .device = GTS_CPU, .slot = offsetof(struct slots, x_1_1), .member = offsetof(struct whole_args, x_1_1)},
-    {.name = "flag", .path = "flag", .kind = GTS_SCALAR, .dtype = GTS_BOOL, .device = GTS_CPU, .slot = offsetof(struct slots, flag), .member = offsetof(struct whole_args, flag)},
-    {.name = "out_0", .path = "out[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_out_0, .member = offsetof(struct whole_args, out_0)},
-    {.name = "out_1", .path = "out[1]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_out_1, .member = offsetof(struct whole_args, out_1)},
-    {.name = "gt_conn_E2V", .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct whole_args, gt_conn_E2V)},
-};
-
-static const char *const PARAMETERS[] = {
-    "vn",
-    "x",
-    "flag",
-    "unused",
-    "out",
-};
 
 /* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
 
@@ -304,6 +304,67 @@ static int call(gts_program *self, const void *args)
     return whole_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void whole_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *x_0_, /* x[0]: float64 field on [K] */
+    int32_t x_1_0_, /* x[1][0]: int32 */
+    float x_1_1_, /* x[1][1]: zero-dimensional field of float32 */
+    unsigned char flag_, /* flag: bool */
+    const CFI_cdesc_t *out_0_, /* out[0]: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *out_1_, /* out[1]: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *gt_conn_E2V_, /* E2V: connectivity, int32 field on [Edge, E2V] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct whole_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
+        !gts_fortran_is_known(x_0_, GTS_FLOAT64, 1, &known->x_0) ||
+        !gts_fortran_is_known(out_0_, GTS_FLOAT64, 2, &known->out_0) ||
+        !gts_fortran_is_known(out_1_, GTS_FLOAT64, 2, &known->out_1) ||
+        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known->gt_conn_E2V)) {
+        const CFI_cdesc_t *const found[] = {
+            vn_,
+            x_0_,
+            out_0_,
+            out_1_,
+            gt_conn_E2V_,
+        };
+        struct whole_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->x_1_0 = x_1_0_;
+        s->x_1_1 = x_1_1_;
+        s->flag = flag_ != 0;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -333,4 +394,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8709ce62c08748380e49a14c6cfc1cca3a8f8b275eab946e2374efeee23aba2c */
+/* gtstub: sha256 of the text above: 41b5f301e63bbae14fbcf0dd77cb53bfcfdae282b74ab5d17f541b071dd530dc */

@@ -1,0 +1,266 @@
+!
+! gtstub: what every Fortran host of compiled gt4py programs uses. It does not depend on a program: the procedure that
+! calls one is in the module <name>_stub, which 'gtstub generate --fortran' writes.
+!
+! All procedures take `stat` and `errmsg` as Fortran's own ALLOCATE does. `stat` is 0 or the kind of the error, whose text
+! is in `errmsg`, which is left alone where there is none. Without `stat` an error is printed and stops the host.
+!
+module gtstub
+    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int32_t, c_int64_t, c_loc, &
+        c_null_char, c_null_ptr, c_ptr, c_size_t
+    implicit none
+    private
+    public :: gts_program, gts_profile
+    public :: gts_type_error, gts_value_error, gts_runtime_error
+    public :: gts_open, gts_load, gts_close, gts_set_origin, gts_set_index_base, gts_set_workspace
+    public :: gts_profile_begin, gts_profile_end
+
+    ! A loaded program; closed until gts_open() or gts_load(). A copy of it is the same program.
+    type, bind(c) :: gts_program
+        type(c_ptr) :: handle = c_null_ptr
+    end type
+
+    ! A profile that is running.
+    type, bind(c) :: gts_profile
+        type(c_ptr) :: handle = c_null_ptr
+    end type
+
+    ! What `stat` is after an error.
+    enum, bind(c)
+        enumerator :: gts_type_error = 1, gts_value_error, gts_runtime_error
+    end enum
+
+    integer, parameter :: MESSAGE_LENGTH = 1024
+
+    type, bind(c) :: gts_error
+        integer(c_int) :: kind = 0
+        character(kind=c_char) :: message(MESSAGE_LENGTH) = c_null_char
+    end type
+
+    interface
+        function c_open(path, program) result(status) bind(c, name="gts_open")
+            import
+            character(kind=c_char), intent(in) :: path(*)
+            type(gts_program), intent(inout) :: program
+            integer(c_int) :: status
+        end function
+
+        function c_load(stub, library, program, error) result(status) bind(c, name="gts_load")
+            import
+            character(kind=c_char), intent(in) :: stub(*), library(*)
+            type(gts_program), intent(inout) :: program
+            type(gts_error), intent(inout) :: error
+            integer(c_int) :: status
+        end function
+
+        subroutine c_close(program) bind(c, name="gts_close")
+            import
+            type(gts_program), intent(inout) :: program
+        end subroutine
+
+        function c_last_error(program) result(error) bind(c, name="gts_last_error")
+            import
+            type(c_ptr), value :: program
+            type(c_ptr) :: error
+        end function
+
+        function c_set_origin(program, argument, origin, rank) result(status) bind(c, name="gts_set_origin")
+            import
+            type(c_ptr), value :: program
+            character(kind=c_char), intent(in) :: argument(*)
+            integer(c_int64_t), intent(in) :: origin(*)
+            integer(c_int32_t), value :: rank
+            integer(c_int) :: status
+        end function
+
+        function c_set_index_base(program, connectivity, base) result(status) bind(c, name="gts_set_index_base")
+            import
+            type(c_ptr), value :: program
+            character(kind=c_char), intent(in) :: connectivity(*)
+            integer(c_int64_t), value :: base
+            integer(c_int) :: status
+        end function
+
+        function c_set_workspace(program, storage, memory, bytes) result(status) bind(c, name="gts_set_workspace")
+            import
+            type(c_ptr), value :: program
+            character(kind=c_char), intent(in) :: storage(*)
+            type(c_ptr), value :: memory
+            integer(c_size_t), value :: bytes
+            integer(c_int) :: status
+        end function
+
+        function c_profile_begin() result(profile) bind(c, name="gts_profile_begin")
+            import
+            type(c_ptr) :: profile
+        end function
+
+        function c_profile_end(profile) result(report) bind(c, name="gts_profile_end")
+            import
+            type(c_ptr), value :: profile
+            type(c_ptr) :: report
+        end function
+
+        function c_strlen(text) result(length) bind(c, name="strlen")
+            import
+            type(c_ptr), value :: text
+            integer(c_size_t) :: length
+        end function
+
+        subroutine c_free(memory) bind(c, name="free")
+            import
+            type(c_ptr), value :: memory
+        end subroutine
+    end interface
+
+contains
+
+    ! Loads the program whose stub library, <name>_stub.so, is `path` or lies in that directory; the SDFG library lies
+    ! beside it. A program that is open is closed first.
+    subroutine gts_open(path, program, stat, errmsg)
+        character(len=*), intent(in) :: path
+        type(gts_program), intent(inout) :: program
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
+
+        call c_close(program)
+        status = c_open(c_string(path), program)
+        call finish(status, last_error(c_null_ptr), stat, errmsg)
+    end subroutine
+
+    ! Loads a program from two libraries, wherever they lie. A program that is open is closed first.
+    subroutine gts_load(stub, library, program, stat, errmsg)
+        character(len=*), intent(in) :: stub, library
+        type(gts_program), intent(inout) :: program
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        type(gts_error) :: error
+        integer(c_int) :: status
+
+        call c_close(program)
+        status = c_load(c_string(stub), c_string(library), program, error)
+        call finish(status, error, stat, errmsg)
+    end subroutine
+
+    ! Ends the program. One that is closed stays so. No other thread may call it meanwhile.
+    subroutine gts_close(program)
+        type(gts_program), intent(inout) :: program
+
+        call c_close(program)
+    end subroutine
+
+    ! Says where a field begins in gt4py's index space: the index of its first element on each axis. An assumed-shape
+    ! argument does not carry its bounds, so this is 0 until it is said, and holds until it is said again. `argument` is
+    ! as in messages: "vn", "x[0]", "state.vn".
+    subroutine gts_set_origin(program, argument, origin, stat, errmsg)
+        type(gts_program), intent(in) :: program
+        character(len=*), intent(in) :: argument
+        integer, intent(in) :: origin(:)
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
+
+        status = c_set_origin(program%handle, c_string(argument), int(origin, c_int64_t), size(origin, kind=c_int32_t))
+        call finish(status, last_error(program%handle), stat, errmsg)
+    end subroutine
+
+    ! Says at which index the elements of a connectivity start counting: 0, as in gt4py, or 1, as in ICON. It must be said
+    ! of every connectivity before the first call.
+    subroutine gts_set_index_base(program, connectivity, base, stat, errmsg)
+        type(gts_program), intent(in) :: program
+        character(len=*), intent(in) :: connectivity
+        integer, intent(in) :: base
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
+
+        status = c_set_index_base(program%handle, c_string(connectivity), int(base, c_int64_t))
+        call finish(status, last_error(program%handle), stat, errmsg)
+    end subroutine
+
+    ! Lends the program `bytes` of memory, aligned to 256, for what its SDFG keeps in `storage`. It stays the host's, and
+    ! must live until the program is closed or lent other memory.
+    subroutine gts_set_workspace(program, storage, memory, bytes, stat, errmsg)
+        type(gts_program), intent(in) :: program
+        character(len=*), intent(in) :: storage
+        type(c_ptr), intent(in) :: memory
+        integer(c_size_t), intent(in) :: bytes
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
+
+        status = c_set_workspace(program%handle, c_string(storage), memory, bytes)
+        call finish(status, last_error(program%handle), stat, errmsg)
+    end subroutine
+
+    ! Starts to time the calls of all programs.
+    subroutine gts_profile_begin(profile)
+        type(gts_profile), intent(out) :: profile
+
+        profile%handle = c_profile_begin()
+    end subroutine
+
+    ! Ends a profile. `report` is its JSON document, which docs/performance.md explains; '' when memory ran out.
+    subroutine gts_profile_end(profile, report)
+        type(gts_profile), intent(inout) :: profile
+        character(len=:), allocatable, intent(out) :: report
+        type(c_ptr) :: text
+
+        text = c_null_ptr
+        if (c_associated(profile%handle)) text = c_profile_end(profile%handle)
+        profile%handle = c_null_ptr
+        report = f_string(text)
+        call c_free(text)
+    end subroutine
+
+    ! ---- Errors ------------------------------------------------------------------------------------------------------
+
+    function last_error(program) result(error)
+        type(c_ptr), intent(in) :: program
+        type(gts_error) :: error
+        type(gts_error), pointer :: found
+
+        call c_f_pointer(c_last_error(program), found)
+        error = found
+    end function
+
+    subroutine finish(status, error, stat, errmsg)
+        integer(c_int), intent(in) :: status
+        type(gts_error), target, intent(in) :: error
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        character(len=:), allocatable :: message
+
+        if (present(stat)) stat = 0
+        if (status == 0) return
+        message = f_string(c_loc(error%message))
+        if (.not. present(stat)) error stop message
+        stat = error%kind
+        if (present(errmsg)) errmsg = message
+    end subroutine
+
+    ! ---- Texts of C --------------------------------------------------------------------------------------------------
+
+    pure function c_string(text)
+        character(len=*), intent(in) :: text
+        character(kind=c_char, len=len_trim(text) + 1) :: c_string
+
+        c_string = trim(text) // c_null_char
+    end function
+
+    function f_string(text)
+        type(c_ptr), intent(in) :: text
+        character(len=:), allocatable :: f_string
+        character(kind=c_char), pointer :: characters(:)
+        integer(c_size_t) :: length, i
+
+        length = 0
+        if (c_associated(text)) length = c_strlen(text)
+        allocate (character(len=length) :: f_string)
+        if (length > 0) call c_f_pointer(text, characters, [length])
+        do i = 1, length
+            f_string(i:i) = characters(i)
+        end do
+    end function
+end module

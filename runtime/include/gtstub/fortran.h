@@ -1,0 +1,143 @@
+/*
+ * gtstub: how the Fortran entry of a stub reads what Fortran passes. Stubs that are compiled with GTS_FORTRAN include it.
+ *
+ * ISO_Fortran_binding.h is the Fortran compiler's: layout of a descriptor and numbers of types are its own. A descriptor
+ * says where an array is, its type, its sizes, and its strides in bytes. It does not say where the memory lives, which is
+ * taken for the device of the contract, and those of assumed-shape arguments do not say where their bounds are.
+ */
+#ifndef GTSTUB_FORTRAN_H
+#define GTSTUB_FORTRAN_H
+
+#include <ISO_Fortran_binding.h>
+
+#include "gtstub/stub.h"
+
+/* Fortran has no unsigned integers: signed ones of the same size stand for them. */
+static inline CFI_type_t gts_fortran_type(gts_dtype dtype)
+{
+    switch (dtype) {
+    case GTS_BOOL:
+        return (CFI_type_t)CFI_type_Bool;
+    case GTS_INT8:
+    case GTS_UINT8:
+        return (CFI_type_t)CFI_type_int8_t;
+    case GTS_INT16:
+    case GTS_UINT16:
+        return (CFI_type_t)CFI_type_int16_t;
+    case GTS_INT32:
+    case GTS_UINT32:
+        return (CFI_type_t)CFI_type_int32_t;
+    case GTS_INT64:
+    case GTS_UINT64:
+        return (CFI_type_t)CFI_type_int64_t;
+    case GTS_FLOAT32:
+        return (CFI_type_t)CFI_type_float;
+    case GTS_FLOAT64:
+        return (CFI_type_t)CFI_type_double;
+    }
+    return (CFI_type_t)CFI_type_other;
+}
+
+/* The binary logarithm of an element's size. */
+static inline int gts_fortran_shift(gts_dtype dtype)
+{
+    switch (dtype) {
+    case GTS_BOOL:
+    case GTS_INT8:
+    case GTS_UINT8:
+        return 0;
+    case GTS_INT16:
+    case GTS_UINT16:
+        return 1;
+    case GTS_INT32:
+    case GTS_UINT32:
+    case GTS_FLOAT32:
+        return 2;
+    case GTS_INT64:
+    case GTS_UINT64:
+    case GTS_FLOAT64:
+        return 3;
+    }
+    return 0;
+}
+
+/*
+ * Whether a descriptor is what `known` was made of. A stub knows dtype and rank, so that nothing is decided here. Word by
+ * word, because the caller has only just written the descriptor so, and wider loads would have to wait for it.
+ */
+static inline GTS_ALWAYS_INLINE bool gts_fortran_is_known(const CFI_cdesc_t *found, gts_dtype dtype, int32_t rank,
+                                                          const gts_array *known)
+{
+    if (GTS_UNLIKELY(found == NULL) || GTS_UNLIKELY(found->type != gts_fortran_type(dtype)) ||
+        GTS_UNLIKELY(found->rank != rank))
+        return false;
+    const int shift = gts_fortran_shift(dtype);
+    uint64_t difference = (uintptr_t)found->base_addr ^ (uintptr_t)known->data;
+#pragma GCC unroll 6
+    for (int32_t axis = 0; axis < rank; ++axis) {
+        difference |= (uint64_t)found->dim[axis].extent ^ (uint64_t)known->shape[axis];
+        difference |= (uint64_t)found->dim[axis].sm ^ ((uint64_t)known->strides[axis] << shift);
+    }
+    return GTS_LIKELY(difference == 0);
+}
+
+/* Describes what Fortran passes for a leaf, or says what is wrong with it. */
+static inline int gts_fortran_take(gts_program *self, uint32_t leaf, const CFI_cdesc_t *found, gts_array *array)
+{
+    const gts_contract *const contract = &self->stub->leaves[leaf];
+    if (contract->kind == GTS_CONNECTIVITY && self->leaf[leaf].index_base == GTS_ANY)
+        return gts_refuse_index_base(self, leaf);
+    if (found == NULL || found->base_addr == NULL)
+        return gts_refuse_nothing(self, leaf, found == NULL);
+    gts_dtype dtype = contract->dtype;
+    if (found->type != gts_fortran_type(dtype)) {
+        dtype = GTS_BOOL;
+        while (dtype <= GTS_FLOAT64 && found->type != gts_fortran_type(dtype))
+            ++dtype;
+    }
+    if (dtype != contract->dtype || found->rank != contract->rank)
+        return gts_refuse_type(self, leaf, dtype, found->rank);
+    *array = (gts_array){.data = found->base_addr, .dtype = dtype, .device = contract->device, .rank = found->rank};
+    const int64_t size = (int64_t)1 << gts_fortran_shift(dtype);
+    for (int32_t axis = 0; axis < contract->rank; ++axis) {
+        const CFI_dim_t dim = found->dim[axis];
+        if (dim.extent < 0 || dim.sm % size != 0)
+            return gts_refuse_axis(self, leaf, axis, dim.extent, dim.sm);
+        array->origin[axis] = self->leaf[leaf].origin[axis];
+        array->shape[axis] = dim.extent;
+        array->strides[axis] = dim.sm / size;
+    }
+    return 0;
+}
+
+/* For a call whose arrays are not those of the call before. `args` has room for the stub's struct. */
+static inline int gts_fortran_see(gts_program *self, const CFI_cdesc_t *const *found, void *args)
+{
+    uint32_t next = 0;
+    for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
+        const gts_contract *const contract = &self->stub->leaves[leaf];
+        const bool is_array = contract->kind == GTS_FIELD || contract->kind == GTS_CONNECTIVITY;
+        if (is_array &&
+            gts_fortran_take(self, leaf, found[next++], (gts_array *)((char *)args + contract->member)) != 0)
+            return -1;
+    }
+    if (gts_see_args(self, args) != 0)
+        return -1;
+    self->knows_fortran = true;
+    return 0;
+}
+
+/* Tells Fortran of the error that this call has left; ends the call, where it was entered. Without `stat` it ends all. */
+static inline void gts_fortran_fail(gts_program *self, bool is_entered, int *stat, const CFI_cdesc_t *errmsg)
+{
+    const gts_error error = *gts_last_error(self);
+    if (is_entered)
+        gts_leave(self);
+    if (stat == NULL)
+        gts_stop(&error);
+    *stat = (int)error.kind;
+    if (errmsg != NULL)
+        gts_copy_text(errmsg->base_addr, errmsg->elem_len, error.message);
+}
+
+#endif
