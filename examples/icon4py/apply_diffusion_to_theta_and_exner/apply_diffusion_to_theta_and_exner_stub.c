@@ -576,6 +576,90 @@ static int call(gts_program *self, const void *args)
     return apply_diffusion_to_theta_and_exner_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *kh_smag_e_, /* kh_smag_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *inv_dual_edge_length_, /* inv_dual_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *theta_v_in_, /* theta_v_in: float64 field on [Cell, K] */
+    const CFI_cdesc_t *geofac_div_, /* geofac_div: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *zd_vertoffset_, /* zd_vertoffset: int32 field on [Cell, C2E2C, K] */
+    const CFI_cdesc_t *zd_diffcoef_, /* zd_diffcoef: float64 field on [Cell, K] */
+    const CFI_cdesc_t *geofac_n2s_c_, /* geofac_n2s_c: float64 field on [Cell] */
+    const CFI_cdesc_t *geofac_n2s_nbh_, /* geofac_n2s_nbh: float64 field on [Cell, C2E2C] */
+    const CFI_cdesc_t *vcoef_, /* vcoef: float64 field on [Cell, C2E2C, K] */
+    const CFI_cdesc_t *area_, /* area: float64 field on [Cell] */
+    const CFI_cdesc_t *theta_v_, /* theta_v: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *exner_, /* exner: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *gt_conn_C2E2C_, /* C2E2C: connectivity, int32 field on [Cell, C2E2C] */
+    const CFI_cdesc_t *gt_conn_E2C_, /* E2C: connectivity, int32 field on [Edge, E2C] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct apply_diffusion_to_theta_and_exner_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known->kh_smag_e) ||
+        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known->inv_dual_edge_length) ||
+        !gts_fortran_is_known(theta_v_in_, GTS_FLOAT64, 2, &known->theta_v_in) ||
+        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known->geofac_div) ||
+        !gts_fortran_is_known(zd_vertoffset_, GTS_INT32, 3, &known->zd_vertoffset) ||
+        !gts_fortran_is_known(zd_diffcoef_, GTS_FLOAT64, 2, &known->zd_diffcoef) ||
+        !gts_fortran_is_known(geofac_n2s_c_, GTS_FLOAT64, 1, &known->geofac_n2s_c) ||
+        !gts_fortran_is_known(geofac_n2s_nbh_, GTS_FLOAT64, 2, &known->geofac_n2s_nbh) ||
+        !gts_fortran_is_known(vcoef_, GTS_FLOAT64, 3, &known->vcoef) ||
+        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known->area) ||
+        !gts_fortran_is_known(theta_v_, GTS_FLOAT64, 2, &known->theta_v) ||
+        !gts_fortran_is_known(exner_, GTS_FLOAT64, 2, &known->exner) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E) ||
+        !gts_fortran_is_known(gt_conn_C2E2C_, GTS_INT32, 2, &known->gt_conn_C2E2C) ||
+        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known->gt_conn_E2C)) {
+        const CFI_cdesc_t *const found[] = {
+            kh_smag_e_,
+            inv_dual_edge_length_,
+            theta_v_in_,
+            geofac_div_,
+            zd_vertoffset_,
+            zd_diffcoef_,
+            geofac_n2s_c_,
+            geofac_n2s_nbh_,
+            vcoef_,
+            area_,
+            theta_v_,
+            exner_,
+            gt_conn_C2E_,
+            gt_conn_C2E2C_,
+            gt_conn_E2C_,
+        };
+        struct apply_diffusion_to_theta_and_exner_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -603,4 +687,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d584fa2c5980007a8645ae3fbbd10e22dc8b40cb4e9cea624ab1bba50144041d */
+/* gtstub: sha256 of the text above: 02ae765dc9bb5eaea320aa0b2831d4f99a00b264ef8d89dad78fcb5dc4459156 */

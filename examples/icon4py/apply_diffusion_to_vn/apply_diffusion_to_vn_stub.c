@@ -508,6 +508,84 @@ static int call(gts_program *self, const void *args)
     return apply_diffusion_to_vn_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void apply_diffusion_to_vn_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *u_vert_, /* u_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *v_vert_, /* v_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *primal_normal_vert_v1_, /* primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *primal_normal_vert_v2_, /* primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *z_nabla2_e_, /* z_nabla2_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *inv_vert_vert_length_, /* inv_vert_vert_length: float64 field on [Edge] */
+    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *area_edge_, /* area_edge: float64 field on [Edge] */
+    const CFI_cdesc_t *kh_smag_e_, /* kh_smag_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K] */
+    const CFI_cdesc_t *nudgecoeff_e_, /* nudgecoeff_e: float64 field on [Edge] */
+    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *gt_conn_E2C2V_, /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct apply_diffusion_to_vn_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known->u_vert) ||
+        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known->v_vert) ||
+        !gts_fortran_is_known(primal_normal_vert_v1_, GTS_FLOAT64, 2, &known->primal_normal_vert_v1) ||
+        !gts_fortran_is_known(primal_normal_vert_v2_, GTS_FLOAT64, 2, &known->primal_normal_vert_v2) ||
+        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known->z_nabla2_e) ||
+        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known->inv_vert_vert_length) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
+        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known->area_edge) ||
+        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known->kh_smag_e) ||
+        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known->diff_multfac_vn) ||
+        !gts_fortran_is_known(nudgecoeff_e_, GTS_FLOAT64, 1, &known->nudgecoeff_e) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
+        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known->gt_conn_E2C2V)) {
+        const CFI_cdesc_t *const found[] = {
+            u_vert_,
+            v_vert_,
+            primal_normal_vert_v1_,
+            primal_normal_vert_v2_,
+            z_nabla2_e_,
+            inv_vert_vert_length_,
+            inv_primal_edge_length_,
+            area_edge_,
+            kh_smag_e_,
+            diff_multfac_vn_,
+            nudgecoeff_e_,
+            vn_,
+            gt_conn_E2C2V_,
+        };
+        struct apply_diffusion_to_vn_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -535,4 +613,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6bb384ee02c15c121de8e1c81f32858fd839ddd975ace5099cc404d8dd8d134a */
+/* gtstub: sha256 of the text above: d58536eb202d8a1631cd2da2694d573ff00e46e0d1119edfab3654e6c9a69f93 */

@@ -452,6 +452,75 @@ static int call(gts_program *self, const void *args)
     return apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *area_, /* area: float64 field on [Cell] */
+    const CFI_cdesc_t *geofac_n2s_, /* geofac_n2s: float64 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *geofac_grg_x_, /* geofac_grg_x: float64 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *geofac_grg_y_, /* geofac_grg_y: float64 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *w_old_, /* w_old: float64 field on [Cell, K] */
+    const CFI_cdesc_t *w_, /* w: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *dwdx_, /* dwdx: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *dwdy_, /* dwdy: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *diff_multfac_n2w_, /* diff_multfac_n2w: float64 field on [K] */
+    const CFI_cdesc_t *gt_conn_C2E2CO_, /* C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known->area) ||
+        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known->geofac_n2s) ||
+        !gts_fortran_is_known(geofac_grg_x_, GTS_FLOAT64, 2, &known->geofac_grg_x) ||
+        !gts_fortran_is_known(geofac_grg_y_, GTS_FLOAT64, 2, &known->geofac_grg_y) ||
+        !gts_fortran_is_known(w_old_, GTS_FLOAT64, 2, &known->w_old) ||
+        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known->w) ||
+        !gts_fortran_is_known(dwdx_, GTS_FLOAT64, 2, &known->dwdx) ||
+        !gts_fortran_is_known(dwdy_, GTS_FLOAT64, 2, &known->dwdy) ||
+        !gts_fortran_is_known(diff_multfac_n2w_, GTS_FLOAT64, 1, &known->diff_multfac_n2w) ||
+        !gts_fortran_is_known(gt_conn_C2E2CO_, GTS_INT32, 2, &known->gt_conn_C2E2CO)) {
+        const CFI_cdesc_t *const found[] = {
+            area_,
+            geofac_n2s_,
+            geofac_grg_x_,
+            geofac_grg_y_,
+            w_old_,
+            w_,
+            dwdx_,
+            dwdy_,
+            diff_multfac_n2w_,
+            gt_conn_C2E2CO_,
+        };
+        struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -479,4 +548,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1407041fa32f7581e1c87fbddfb35db35ae5d2408789bd574734bf3caf41987a */
+/* gtstub: sha256 of the text above: b189102d481c09f4c2e488e989fec74aeb8a4eb8abe92f9f502e4cc1f28146e5 */

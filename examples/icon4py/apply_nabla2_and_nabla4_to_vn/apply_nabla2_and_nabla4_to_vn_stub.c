@@ -361,6 +361,77 @@ static int call(gts_program *self, const void *args)
     return apply_nabla2_and_nabla4_to_vn_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *area_edge_, /* area_edge: float64 field on [Edge] */
+    const CFI_cdesc_t *kh_smag_e_, /* kh_smag_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *z_nabla2_e_, /* z_nabla2_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *z_nabla4_e2_, /* z_nabla4_e2: float64 field on [Edge, K] */
+    const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K] */
+    const CFI_cdesc_t *nudgecoeff_e_, /* nudgecoeff_e: float64 field on [Edge] */
+    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K], written */
+    double nudgezone_diff_, /* nudgezone_diff: float64 */
+    int32_t horizontal_start_, /* horizontal_start: int32 */
+    int32_t horizontal_end_, /* horizontal_end: int32 */
+    int32_t vertical_start_, /* vertical_start: int32 */
+    int32_t vertical_end_, /* vertical_end: int32 */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct apply_nabla2_and_nabla4_to_vn_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known->area_edge) ||
+        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known->kh_smag_e) ||
+        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known->z_nabla2_e) ||
+        !gts_fortran_is_known(z_nabla4_e2_, GTS_FLOAT64, 2, &known->z_nabla4_e2) ||
+        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known->diff_multfac_vn) ||
+        !gts_fortran_is_known(nudgecoeff_e_, GTS_FLOAT64, 1, &known->nudgecoeff_e) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn)) {
+        const CFI_cdesc_t *const found[] = {
+            area_edge_,
+            kh_smag_e_,
+            z_nabla2_e_,
+            z_nabla4_e2_,
+            diff_multfac_vn_,
+            nudgecoeff_e_,
+            vn_,
+        };
+        struct apply_nabla2_and_nabla4_to_vn_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->nudgezone_diff = nudgezone_diff_;
+        s->horizontal_start = horizontal_start_;
+        s->horizontal_end = horizontal_end_;
+        s->vertical_start = vertical_start_;
+        s->vertical_end = vertical_end_;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -388,4 +459,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ba50edefad7badffa4c3093d22f091c3b72513bb1fea6f50fcf460f6495ce51f */
+/* gtstub: sha256 of the text above: a8c74272ebe8ff67734f92e47e129e65286e416e7a010b85e378043f756f2a78 */

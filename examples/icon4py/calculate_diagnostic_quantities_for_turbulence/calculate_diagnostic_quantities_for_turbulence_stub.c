@@ -401,6 +401,72 @@ static int call(gts_program *self, const void *args)
     return calculate_diagnostic_quantities_for_turbulence_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *kh_smag_ec_, /* kh_smag_ec: float64 field on [Edge, K] */
+    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *e_bln_c_s_, /* e_bln_c_s: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *geofac_div_, /* geofac_div: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *diff_multfac_smag_, /* diff_multfac_smag: float64 field on [K] */
+    const CFI_cdesc_t *wgtfac_c_, /* wgtfac_c: float64 field on [Cell, K] */
+    const CFI_cdesc_t *div_ic_, /* div_ic: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *hdef_ic_, /* hdef_ic: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct calculate_diagnostic_quantities_for_turbulence_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(kh_smag_ec_, GTS_FLOAT64, 2, &known->kh_smag_ec) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
+        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known->e_bln_c_s) ||
+        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known->geofac_div) ||
+        !gts_fortran_is_known(diff_multfac_smag_, GTS_FLOAT64, 1, &known->diff_multfac_smag) ||
+        !gts_fortran_is_known(wgtfac_c_, GTS_FLOAT64, 2, &known->wgtfac_c) ||
+        !gts_fortran_is_known(div_ic_, GTS_FLOAT64, 2, &known->div_ic) ||
+        !gts_fortran_is_known(hdef_ic_, GTS_FLOAT64, 2, &known->hdef_ic) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E)) {
+        const CFI_cdesc_t *const found[] = {
+            kh_smag_ec_,
+            vn_,
+            e_bln_c_s_,
+            geofac_div_,
+            diff_multfac_smag_,
+            wgtfac_c_,
+            div_ic_,
+            hdef_ic_,
+            gt_conn_C2E_,
+        };
+        struct calculate_diagnostic_quantities_for_turbulence_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -428,4 +494,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 920813e3159c6535d6f29af8031e6b0d7b912622c6766f5409c24382a2075b8b */
+/* gtstub: sha256 of the text above: 42debcedd2b7640a9dbf50c48b609b38528f5901f6dfaf85b156ce5e0431fdd5 */

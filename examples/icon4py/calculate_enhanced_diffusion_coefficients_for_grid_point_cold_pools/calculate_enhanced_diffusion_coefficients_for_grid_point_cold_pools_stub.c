@@ -295,6 +295,60 @@ static int call(gts_program *self, const void *args)
     return calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *theta_v_, /* theta_v: float64 field on [Cell, K] */
+    const CFI_cdesc_t *theta_ref_mc_, /* theta_ref_mc: float64 field on [Cell, K] */
+    const CFI_cdesc_t *kh_smag_e_, /* kh_smag_e: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *gt_conn_C2E2C_, /* C2E2C: connectivity, int32 field on [Cell, C2E2C] */
+    const CFI_cdesc_t *gt_conn_E2C_, /* E2C: connectivity, int32 field on [Edge, E2C] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(theta_v_, GTS_FLOAT64, 2, &known->theta_v) ||
+        !gts_fortran_is_known(theta_ref_mc_, GTS_FLOAT64, 2, &known->theta_ref_mc) ||
+        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known->kh_smag_e) ||
+        !gts_fortran_is_known(gt_conn_C2E2C_, GTS_INT32, 2, &known->gt_conn_C2E2C) ||
+        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known->gt_conn_E2C)) {
+        const CFI_cdesc_t *const found[] = {
+            theta_v_,
+            theta_ref_mc_,
+            kh_smag_e_,
+            gt_conn_C2E2C_,
+            gt_conn_E2C_,
+        };
+        struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -322,4 +376,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 963daf952adbdfc5f20a4046230f182ed2ff2d44a3bc06b0aa2a5fe73cc9eb5e */
+/* gtstub: sha256 of the text above: d8cf464d4ff7d58c601179ea482f7700531670d15a615cddee51e0ef4f2abfb1 */

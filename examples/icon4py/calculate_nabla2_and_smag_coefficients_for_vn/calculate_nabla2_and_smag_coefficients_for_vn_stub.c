@@ -589,6 +589,96 @@ static int call(gts_program *self, const void *args)
     return calculate_nabla2_and_smag_coefficients_for_vn_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *diff_multfac_smag_, /* diff_multfac_smag: float64 field on [K] */
+    const CFI_cdesc_t *tangent_orientation_, /* tangent_orientation: float64 field on [Edge] */
+    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *inv_vert_vert_length_, /* inv_vert_vert_length: float64 field on [Edge] */
+    const CFI_cdesc_t *u_vert_, /* u_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *v_vert_, /* v_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *primal_normal_vert_x_, /* primal_normal_vert_x: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *primal_normal_vert_y_, /* primal_normal_vert_y: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *dual_normal_vert_x_, /* dual_normal_vert_x: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *dual_normal_vert_y_, /* dual_normal_vert_y: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *smag_limit_, /* smag_limit: float64 field on [K] */
+    const CFI_cdesc_t *kh_smag_e_, /* kh_smag_e: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *kh_smag_ec_, /* kh_smag_ec: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *z_nabla2_e_, /* z_nabla2_e: float64 field on [Edge, K], written */
+    double smag_offset_, /* smag_offset: float64 */
+    const CFI_cdesc_t *gt_conn_E2C2V_, /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct calculate_nabla2_and_smag_coefficients_for_vn_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(diff_multfac_smag_, GTS_FLOAT64, 1, &known->diff_multfac_smag) ||
+        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known->tangent_orientation) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
+        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known->inv_vert_vert_length) ||
+        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known->u_vert) ||
+        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known->v_vert) ||
+        !gts_fortran_is_known(primal_normal_vert_x_, GTS_FLOAT64, 2, &known->primal_normal_vert_x) ||
+        !gts_fortran_is_known(primal_normal_vert_y_, GTS_FLOAT64, 2, &known->primal_normal_vert_y) ||
+        !gts_fortran_is_known(dual_normal_vert_x_, GTS_FLOAT64, 2, &known->dual_normal_vert_x) ||
+        !gts_fortran_is_known(dual_normal_vert_y_, GTS_FLOAT64, 2, &known->dual_normal_vert_y) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
+        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known->smag_limit) ||
+        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known->kh_smag_e) ||
+        !gts_fortran_is_known(kh_smag_ec_, GTS_FLOAT64, 2, &known->kh_smag_ec) ||
+        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known->z_nabla2_e) ||
+        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known->gt_conn_E2C2V)) {
+        const CFI_cdesc_t *const found[] = {
+            diff_multfac_smag_,
+            tangent_orientation_,
+            inv_primal_edge_length_,
+            inv_vert_vert_length_,
+            u_vert_,
+            v_vert_,
+            primal_normal_vert_x_,
+            primal_normal_vert_y_,
+            dual_normal_vert_x_,
+            dual_normal_vert_y_,
+            vn_,
+            smag_limit_,
+            kh_smag_e_,
+            kh_smag_ec_,
+            z_nabla2_e_,
+            gt_conn_E2C2V_,
+        };
+        struct calculate_nabla2_and_smag_coefficients_for_vn_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->smag_offset = smag_offset_;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -616,4 +706,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 585e54a502542b94ac989d2edb3abea4d719787c2bd6bbb1b62244bd5173c16e */
+/* gtstub: sha256 of the text above: 12e1e99273ce5412db5ca0797abe5b86969fcf101cb9e65ebc33f936902c6dc7 */

@@ -402,6 +402,81 @@ static int call(gts_program *self, const void *args)
     return calculate_nabla4_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void calculate_nabla4_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *u_vert_, /* u_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *v_vert_, /* v_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *primal_normal_vert_v1_, /* primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *primal_normal_vert_v2_, /* primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *z_nabla2_e_, /* z_nabla2_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *inv_vert_vert_length_, /* inv_vert_vert_length: float64 field on [Edge] */
+    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *z_nabla4_e2_, /* z_nabla4_e2: float64 field on [Edge, K], written */
+    int32_t horizontal_start_, /* horizontal_start: int32 */
+    int32_t horizontal_end_, /* horizontal_end: int32 */
+    int32_t vertical_start_, /* vertical_start: int32 */
+    int32_t vertical_end_, /* vertical_end: int32 */
+    const CFI_cdesc_t *gt_conn_E2C2V_, /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct calculate_nabla4_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known->u_vert) ||
+        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known->v_vert) ||
+        !gts_fortran_is_known(primal_normal_vert_v1_, GTS_FLOAT64, 2, &known->primal_normal_vert_v1) ||
+        !gts_fortran_is_known(primal_normal_vert_v2_, GTS_FLOAT64, 2, &known->primal_normal_vert_v2) ||
+        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known->z_nabla2_e) ||
+        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known->inv_vert_vert_length) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
+        !gts_fortran_is_known(z_nabla4_e2_, GTS_FLOAT64, 2, &known->z_nabla4_e2) ||
+        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known->gt_conn_E2C2V)) {
+        const CFI_cdesc_t *const found[] = {
+            u_vert_,
+            v_vert_,
+            primal_normal_vert_v1_,
+            primal_normal_vert_v2_,
+            z_nabla2_e_,
+            inv_vert_vert_length_,
+            inv_primal_edge_length_,
+            z_nabla4_e2_,
+            gt_conn_E2C2V_,
+        };
+        struct calculate_nabla4_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->horizontal_start = horizontal_start_;
+        s->horizontal_end = horizontal_end_;
+        s->vertical_start = vertical_start_;
+        s->vertical_end = vertical_end_;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -429,4 +504,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a94181de5225e7904a4b57dcd057b36c8ba3154398b86af14b535fe70e5c3c97 */
+/* gtstub: sha256 of the text above: e819b5071ce9d6008eb652721c5821b827065ff0a007235caae1f0d9df69769d */

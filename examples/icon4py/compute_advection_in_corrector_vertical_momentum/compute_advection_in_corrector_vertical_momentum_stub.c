@@ -805,6 +805,121 @@ static int call(gts_program *self, const void *args)
     return compute_advection_in_corrector_vertical_momentum_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void compute_advection_in_corrector_vertical_momentum_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *vertical_wind_advective_tendency_, /* vertical_wind_advective_tendency: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *vertical_cfl_, /* vertical_cfl: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *w_, /* w: float64 field on [Cell, K] */
+    const CFI_cdesc_t *tangential_wind_on_half_levels_, /* tangential_wind_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *vn_on_half_levels_, /* vn_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_, /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *coeff1_dwdz_, /* coeff1_dwdz: float64 field on [Cell, K] */
+    const CFI_cdesc_t *coeff2_dwdz_, /* coeff2_dwdz: float64 field on [Cell, K] */
+    const CFI_cdesc_t *c_intp_, /* c_intp: float64 field on [Vertex, V2C] */
+    const CFI_cdesc_t *inv_dual_edge_length_, /* inv_dual_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *tangent_orientation_, /* tangent_orientation: float64 field on [Edge] */
+    const CFI_cdesc_t *e_bln_c_s_, /* e_bln_c_s: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *ddqz_z_half_, /* ddqz_z_half: float64 field on [Cell, K] */
+    const CFI_cdesc_t *area_, /* area: float64 field on [Cell] */
+    const CFI_cdesc_t *geofac_n2s_, /* geofac_n2s: float64 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *owner_mask_, /* owner_mask: bool field on [Cell] */
+    double scalfac_exdiff_, /* scalfac_exdiff: float64 */
+    double cfl_w_limit_, /* cfl_w_limit: float64 */
+    double dtime_, /* dtime: float64 */
+    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *gt_conn_C2E2CO_, /* C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *gt_conn_E2C_, /* E2C: connectivity, int32 field on [Edge, E2C] */
+    const CFI_cdesc_t *gt_conn_E2V_, /* E2V: connectivity, int32 field on [Edge, E2V] */
+    const CFI_cdesc_t *gt_conn_V2C_, /* V2C: connectivity, int32 field on [Vertex, V2C] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct compute_advection_in_corrector_vertical_momentum_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known->vertical_wind_advective_tendency) ||
+        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->contravariant_corrected_w_at_cells_on_model_levels) ||
+        !gts_fortran_is_known(vertical_cfl_, GTS_FLOAT64, 2, &known->vertical_cfl) ||
+        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known->w) ||
+        !gts_fortran_is_known(tangential_wind_on_half_levels_, GTS_FLOAT64, 2, &known->tangential_wind_on_half_levels) ||
+        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known->vn_on_half_levels) ||
+        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(coeff1_dwdz_, GTS_FLOAT64, 2, &known->coeff1_dwdz) ||
+        !gts_fortran_is_known(coeff2_dwdz_, GTS_FLOAT64, 2, &known->coeff2_dwdz) ||
+        !gts_fortran_is_known(c_intp_, GTS_FLOAT64, 2, &known->c_intp) ||
+        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known->inv_dual_edge_length) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
+        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known->tangent_orientation) ||
+        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known->e_bln_c_s) ||
+        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known->ddqz_z_half) ||
+        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known->area) ||
+        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known->geofac_n2s) ||
+        !gts_fortran_is_known(owner_mask_, GTS_BOOL, 1, &known->owner_mask) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E) ||
+        !gts_fortran_is_known(gt_conn_C2E2CO_, GTS_INT32, 2, &known->gt_conn_C2E2CO) ||
+        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known->gt_conn_E2C) ||
+        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known->gt_conn_E2V) ||
+        !gts_fortran_is_known(gt_conn_V2C_, GTS_INT32, 2, &known->gt_conn_V2C)) {
+        const CFI_cdesc_t *const found[] = {
+            vertical_wind_advective_tendency_,
+            contravariant_corrected_w_at_cells_on_model_levels_,
+            vertical_cfl_,
+            w_,
+            tangential_wind_on_half_levels_,
+            vn_on_half_levels_,
+            contravariant_correction_at_cells_on_half_levels_,
+            coeff1_dwdz_,
+            coeff2_dwdz_,
+            c_intp_,
+            inv_dual_edge_length_,
+            inv_primal_edge_length_,
+            tangent_orientation_,
+            e_bln_c_s_,
+            ddqz_z_half_,
+            area_,
+            geofac_n2s_,
+            owner_mask_,
+            gt_conn_C2E_,
+            gt_conn_C2E2CO_,
+            gt_conn_E2C_,
+            gt_conn_E2V_,
+            gt_conn_V2C_,
+        };
+        struct compute_advection_in_corrector_vertical_momentum_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->scalfac_exdiff = scalfac_exdiff_;
+        s->cfl_w_limit = cfl_w_limit_;
+        s->dtime = dtime_;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -832,4 +947,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9f4a2cdf7ac7bbd2c27ece067b60c63c8a9d82b1a605b95993c8936b1253ce95 */
+/* gtstub: sha256 of the text above: 52be6aaeb897cc49c495784f14007703f7120689f44aaf04bbdca0f4d56a2b67 */

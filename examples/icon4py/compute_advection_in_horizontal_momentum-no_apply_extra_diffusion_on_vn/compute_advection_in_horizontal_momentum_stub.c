@@ -674,6 +674,105 @@ static int call(gts_program *self, const void *args)
     return compute_advection_in_horizontal_momentum_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void compute_advection_in_horizontal_momentum_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *normal_wind_advective_tendency_, /* normal_wind_advective_tendency: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *tangential_wind_, /* tangential_wind: float64 field on [Edge, K] */
+    const CFI_cdesc_t *coriolis_frequency_, /* coriolis_frequency: float64 field on [Edge] */
+    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *vn_on_half_levels_, /* vn_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *e_bln_c_s_, /* e_bln_c_s: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *geofac_rot_, /* geofac_rot: float64 field on [Vertex, V2E] */
+    const CFI_cdesc_t *coeff_gradekin_, /* coeff_gradekin: float64 field on [Edge, E2C] */
+    const CFI_cdesc_t *c_lin_e_, /* c_lin_e: float64 field on [Edge, E2C] */
+    const CFI_cdesc_t *ddqz_z_full_e_, /* ddqz_z_full_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *area_edge_, /* area_edge: float64 field on [Edge] */
+    const CFI_cdesc_t *tangent_orientation_, /* tangent_orientation: float64 field on [Edge] */
+    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *geofac_grdiv_, /* geofac_grdiv: float64 field on [Edge, E2C2EO] */
+    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *gt_conn_E2C_, /* E2C: connectivity, int32 field on [Edge, E2C] */
+    const CFI_cdesc_t *gt_conn_E2V_, /* E2V: connectivity, int32 field on [Edge, E2V] */
+    const CFI_cdesc_t *gt_conn_V2E_, /* V2E: connectivity, int32 field on [Vertex, V2E] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct compute_advection_in_horizontal_momentum_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(normal_wind_advective_tendency_, GTS_FLOAT64, 2, &known->normal_wind_advective_tendency) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
+        !gts_fortran_is_known(horizontal_kinetic_energy_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->horizontal_kinetic_energy_at_edges_on_model_levels) ||
+        !gts_fortran_is_known(tangential_wind_, GTS_FLOAT64, 2, &known->tangential_wind) ||
+        !gts_fortran_is_known(coriolis_frequency_, GTS_FLOAT64, 1, &known->coriolis_frequency) ||
+        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->contravariant_corrected_w_at_cells_on_model_levels) ||
+        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known->vn_on_half_levels) ||
+        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known->e_bln_c_s) ||
+        !gts_fortran_is_known(geofac_rot_, GTS_FLOAT64, 2, &known->geofac_rot) ||
+        !gts_fortran_is_known(coeff_gradekin_, GTS_FLOAT64, 2, &known->coeff_gradekin) ||
+        !gts_fortran_is_known(c_lin_e_, GTS_FLOAT64, 2, &known->c_lin_e) ||
+        !gts_fortran_is_known(ddqz_z_full_e_, GTS_FLOAT64, 2, &known->ddqz_z_full_e) ||
+        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known->area_edge) ||
+        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known->tangent_orientation) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
+        !gts_fortran_is_known(geofac_grdiv_, GTS_FLOAT64, 2, &known->geofac_grdiv) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E) ||
+        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known->gt_conn_E2C) ||
+        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known->gt_conn_E2V) ||
+        !gts_fortran_is_known(gt_conn_V2E_, GTS_INT32, 2, &known->gt_conn_V2E)) {
+        const CFI_cdesc_t *const found[] = {
+            normal_wind_advective_tendency_,
+            vn_,
+            horizontal_kinetic_energy_at_edges_on_model_levels_,
+            tangential_wind_,
+            coriolis_frequency_,
+            contravariant_corrected_w_at_cells_on_model_levels_,
+            vn_on_half_levels_,
+            e_bln_c_s_,
+            geofac_rot_,
+            coeff_gradekin_,
+            c_lin_e_,
+            ddqz_z_full_e_,
+            area_edge_,
+            tangent_orientation_,
+            inv_primal_edge_length_,
+            geofac_grdiv_,
+            gt_conn_C2E_,
+            gt_conn_E2C_,
+            gt_conn_E2V_,
+            gt_conn_V2E_,
+        };
+        struct compute_advection_in_horizontal_momentum_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -701,4 +800,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ce1e19c02fa5cc8bd253378d49c2a86662e83dcc808a4a9e79742d604ae53c72 */
+/* gtstub: sha256 of the text above: a8de35d1dbba19d3f8e5f267260a001a39bb87278e2aeac453046a1ab73ae602 */

@@ -689,6 +689,103 @@ static int call(gts_program *self, const void *args)
     return compute_advection_in_predictor_vertical_momentum_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_, /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *vertical_wind_advective_tendency_, /* vertical_wind_advective_tendency: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *vertical_cfl_, /* vertical_cfl: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *w_, /* w: float64 field on [Cell, K] */
+    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_, /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_, /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *coeff1_dwdz_, /* coeff1_dwdz: float64 field on [Cell, K] */
+    const CFI_cdesc_t *coeff2_dwdz_, /* coeff2_dwdz: float64 field on [Cell, K] */
+    const CFI_cdesc_t *e_bln_c_s_, /* e_bln_c_s: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *wgtfac_c_, /* wgtfac_c: float64 field on [Cell, K] */
+    const CFI_cdesc_t *ddqz_z_half_, /* ddqz_z_half: float64 field on [Cell, K] */
+    const CFI_cdesc_t *area_, /* area: float64 field on [Cell] */
+    const CFI_cdesc_t *geofac_n2s_, /* geofac_n2s: float64 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *owner_mask_, /* owner_mask: bool field on [Cell] */
+    double scalfac_exdiff_, /* scalfac_exdiff: float64 */
+    double cfl_w_limit_, /* cfl_w_limit: float64 */
+    double dtime_, /* dtime: float64 */
+    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *gt_conn_C2E2CO_, /* C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct compute_advection_in_predictor_vertical_momentum_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known->vertical_wind_advective_tendency) ||
+        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->contravariant_corrected_w_at_cells_on_model_levels) ||
+        !gts_fortran_is_known(vertical_cfl_, GTS_FLOAT64, 2, &known->vertical_cfl) ||
+        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known->w) ||
+        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, GTS_FLOAT64, 2, &known->horizontal_advection_of_w_at_edges_on_half_levels) ||
+        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_edges_on_model_levels) ||
+        !gts_fortran_is_known(coeff1_dwdz_, GTS_FLOAT64, 2, &known->coeff1_dwdz) ||
+        !gts_fortran_is_known(coeff2_dwdz_, GTS_FLOAT64, 2, &known->coeff2_dwdz) ||
+        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known->e_bln_c_s) ||
+        !gts_fortran_is_known(wgtfac_c_, GTS_FLOAT64, 2, &known->wgtfac_c) ||
+        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known->ddqz_z_half) ||
+        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known->area) ||
+        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known->geofac_n2s) ||
+        !gts_fortran_is_known(owner_mask_, GTS_BOOL, 1, &known->owner_mask) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E) ||
+        !gts_fortran_is_known(gt_conn_C2E2CO_, GTS_INT32, 2, &known->gt_conn_C2E2CO)) {
+        const CFI_cdesc_t *const found[] = {
+            contravariant_correction_at_cells_on_half_levels_,
+            vertical_wind_advective_tendency_,
+            contravariant_corrected_w_at_cells_on_model_levels_,
+            vertical_cfl_,
+            w_,
+            horizontal_advection_of_w_at_edges_on_half_levels_,
+            contravariant_correction_at_edges_on_model_levels_,
+            coeff1_dwdz_,
+            coeff2_dwdz_,
+            e_bln_c_s_,
+            wgtfac_c_,
+            ddqz_z_half_,
+            area_,
+            geofac_n2s_,
+            owner_mask_,
+            gt_conn_C2E_,
+            gt_conn_C2E2CO_,
+        };
+        struct compute_advection_in_predictor_vertical_momentum_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->scalfac_exdiff = scalfac_exdiff_;
+        s->cfl_w_limit = cfl_w_limit_;
+        s->dtime = dtime_;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -716,4 +813,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f846132a97e0cd095029952b9bf21de2e1999544c4c6cd31c52e77fce0ac0333 */
+/* gtstub: sha256 of the text above: 0630ca56d670a380b4c71c6229f55a2ae1c92710dc6113d3a84e116410fa9981 */

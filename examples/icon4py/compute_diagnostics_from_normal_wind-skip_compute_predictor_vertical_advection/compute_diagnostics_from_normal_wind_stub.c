@@ -606,6 +606,99 @@ static int call(gts_program *self, const void *args)
     return compute_diagnostics_from_normal_wind_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void compute_diagnostics_from_normal_wind_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *tangential_wind_, /* tangential_wind: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *tangential_wind_on_half_levels_, /* tangential_wind_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *vn_on_half_levels_, /* vn_on_half_levels: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_, /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_, /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *w_, /* w: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rbf_vec_coeff_e_, /* rbf_vec_coeff_e: float64 field on [Edge, E2C2E] */
+    const CFI_cdesc_t *wgtfac_e_, /* wgtfac_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *ddxn_z_full_, /* ddxn_z_full: float64 field on [Edge, K] */
+    const CFI_cdesc_t *ddxt_z_full_, /* ddxt_z_full: float64 field on [Edge, K] */
+    const CFI_cdesc_t *wgtfacq_e_, /* wgtfacq_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *c_intp_, /* c_intp: float64 field on [Vertex, V2C] */
+    const CFI_cdesc_t *inv_dual_edge_length_, /* inv_dual_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *tangent_orientation_, /* tangent_orientation: float64 field on [Edge] */
+    const CFI_cdesc_t *gt_conn_E2C2E_, /* E2C2E: connectivity, int32 field on [Edge, E2C2E] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct compute_diagnostics_from_normal_wind_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(tangential_wind_, GTS_FLOAT64, 2, &known->tangential_wind) ||
+        !gts_fortran_is_known(tangential_wind_on_half_levels_, GTS_FLOAT64, 2, &known->tangential_wind_on_half_levels) ||
+        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known->vn_on_half_levels) ||
+        !gts_fortran_is_known(horizontal_kinetic_energy_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->horizontal_kinetic_energy_at_edges_on_model_levels) ||
+        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_edges_on_model_levels) ||
+        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, GTS_FLOAT64, 2, &known->horizontal_advection_of_w_at_edges_on_half_levels) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
+        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known->w) ||
+        !gts_fortran_is_known(rbf_vec_coeff_e_, GTS_FLOAT64, 2, &known->rbf_vec_coeff_e) ||
+        !gts_fortran_is_known(wgtfac_e_, GTS_FLOAT64, 2, &known->wgtfac_e) ||
+        !gts_fortran_is_known(ddxn_z_full_, GTS_FLOAT64, 2, &known->ddxn_z_full) ||
+        !gts_fortran_is_known(ddxt_z_full_, GTS_FLOAT64, 2, &known->ddxt_z_full) ||
+        !gts_fortran_is_known(wgtfacq_e_, GTS_FLOAT64, 2, &known->wgtfacq_e) ||
+        !gts_fortran_is_known(c_intp_, GTS_FLOAT64, 2, &known->c_intp) ||
+        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known->inv_dual_edge_length) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
+        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known->tangent_orientation) ||
+        !gts_fortran_is_known(gt_conn_E2C2E_, GTS_INT32, 2, &known->gt_conn_E2C2E)) {
+        const CFI_cdesc_t *const found[] = {
+            tangential_wind_,
+            tangential_wind_on_half_levels_,
+            vn_on_half_levels_,
+            horizontal_kinetic_energy_at_edges_on_model_levels_,
+            contravariant_correction_at_edges_on_model_levels_,
+            horizontal_advection_of_w_at_edges_on_half_levels_,
+            vn_,
+            w_,
+            rbf_vec_coeff_e_,
+            wgtfac_e_,
+            ddxn_z_full_,
+            ddxt_z_full_,
+            wgtfacq_e_,
+            c_intp_,
+            inv_dual_edge_length_,
+            inv_primal_edge_length_,
+            tangent_orientation_,
+            gt_conn_E2C2E_,
+        };
+        struct compute_diagnostics_from_normal_wind_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -633,4 +726,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e6f02786b69a33be537bec1de83084755ce4dc6fb784adaa837534b3f5a2606e */
+/* gtstub: sha256 of the text above: d4cab6612f814524eaeb85c691d8e0e88ed7c6d024d732b712d4d1bd0c2cc7a8 */

@@ -182,6 +182,51 @@ static int call(gts_program *self, const void *args)
     return copy_field_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void copy_field_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *old_f_, /* old_f: float64 field on [Cell, K] */
+    const CFI_cdesc_t *new_f_, /* new_f: float64 field on [Cell, K], written */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct copy_field_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(old_f_, GTS_FLOAT64, 2, &known->old_f) ||
+        !gts_fortran_is_known(new_f_, GTS_FLOAT64, 2, &known->new_f)) {
+        const CFI_cdesc_t *const found[] = {
+            old_f_,
+            new_f_,
+        };
+        struct copy_field_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -209,4 +254,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 448ce03a4bc5afeb372b5f249a8b46c6e74f01d602eaa8c006ec3001935a2690 */
+/* gtstub: sha256 of the text above: ae89db4f054c8773973b8603270699dcdc9a1d8f5cc9a1b1e545bf72485bb2d9 */

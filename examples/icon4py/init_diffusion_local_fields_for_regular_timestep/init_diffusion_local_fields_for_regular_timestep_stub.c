@@ -339,6 +339,78 @@ static int call(gts_program *self, const void *args)
     return init_diffusion_local_fields_for_regular_timestep_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void init_diffusion_local_fields_for_regular_timestep_fortran(
+    gts_program *const *program,
+    double k4_, /* k4: float64 */
+    double dyn_substeps_, /* dyn_substeps: float64 */
+    double hdiff_smag_fac_, /* hdiff_smag_fac: float64 */
+    double hdiff_smag_fac2_, /* hdiff_smag_fac2: float64 */
+    double hdiff_smag_fac3_, /* hdiff_smag_fac3: float64 */
+    double hdiff_smag_fac4_, /* hdiff_smag_fac4: float64 */
+    double hdiff_smag_z_, /* hdiff_smag_z: float64 */
+    double hdiff_smag_z2_, /* hdiff_smag_z2: float64 */
+    double hdiff_smag_z3_, /* hdiff_smag_z3: float64 */
+    double hdiff_smag_z4_, /* hdiff_smag_z4: float64 */
+    const CFI_cdesc_t *vect_a_, /* vect_a: float64 field on [K] */
+    const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K], written */
+    const CFI_cdesc_t *smag_limit_, /* smag_limit: float64 field on [K], written */
+    const CFI_cdesc_t *enh_smag_fac_, /* enh_smag_fac: float64 field on [K], written */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct init_diffusion_local_fields_for_regular_timestep_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(vect_a_, GTS_FLOAT64, 1, &known->vect_a) ||
+        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known->diff_multfac_vn) ||
+        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known->smag_limit) ||
+        !gts_fortran_is_known(enh_smag_fac_, GTS_FLOAT64, 1, &known->enh_smag_fac)) {
+        const CFI_cdesc_t *const found[] = {
+            vect_a_,
+            diff_multfac_vn_,
+            smag_limit_,
+            enh_smag_fac_,
+        };
+        struct init_diffusion_local_fields_for_regular_timestep_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->k4 = k4_;
+        s->dyn_substeps = dyn_substeps_;
+        s->hdiff_smag_fac = hdiff_smag_fac_;
+        s->hdiff_smag_fac2 = hdiff_smag_fac2_;
+        s->hdiff_smag_fac3 = hdiff_smag_fac3_;
+        s->hdiff_smag_fac4 = hdiff_smag_fac4_;
+        s->hdiff_smag_z = hdiff_smag_z_;
+        s->hdiff_smag_z2 = hdiff_smag_z2_;
+        s->hdiff_smag_z3 = hdiff_smag_z3_;
+        s->hdiff_smag_z4 = hdiff_smag_z4_;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -366,4 +438,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 607f73f72185b8726dea4637cc91996f2098c567868b8abe93db1e519a166bf5 */
+/* gtstub: sha256 of the text above: ad55fc3570d0318027ad70bed1093ebd1e9f546cbe235bfccb7431af3cf3f549 */

@@ -203,6 +203,51 @@ static int call(gts_program *self, const void *args)
     return init_nabla2_factor_in_upper_damping_zone_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *physical_heights_, /* physical_heights: float64 field on [K] */
+    const CFI_cdesc_t *diff_multfac_n2w_, /* diff_multfac_n2w: float64 field on [K], written */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct init_nabla2_factor_in_upper_damping_zone_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(physical_heights_, GTS_FLOAT64, 1, &known->physical_heights) ||
+        !gts_fortran_is_known(diff_multfac_n2w_, GTS_FLOAT64, 1, &known->diff_multfac_n2w)) {
+        const CFI_cdesc_t *const found[] = {
+            physical_heights_,
+            diff_multfac_n2w_,
+        };
+        struct init_nabla2_factor_in_upper_damping_zone_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -230,4 +275,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7200587d932eecd434f4c4a80d15c1fc07ecdaf2eb8c360589c31eec547d5187 */
+/* gtstub: sha256 of the text above: 51c7c0d1c9adde70f2f9a47b456de5ba504b212955f98c356ed3f20616399f4d */

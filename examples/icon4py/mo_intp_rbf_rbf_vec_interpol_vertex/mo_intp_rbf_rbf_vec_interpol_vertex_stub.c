@@ -311,6 +311,63 @@ static int call(gts_program *self, const void *args)
     return mo_intp_rbf_rbf_vec_interpol_vertex_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *p_e_in_, /* p_e_in: float64 field on [Edge, K] */
+    const CFI_cdesc_t *ptr_coeff_1_, /* ptr_coeff_1: float64 field on [Vertex, V2E] */
+    const CFI_cdesc_t *ptr_coeff_2_, /* ptr_coeff_2: float64 field on [Vertex, V2E] */
+    const CFI_cdesc_t *p_u_out_, /* p_u_out: float64 field on [Vertex, K], written */
+    const CFI_cdesc_t *p_v_out_, /* p_v_out: float64 field on [Vertex, K], written */
+    const CFI_cdesc_t *gt_conn_V2E_, /* V2E: connectivity, int32 field on [Vertex, V2E] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(p_e_in_, GTS_FLOAT64, 2, &known->p_e_in) ||
+        !gts_fortran_is_known(ptr_coeff_1_, GTS_FLOAT64, 2, &known->ptr_coeff_1) ||
+        !gts_fortran_is_known(ptr_coeff_2_, GTS_FLOAT64, 2, &known->ptr_coeff_2) ||
+        !gts_fortran_is_known(p_u_out_, GTS_FLOAT64, 2, &known->p_u_out) ||
+        !gts_fortran_is_known(p_v_out_, GTS_FLOAT64, 2, &known->p_v_out) ||
+        !gts_fortran_is_known(gt_conn_V2E_, GTS_INT32, 2, &known->gt_conn_V2E)) {
+        const CFI_cdesc_t *const found[] = {
+            p_e_in_,
+            ptr_coeff_1_,
+            ptr_coeff_2_,
+            p_u_out_,
+            p_v_out_,
+            gt_conn_V2E_,
+        };
+        struct mo_intp_rbf_rbf_vec_interpol_vertex_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -338,4 +395,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8bcc77b05ce903676d62acbacbac5a849e39bf096cfe3c463eeee10f71639a01 */
+/* gtstub: sha256 of the text above: 1d64778d5527add6f27fad41b0de7b21e8e08784a5286dc85c9c35a38247be74 */

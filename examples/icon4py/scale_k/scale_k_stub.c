@@ -178,6 +178,54 @@ static int call(gts_program *self, const void *args)
     return scale_k_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void scale_k_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *field_, /* field: float64 field on [K] */
+    double factor_, /* factor: float64 */
+    const CFI_cdesc_t *scaled_field_, /* scaled_field: float64 field on [K], written */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct scale_k_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(field_, GTS_FLOAT64, 1, &known->field) ||
+        !gts_fortran_is_known(scaled_field_, GTS_FLOAT64, 1, &known->scaled_field)) {
+        const CFI_cdesc_t *const found[] = {
+            field_,
+            scaled_field_,
+        };
+        struct scale_k_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->factor = factor_;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -205,4 +253,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cdd160b6968b4d44d7907af468447250887f5ee0fe12694a98927fb960477ce7 */
+/* gtstub: sha256 of the text above: df36fb5d5654dfe6ba4df90526b39255188c5bac014138cb8c690168f665c1f3 */

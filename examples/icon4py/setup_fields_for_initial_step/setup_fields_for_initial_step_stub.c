@@ -194,6 +194,56 @@ static int call(gts_program *self, const void *args)
     return setup_fields_for_initial_step_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void setup_fields_for_initial_step_fortran(
+    gts_program *const *program,
+    double k4_, /* k4: float64 */
+    double hdiff_efdt_ratio_, /* hdiff_efdt_ratio: float64 */
+    const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K], written */
+    const CFI_cdesc_t *smag_limit_, /* smag_limit: float64 field on [K], written */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct setup_fields_for_initial_step_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known->diff_multfac_vn) ||
+        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known->smag_limit)) {
+        const CFI_cdesc_t *const found[] = {
+            diff_multfac_vn_,
+            smag_limit_,
+        };
+        struct setup_fields_for_initial_step_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->k4 = k4_;
+        s->hdiff_efdt_ratio = hdiff_efdt_ratio_;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -221,4 +271,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 196bbbefe8e7c0266abbbd13bd1589486c0730a7bbb385b6dcdb1eea065e27b2 */
+/* gtstub: sha256 of the text above: 0a408bfc1fd1e5d6ceca38864aa58d30db7389636404b82cc733050bd5386e48 */

@@ -1136,6 +1136,143 @@ static int call(gts_program *self, const void *args)
     return vertically_implicit_solver_at_corrector_step_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void vertically_implicit_solver_at_corrector_step_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *next_w_, /* next_w: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_rho_, /* next_rho: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_exner_, /* next_exner: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_theta_v_, /* next_theta_v: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *dynamical_vertical_mass_flux_at_cells_on_half_levels_, /* dynamical_vertical_mass_flux_at_cells_on_half_levels: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, /* dynamical_vertical_volumetric_flux_at_cells_on_half_levels: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *exner_dynamical_increment_, /* exner_dynamical_increment: float64 field on [Cell, K] */
+    const CFI_cdesc_t *geofac_div_, /* geofac_div: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *mass_flux_at_edges_on_model_levels_, /* mass_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *theta_v_flux_at_edges_on_model_levels_, /* theta_v_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *predictor_vertical_wind_advective_tendency_, /* predictor_vertical_wind_advective_tendency: float64 field on [Cell, K] */
+    const CFI_cdesc_t *corrector_vertical_wind_advective_tendency_, /* corrector_vertical_wind_advective_tendency: float64 field on [Cell, K] */
+    const CFI_cdesc_t *nonhydro_buoy_at_cells_on_half_levels_, /* nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rho_at_cells_on_half_levels_, /* rho_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_, /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_w_explicit_weight_parameter_, /* exner_w_explicit_weight_parameter: float64 field on [Cell] */
+    const CFI_cdesc_t *current_exner_, /* current_exner: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_rho_, /* current_rho: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_theta_v_, /* current_theta_v: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_w_, /* current_w: float64 field on [Cell, K] */
+    const CFI_cdesc_t *inv_ddqz_z_full_, /* inv_ddqz_z_full: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_w_implicit_weight_parameter_, /* exner_w_implicit_weight_parameter: float64 field on [Cell] */
+    const CFI_cdesc_t *theta_v_at_cells_on_half_levels_, /* theta_v_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *perturbed_exner_at_cells_on_model_levels_, /* perturbed_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_tendency_due_to_slow_physics_, /* exner_tendency_due_to_slow_physics: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rho_iau_increment_, /* rho_iau_increment: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_iau_increment_, /* exner_iau_increment: float64 field on [Cell, K] */
+    const CFI_cdesc_t *ddqz_z_half_, /* ddqz_z_half: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rayleigh_damping_factor_, /* rayleigh_damping_factor: float64 field on [K] */
+    const CFI_cdesc_t *reference_exner_at_cells_on_model_levels_, /* reference_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
+    double r_nsubsteps_, /* r_nsubsteps: float64 */
+    double dtime_, /* dtime: float64 */
+    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct vertically_implicit_solver_at_corrector_step_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(next_w_, GTS_FLOAT64, 2, &known->next_w) ||
+        !gts_fortran_is_known(next_rho_, GTS_FLOAT64, 2, &known->next_rho) ||
+        !gts_fortran_is_known(next_exner_, GTS_FLOAT64, 2, &known->next_exner) ||
+        !gts_fortran_is_known(next_theta_v_, GTS_FLOAT64, 2, &known->next_theta_v) ||
+        !gts_fortran_is_known(dynamical_vertical_mass_flux_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->dynamical_vertical_mass_flux_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->dynamical_vertical_volumetric_flux_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(exner_dynamical_increment_, GTS_FLOAT64, 2, &known->exner_dynamical_increment) ||
+        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known->geofac_div) ||
+        !gts_fortran_is_known(mass_flux_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->mass_flux_at_edges_on_model_levels) ||
+        !gts_fortran_is_known(theta_v_flux_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->theta_v_flux_at_edges_on_model_levels) ||
+        !gts_fortran_is_known(predictor_vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known->predictor_vertical_wind_advective_tendency) ||
+        !gts_fortran_is_known(corrector_vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known->corrector_vertical_wind_advective_tendency) ||
+        !gts_fortran_is_known(nonhydro_buoy_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->nonhydro_buoy_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(rho_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->rho_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(exner_w_explicit_weight_parameter_, GTS_FLOAT64, 1, &known->exner_w_explicit_weight_parameter) ||
+        !gts_fortran_is_known(current_exner_, GTS_FLOAT64, 2, &known->current_exner) ||
+        !gts_fortran_is_known(current_rho_, GTS_FLOAT64, 2, &known->current_rho) ||
+        !gts_fortran_is_known(current_theta_v_, GTS_FLOAT64, 2, &known->current_theta_v) ||
+        !gts_fortran_is_known(current_w_, GTS_FLOAT64, 2, &known->current_w) ||
+        !gts_fortran_is_known(inv_ddqz_z_full_, GTS_FLOAT64, 2, &known->inv_ddqz_z_full) ||
+        !gts_fortran_is_known(exner_w_implicit_weight_parameter_, GTS_FLOAT64, 1, &known->exner_w_implicit_weight_parameter) ||
+        !gts_fortran_is_known(theta_v_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->theta_v_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(perturbed_exner_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->perturbed_exner_at_cells_on_model_levels) ||
+        !gts_fortran_is_known(exner_tendency_due_to_slow_physics_, GTS_FLOAT64, 2, &known->exner_tendency_due_to_slow_physics) ||
+        !gts_fortran_is_known(rho_iau_increment_, GTS_FLOAT64, 2, &known->rho_iau_increment) ||
+        !gts_fortran_is_known(exner_iau_increment_, GTS_FLOAT64, 2, &known->exner_iau_increment) ||
+        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known->ddqz_z_half) ||
+        !gts_fortran_is_known(rayleigh_damping_factor_, GTS_FLOAT64, 1, &known->rayleigh_damping_factor) ||
+        !gts_fortran_is_known(reference_exner_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->reference_exner_at_cells_on_model_levels) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E)) {
+        const CFI_cdesc_t *const found[] = {
+            next_w_,
+            next_rho_,
+            next_exner_,
+            next_theta_v_,
+            dynamical_vertical_mass_flux_at_cells_on_half_levels_,
+            dynamical_vertical_volumetric_flux_at_cells_on_half_levels_,
+            exner_dynamical_increment_,
+            geofac_div_,
+            mass_flux_at_edges_on_model_levels_,
+            theta_v_flux_at_edges_on_model_levels_,
+            predictor_vertical_wind_advective_tendency_,
+            corrector_vertical_wind_advective_tendency_,
+            nonhydro_buoy_at_cells_on_half_levels_,
+            rho_at_cells_on_half_levels_,
+            contravariant_correction_at_cells_on_half_levels_,
+            exner_w_explicit_weight_parameter_,
+            current_exner_,
+            current_rho_,
+            current_theta_v_,
+            current_w_,
+            inv_ddqz_z_full_,
+            exner_w_implicit_weight_parameter_,
+            theta_v_at_cells_on_half_levels_,
+            perturbed_exner_at_cells_on_model_levels_,
+            exner_tendency_due_to_slow_physics_,
+            rho_iau_increment_,
+            exner_iau_increment_,
+            ddqz_z_half_,
+            rayleigh_damping_factor_,
+            reference_exner_at_cells_on_model_levels_,
+            gt_conn_C2E_,
+        };
+        struct vertically_implicit_solver_at_corrector_step_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->r_nsubsteps = r_nsubsteps_;
+        s->dtime = dtime_;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -1163,4 +1300,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 69f2dfb2be1ae5852bb8af62d777b8b8c9cd613f5ce33d530b822b1412b89078 */
+/* gtstub: sha256 of the text above: 5fe3b136191af5cfbf58f7438ef7f83ef427b78eecd2297f91011aaffe6722d4 */

@@ -1181,6 +1181,147 @@ static int call(gts_program *self, const void *args)
     return vertically_implicit_solver_at_predictor_step_call(self, args);
 }
 
+#ifdef GTS_FORTRAN
+
+/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+
+#include "gtstub/fortran.h"
+
+GTS_EXPORT void vertically_implicit_solver_at_predictor_step_fortran(
+    gts_program *const *program,
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_, /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_w_, /* next_w: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_rho_, /* next_rho: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_exner_, /* next_exner: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_theta_v_, /* next_theta_v: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *dwdz_at_cells_on_model_levels_, /* dwdz_at_cells_on_model_levels: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *exner_dynamical_increment_, /* exner_dynamical_increment: float64 field on [Cell, K] */
+    const CFI_cdesc_t *geofac_div_, /* geofac_div: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *mass_flux_at_edges_on_model_levels_, /* mass_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *theta_v_flux_at_edges_on_model_levels_, /* theta_v_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *predictor_vertical_wind_advective_tendency_, /* predictor_vertical_wind_advective_tendency: float64 field on [Cell, K] */
+    const CFI_cdesc_t *nonhydro_buoy_at_cells_on_half_levels_, /* nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rho_at_cells_on_half_levels_, /* rho_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_, /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *exner_w_explicit_weight_parameter_, /* exner_w_explicit_weight_parameter: float64 field on [Cell] */
+    const CFI_cdesc_t *current_exner_, /* current_exner: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_rho_, /* current_rho: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_theta_v_, /* current_theta_v: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_w_, /* current_w: float64 field on [Cell, K] */
+    const CFI_cdesc_t *inv_ddqz_z_full_, /* inv_ddqz_z_full: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_w_implicit_weight_parameter_, /* exner_w_implicit_weight_parameter: float64 field on [Cell] */
+    const CFI_cdesc_t *theta_v_at_cells_on_half_levels_, /* theta_v_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *perturbed_exner_at_cells_on_model_levels_, /* perturbed_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_tendency_due_to_slow_physics_, /* exner_tendency_due_to_slow_physics: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rho_iau_increment_, /* rho_iau_increment: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_iau_increment_, /* exner_iau_increment: float64 field on [Cell, K] */
+    const CFI_cdesc_t *ddqz_z_half_, /* ddqz_z_half: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rayleigh_damping_factor_, /* rayleigh_damping_factor: float64 field on [K] */
+    const CFI_cdesc_t *reference_exner_at_cells_on_model_levels_, /* reference_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *e_bln_c_s_, /* e_bln_c_s: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *wgtfac_c_, /* wgtfac_c: float64 field on [Cell, K] */
+    const CFI_cdesc_t *wgtfacq_c_, /* wgtfacq_c: float64 field on [Cell, K] */
+    double dtime_, /* dtime: float64 */
+    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
+    int *stat,
+    const CFI_cdesc_t *errmsg
+)
+{
+    gts_program *const self = *program;
+    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    int status = 0;
+    const struct vertically_implicit_solver_at_predictor_step_args *const known = self->args;
+    if (GTS_UNLIKELY(!self->knows_fortran) ||
+        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(next_w_, GTS_FLOAT64, 2, &known->next_w) ||
+        !gts_fortran_is_known(next_rho_, GTS_FLOAT64, 2, &known->next_rho) ||
+        !gts_fortran_is_known(next_exner_, GTS_FLOAT64, 2, &known->next_exner) ||
+        !gts_fortran_is_known(next_theta_v_, GTS_FLOAT64, 2, &known->next_theta_v) ||
+        !gts_fortran_is_known(dwdz_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->dwdz_at_cells_on_model_levels) ||
+        !gts_fortran_is_known(exner_dynamical_increment_, GTS_FLOAT64, 2, &known->exner_dynamical_increment) ||
+        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known->geofac_div) ||
+        !gts_fortran_is_known(mass_flux_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->mass_flux_at_edges_on_model_levels) ||
+        !gts_fortran_is_known(theta_v_flux_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->theta_v_flux_at_edges_on_model_levels) ||
+        !gts_fortran_is_known(predictor_vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known->predictor_vertical_wind_advective_tendency) ||
+        !gts_fortran_is_known(nonhydro_buoy_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->nonhydro_buoy_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(rho_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->rho_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_edges_on_model_levels) ||
+        !gts_fortran_is_known(exner_w_explicit_weight_parameter_, GTS_FLOAT64, 1, &known->exner_w_explicit_weight_parameter) ||
+        !gts_fortran_is_known(current_exner_, GTS_FLOAT64, 2, &known->current_exner) ||
+        !gts_fortran_is_known(current_rho_, GTS_FLOAT64, 2, &known->current_rho) ||
+        !gts_fortran_is_known(current_theta_v_, GTS_FLOAT64, 2, &known->current_theta_v) ||
+        !gts_fortran_is_known(current_w_, GTS_FLOAT64, 2, &known->current_w) ||
+        !gts_fortran_is_known(inv_ddqz_z_full_, GTS_FLOAT64, 2, &known->inv_ddqz_z_full) ||
+        !gts_fortran_is_known(exner_w_implicit_weight_parameter_, GTS_FLOAT64, 1, &known->exner_w_implicit_weight_parameter) ||
+        !gts_fortran_is_known(theta_v_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->theta_v_at_cells_on_half_levels) ||
+        !gts_fortran_is_known(perturbed_exner_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->perturbed_exner_at_cells_on_model_levels) ||
+        !gts_fortran_is_known(exner_tendency_due_to_slow_physics_, GTS_FLOAT64, 2, &known->exner_tendency_due_to_slow_physics) ||
+        !gts_fortran_is_known(rho_iau_increment_, GTS_FLOAT64, 2, &known->rho_iau_increment) ||
+        !gts_fortran_is_known(exner_iau_increment_, GTS_FLOAT64, 2, &known->exner_iau_increment) ||
+        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known->ddqz_z_half) ||
+        !gts_fortran_is_known(rayleigh_damping_factor_, GTS_FLOAT64, 1, &known->rayleigh_damping_factor) ||
+        !gts_fortran_is_known(reference_exner_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->reference_exner_at_cells_on_model_levels) ||
+        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known->e_bln_c_s) ||
+        !gts_fortran_is_known(wgtfac_c_, GTS_FLOAT64, 2, &known->wgtfac_c) ||
+        !gts_fortran_is_known(wgtfacq_c_, GTS_FLOAT64, 2, &known->wgtfacq_c) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E)) {
+        const CFI_cdesc_t *const found[] = {
+            contravariant_correction_at_cells_on_half_levels_,
+            next_w_,
+            next_rho_,
+            next_exner_,
+            next_theta_v_,
+            dwdz_at_cells_on_model_levels_,
+            exner_dynamical_increment_,
+            geofac_div_,
+            mass_flux_at_edges_on_model_levels_,
+            theta_v_flux_at_edges_on_model_levels_,
+            predictor_vertical_wind_advective_tendency_,
+            nonhydro_buoy_at_cells_on_half_levels_,
+            rho_at_cells_on_half_levels_,
+            contravariant_correction_at_edges_on_model_levels_,
+            exner_w_explicit_weight_parameter_,
+            current_exner_,
+            current_rho_,
+            current_theta_v_,
+            current_w_,
+            inv_ddqz_z_full_,
+            exner_w_implicit_weight_parameter_,
+            theta_v_at_cells_on_half_levels_,
+            perturbed_exner_at_cells_on_model_levels_,
+            exner_tendency_due_to_slow_physics_,
+            rho_iau_increment_,
+            exner_iau_increment_,
+            ddqz_z_half_,
+            rayleigh_damping_factor_,
+            reference_exner_at_cells_on_model_levels_,
+            e_bln_c_s_,
+            wgtfac_c_,
+            wgtfacq_c_,
+            gt_conn_C2E_,
+        };
+        struct vertically_implicit_solver_at_predictor_step_args args;
+        status = gts_fortran_see(self, found, &args);
+    }
+    if (GTS_LIKELY(status == 0)) {
+        struct slots *const s = self->slots;
+        s->dtime = dtime_;
+        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+    }
+    if (GTS_UNLIKELY(status != 0)) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (stat != NULL)
+        *stat = 0;
+}
+
+#endif
+
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
 
 static const gts_stub STUB = {
@@ -1208,4 +1349,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3e1396e2cf9af1d9cbe5a3f8c89db4b62c9fb92343bfec4065a5ce7de4b3cb12 */
+/* gtstub: sha256 of the text above: 0641adab6ffd80c905e670da68a0a766fe1e39e893bd33648f2f9ddda5e4c759 */
