@@ -6,8 +6,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule test soak lint format warnings asan valgrind bench bench-starts bench-build wheel wheel-test
-.PHONY: generated check-generated docs clean
+.PHONY: help demo granule fortran-demo test soak lint format warnings asan valgrind bench bench-starts bench-build wheel
+.PHONY: wheel-test generated check-generated docs clean
 
 export PYTHON
 JOBS ?= 2
@@ -17,7 +17,7 @@ SOURCES := CMakeLists.txt $(shell find generator templates runtime -type f -not 
 C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(wildcard tests/c/*.[ch] tests/benchmarks/*.[ch] tests/faults/*.[ch])
 
 help: ## say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- Set-up -----------------------------------------------------------------------------------------------------------
 
@@ -29,6 +29,13 @@ help: ## say what there is
 .venv/.gtstub: $(SOURCES) .venv/.dependencies
 	@echo "== Installing gtstub from its sources into .venv"
 	.ci/install gtstub
+	@touch $@
+
+# What calls Python from Fortran. icon4py's own two packages come without what they require: of icon4py-bindings that is
+# GHEX, which only many processes need, and which is compiled with Boost; of icon4py-tools another clang-format than lint's.
+.venv/.py2fgen: .venv/.dependencies
+	.ci/install dependencies py2fgen
+	.ci/install --no-deps icon4py-tools==0.4.1 icon4py-bindings==0.4.1
 	@touch $@
 
 .venv/.lint .venv/.bench: .venv/.%: .venv/.dependencies
@@ -49,10 +56,15 @@ granule: .venv/.gtstub ## run icon4py's diffusion and velocity advection, compar
 	GT4PY_BUILD_CACHE_DIR=$(CURDIR)/build/granule GT4PY_BUILD_CACHE_LIFETIME=persistent OMP_NUM_THREADS=1 \
 	    $(BIN)/python -O -m examples.granule.run $(ARGS)
 
+fortran-demo: .venv/.gtstub .venv/.py2fgen ## drive icon4py's diffusion from Fortran, without Python and through it
+	mkdir -p build/fortran-host/cache
+	GT4PY_BUILD_CACHE_DIR=$(CURDIR)/build/fortran-host/cache GT4PY_BUILD_CACHE_LIFETIME=persistent OMP_NUM_THREADS=1 \
+	    $(BIN)/python -O -m examples.fortran_host.run $(ARGS)
+
 # The tests of one run share their SDFG builds, and start without those of the run before. -O1: without what DaCe's own
 # flags add to CMake's. serial: a build process of gt4py imports gt4py first.
 test: CACHE := $(CURDIR)/build/test-cache
-test: .venv/.gtstub ## run the tests; some part of them: make test ARGS=tests/unit
+test: .venv/.gtstub .venv/.py2fgen ## run the tests; some part of them: make test ARGS=tests/unit
 	rm -rf $(CACHE)
 	mkdir -p $(CACHE)
 	GT4PY_BUILD_CACHE_DIR=$(CACHE) GT4PY_BUILD_CACHE_LIFETIME=persistent GTSTUB_CACHE_DIR=$(CACHE)/gtstub \

@@ -1,0 +1,82 @@
+"""The build of the two hosts: what it needs, py2fgen's bindings, and CMake over the committed stubs."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gtstub import toolchain
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
+COMMITTED = ROOT / "examples" / "icon4py"
+
+GFORTRAN = "gfortran is not installed; get it with: apt-get install gfortran"
+PY2FGEN = "icon4py's py2fgen is not installed; get it with: make .venv/.py2fgen"
+
+
+def missing() -> str:
+    """What has to be installed before there can be a Fortran host; empty if nothing."""
+    return "" if shutil.which("gfortran") else GFORTRAN
+
+
+def missing_for_embedding() -> str:
+    """What stands in the way of a host with embedded Python; empty if nothing."""
+    if not all(importlib.util.find_spec(f"icon4py.{name}") for name in ("bindings", "tools")):
+        return PY2FGEN
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        return "this Python has no shared library (libpython), which embedding needs"
+    return ""
+
+
+def check_signatures(program: str, entry: Path) -> None:
+    """Raises SystemExit unless the SDFG of a cache entry is the one that the committed stub was generated for."""
+    for kind in ("sdfg", "program"):
+        committed = (COMMITTED / program / f"{program}.{kind}.json").read_text(encoding="utf-8")
+        if (entry / f"{kind}.json").read_text(encoding="utf-8") != committed:
+            raise SystemExit(
+                f"Program '{program}' was built with another {kind} signature than that of its committed stub:"
+                " 'make check-generated' says what has changed."
+            )
+
+
+def build(entries: Mapping[str, Path], folder: Path, bindings: Path | None) -> Path:
+    """Builds the hosts in `folder`, over the SDFG libraries of cache entries; returns CMake's folder."""
+    libraries = folder / "libraries"
+    libraries.mkdir(parents=True, exist_ok=True)
+    for program, entry in entries.items():
+        shutil.copy2(entry / f"lib{program}.so", libraries)
+    build = folder / "hosts"
+    options = {
+        "CMAKE_PREFIX_PATH": toolchain.PACKAGE,
+        "CMAKE_Fortran_COMPILER": shutil.which("gfortran"),
+        "LIBRARIES": libraries,
+        "BINDINGS": bindings or "",
+    }
+    cmake = toolchain.find_cmake()
+    command = [cmake, "-S", FOLDER, "-B", build, *(f"-D{name}={value}" for name, value in options.items())]
+    _run(command)
+    _run([cmake, "--build", build, "--parallel"])
+    return build
+
+
+def make_bindings(folder: Path) -> Path:
+    """py2fgen's Fortran module and library for the functions of embedded.py."""
+    folder.mkdir(parents=True, exist_ok=True)
+    functions = "torus_init,diffusion_init,diffusion_run"
+    command = [sys.executable, "-m", "icon4py.tools.py2fgen", "examples.fortran_host.embedded", functions]
+    rpath = str(sysconfig.get_config_var("LIBDIR"))
+    _run([*command, "icon4py_diffusion", "--output-path", folder, "--rpath", rpath])
+    return folder
+
+
+def _run(command: list[Any]) -> None:
+    done = subprocess.run(list(map(str, command)), cwd=ROOT, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{done.stdout}{done.stderr}\nThis failed: {' '.join(map(str, command))}")

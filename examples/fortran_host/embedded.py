@@ -1,0 +1,47 @@
+"""
+What Fortran calls through embedded Python: icon4py's own `diffusion_init` and `diffusion_run`, which icon4py's py2fgen
+exports to Fortran.
+
+icon4py's `grid_init` needs an MPI communicator and takes all tables of the grid; here the grid is the torus of
+examples/granule, so that both hosts run the very same SDFGs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gt4py.next as gtx
+from icon4py.bindings import common, grid_wrapper, icon4py_export
+from icon4py.bindings.diffusion_wrapper import diffusion_init, diffusion_run
+from icon4py.model.atmosphere.diffusion import diffusion
+from icon4py.model.common import dimension as dims
+from icon4py.model.common import model_backends
+from icon4py.model.common.decomposition.definitions import SingleNodeExchange
+
+from examples.granule.torus import Torus
+from gtstub.frameworks import icon4py as gtstub_icon4py
+
+__all__ = ["diffusion_init", "diffusion_run", "torus_init"]
+
+
+@icon4py_export.export
+def torus_init(vct_a: gtx.Field[gtx.Dims[dims.KDim], gtx.float64]) -> None:
+    """`vct_a`, the height of the levels' interfaces, says how many levels there are."""
+    torus = Torus(vct_a.ndarray.size - 1)
+    grid_wrapper.grid_state = grid_wrapper.GridState(
+        grid=torus.grid,
+        vertical_grid=torus.vertical,
+        edge_geometry=torus.edge_params(),
+        cell_geometry=torus.cell_params(),
+        exchange_runtime=SingleNodeExchange(),
+    )
+
+
+def use_gtstub() -> None:
+    """For PY2FGEN_EXTRA_CALLABLES, which py2fgen calls when Python starts: programs run through gtstub."""
+
+    def select_backend(selector: Any, on_gpu: bool) -> model_backends.BackendDescriptor:
+        return {"backend_factory": gtstub_icon4py.make_backend, "device": model_backends.CPU}
+
+    common.select_backend = select_backend
+    diffusion.setup_program = gtstub_icon4py.setup_program

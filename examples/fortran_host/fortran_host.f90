@@ -1,0 +1,50 @@
+! ICON's part in this example: reads the state, runs the diffusion granule, prints times, writes results. No Python.
+!   fortran_host STATE PROGRAMS RESULTS    folders: of prepare.py; of the stubs and SDFG libraries; for results
+program fortran_host
+    use diffusion_programs, only: close_programs
+    use granule_state, only: wp, t_patch, t_int_state, t_nh_metrics, t_nh_prog, t_nh_diag, read_state, write_state
+    use host_run, only: argument, read_run, write_maps
+    use nh_diffusion, only: t_diffusion, diffusion_init, diffusion_run, write_local_fields
+    use timers, only: new_timer, timer_start, timer_stop, timer_report
+    implicit none
+
+    type(t_patch) :: patch
+    type(t_int_state) :: int_state
+    type(t_nh_metrics) :: metrics
+    type(t_nh_prog) :: prog
+    type(t_nh_diag) :: diag
+    type(t_diffusion) :: diffusion
+    character(:), allocatable :: state, programs, results
+    integer :: timer_init, timer_initial, timer_run, step, steps
+    real(wp) :: dtime
+
+    state = argument(1)
+    programs = argument(2)
+    results = argument(3)
+    call read_run(state, steps, dtime)
+    call read_state(state, patch, int_state, metrics, prog, diag)
+
+    timer_init = new_timer('nh_hdiff_init')
+    timer_initial = new_timer('nh_hdiff_run_initial')
+    timer_run = new_timer('nh_hdiff_run')
+
+    call timer_start(timer_init)
+    call diffusion_init(diffusion, state, programs, patch, timed=.true.)
+    call timer_stop(timer_init)
+
+    call timer_start(timer_initial)
+    call diffusion_run(diffusion, patch, int_state, metrics, prog, diag, dtime, linit=.true.)
+    call timer_stop(timer_initial)
+
+    do step = 1, steps
+        call timer_start(timer_run)
+        call diffusion_run(diffusion, patch, int_state, metrics, prog, diag, dtime, linit=.false.)
+        call timer_stop(timer_run)
+    end do
+
+    call timer_report()
+    call write_state(results, prog, diag)
+    call write_local_fields(diffusion, results)
+    call write_maps(results)
+    call close_programs(diffusion%programs)
+end program

@@ -1,0 +1,103 @@
+"""
+How long a step of the Fortran granule takes, beside the same SDFGs called from C by hand with the very arguments that
+the granule passes: both in one process, in rounds in which they take turns, from the same values.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from examples.granule.sdfg_calls import Loops, SdfgCall
+from examples.granule.timing import ROUND_SECONDS, ROUNDS, Times
+from gtstub.planner import make_plan
+from gtstub.signature import documents
+from gtstub.signature.model import SdfgSignature
+from tests.recording import Recorder, build_null_library, build_recording_library
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """Nanoseconds of one step; `nothing` is the Fortran step over SDFGs that do nothing."""
+
+    fortran: Times
+    loop: Times
+    nothing: Times
+
+
+class Granule:
+    """timed_granule.f90."""
+
+    def __init__(self, build: Path, state: Path) -> None:
+        self._library = ctypes.CDLL(str(build / "libtimed_granule.so"))
+        self._library.granule_steps.argtypes = (ctypes.c_long,)
+        self._library.granule_steps.restype = ctypes.c_double
+        self._library.granule_init(bytes(state), bytes(build))
+
+    def reopen(self, programs: Path) -> None:
+        self._library.granule_reopen(bytes(programs))
+
+    def restore(self) -> None:
+        self._library.granule_restore()
+
+    def steps(self, count: int) -> float:
+        """Seconds."""
+        return float(self._library.granule_steps(count))
+
+
+def measure(build: Path, state: Path, entries: Mapping[str, Path], step: Sequence[str], folder: Path) -> Measured:
+    """`step` names the programs that a step calls, in their order."""
+    granule = Granule(build, state)
+    calls = list(_record(granule, build, entries, step, folder / "recording"))
+    granule.reopen(build)
+    loops = Loops(calls, folder / "step.c")
+    fortran, loop = _take_turns(granule, [granule.steps, loops.repeat_all])
+    granule.reopen(_programs(build, entries, folder / "nothing", build_null_library))
+    (nothing,) = _take_turns(granule, [granule.steps])
+    return Measured(fortran, loop, nothing)
+
+
+def _record(
+    granule: Granule, build: Path, entries: Mapping[str, Path], step: Sequence[str], folder: Path
+) -> Iterator[SdfgCall]:
+    """What the SDFGs receive in a step: the addresses are those of the granule's arrays."""
+    granule.reopen(_programs(build, entries, folder, build_recording_library))
+    granule.steps(1)
+    signatures = {program: _sdfg(entries[program]) for program in step}
+    calls = {program: iter(Recorder(folder / program / sdfg.library).calls()) for program, sdfg in signatures.items()}
+    for program in step:
+        sdfg = signatures[program]
+        text = (entries[program] / "program.json").read_text(encoding="utf-8")
+        plan = make_plan(sdfg, documents.program_from_json(text, "program.json"))
+        yield SdfgCall(plan, build / program / sdfg.library, next(calls[program]))
+
+
+def _programs(
+    build: Path, entries: Mapping[str, Path], folder: Path, build_library: Callable[[SdfgSignature, Path], Any]
+) -> Path:
+    """A folder of the same stubs, each beside a library that is not the SDFG's own."""
+    for program, entry in entries.items():
+        place = folder / program
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(build / program / f"{program}_stub.so", place)
+        build_library(_sdfg(entry), place)
+    return folder
+
+
+def _sdfg(entry: Path) -> SdfgSignature:
+    return documents.sdfg_from_json((entry / "sdfg.json").read_text(encoding="utf-8"), "sdfg.json")
+
+
+def _take_turns(granule: Granule, runs: Sequence[Callable[[int], float]]) -> list[Times]:
+    rounds: list[list[float]] = [[] for _ in runs]
+    counts = [max(5, int(ROUND_SECONDS * 20 / run(20))) for run in runs]
+    for _ in range(ROUNDS):
+        for run, count, times in zip(runs, counts, rounds, strict=True):
+            granule.restore()
+            run(2)  # brings what it needs into the caches
+            times.append(run(count) / count * 1e9)
+    return [Times(times) for times in rounds]

@@ -1,0 +1,89 @@
+"""
+icon4py's diffusion driven from Fortran: over stubs, with no Python in the process, and through embedded Python as
+icon4py does it. Are the results Python's own, to the last bit, and how long do init and run take?
+
+    make fortran-demo                   builds what is not there yet, runs, compares, measures
+    make fortran-demo ARGS=--write      also writes docs/performance.md
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping
+
+from rich.console import Console
+
+from examples.fortran_host import building, prepare, report, running
+from examples.fortran_host.measure import measure
+from examples.granule.steps import Observer
+
+FOLDER = building.ROOT / "build" / "fortran-host"
+STEPS = 720
+"""Two hours of model time."""
+
+console = Console(highlight=False)
+
+
+def check(run: running.Run, expected: Mapping[str, prepare.Array]) -> bool:
+    problems = list(run.problems(expected))
+    for problem in problems:
+        console.print(f"[red]{problem}[/red]")
+    if not problems:
+        fields = len(list(run.results.glob("*.bin")))
+        console.print(f"[green]identical to Python's run: {fields} fields after {STEPS + 1} steps[/green]")
+    python = {name for name in run.libraries if "python" in name}
+    interpreter = [name for name in python if name.startswith("libpython")]
+    parts = f"{', '.join(interpreter)} and {len(python) - len(interpreter)} of its modules" if python else "nothing"
+    console.print(f"Of Python in the process: {parts}\n")
+    return not problems
+
+
+def main() -> int:
+    warnings.filterwarnings("ignore", "(?s).*(Python execution|optimized mode)")
+    if missing := building.missing():
+        console.print(f"fortran-demo: {missing}")
+        return 1
+
+    console.print("Building the programs that are not there yet, and running the granule in Python")
+    observer = Observer(prepare.Gtstub.setup_program)
+    granule = prepare.set_up(observer.setup_program)
+    prepare.write_state(granule, STEPS, FOLDER / "state")
+    expected = prepare.run(granule, STEPS)
+    step = [call.name for call in observer.observe(lambda: granule.step(1))]
+    entries = prepare.entries()
+
+    for program, entry in entries.items():
+        building.check_signatures(program, entry)
+    left_out = building.missing_for_embedding()
+    bindings = None if left_out else building.make_bindings(FOLDER / "bindings")
+    build = building.build(entries, FOLDER, bindings)
+
+    runs = {report.STUBS: running.run_host(build, FOLDER / "state", FOLDER / "results")}
+    show(report.STUBS, runs[report.STUBS])
+    good = check(runs[report.STUBS], expected)
+    if left_out:
+        console.print(f"Embedded Python is left out: {left_out}\n")
+    else:
+        for name, gtstub in ((report.EMBEDDED_GTSTUB, True), (report.EMBEDDED_GT4PY, False)):
+            if not gtstub:
+                console.print("gt4py builds what is not there yet, in nh_hdiff_init")
+            runs[name] = running.run_embedded(build, FOLDER / "state", FOLDER / "results-embedded", gtstub)
+            show(name, runs[name])
+            good &= check(runs[name], expected)
+
+    measured = measure(build, FOLDER / "state", entries, step, FOLDER)
+    report.show(measured, runs, console)
+    if good and "--write" in sys.argv[1:]:
+        report.write(measured, runs, STEPS, building.ROOT)
+        console.print("Written to docs/performance.md.")
+    return 0 if good else 1
+
+
+def show(title: str, run: running.Run) -> None:
+    console.print(f"[bold]{title}[/bold]")
+    print(run.output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
