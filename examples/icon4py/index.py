@@ -20,8 +20,8 @@ vertically implicit solvers, with the sizes of a small torus of 10 levels compil
 passed. Another grid needs stubs of its own: the libraries that DaCe builds have the sizes compiled in as well.
 
 A folder is called like the program, and after that like the static arguments that tell its variants apart. It has both
-signatures, header and stub, and as `<name>.source.json` the source that they were made from, by which a change of
-icon4py is noticed.
+signatures, header, stub and Fortran module, and as `<name>.source.json` the source that they were made from, by which a
+change of icon4py is noticed.
 """
 
 
@@ -40,8 +40,9 @@ def index_page(plans: Mapping[str, CallPlan]) -> str:
         counts = (len(plan.slots), len(plan.taken), len(describe_statics(plan)))
         lines.append(f"| [{folder}](#{folder}) | {' | '.join(map(str, counts))} | {', '.join(written)} |")
     for folder, plan in plans.items():
-        lines += ["", f"## {folder}", "", f"[header]({folder}/{plan.name}_stub.h), [stub]({folder}/{plan.name}_stub.c)"]
-        lines += ["", *_arguments(plan)]
+        stub = f"{folder}/{plan.name}_stub"
+        files = f"[header]({stub}.h), [stub]({stub}.c), [Fortran module]({stub}.f90)"
+        lines += ["", f"## {folder}", "", files, "", *_arguments(plan)]
     return "\n".join(lines) + "\n"
 
 

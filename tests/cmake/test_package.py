@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import scale_program as scale
 from gtstub import cli
 from gtstub.toolchain import PACKAGE, RUNTIME, find_cmake
-from stubs import write_stub
+from stubs import render_stub, write_stub
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -43,6 +43,11 @@ def cmake(*arguments: str | Path, fails: bool = False) -> str:
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
     assert (done.returncode != 0) is fails, f"{done.stdout}{done.stderr}"
     return " ".join((done.stdout + done.stderr).split())
+
+
+def need_gfortran() -> None:
+    if shutil.which("gfortran") is None:
+        pytest.skip("gfortran is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +116,32 @@ def test_committed_needs_no_program(roots: dict[str, Path], sources: Path, tmp_p
     project.build()
     assert project.run("host_c") == project.run("host_cxx") == "2.5 5 7.5\n"
     assert not list((project.build_folder / "scale").glob("*.[ch]"))
+
+
+@pytest.mark.parametrize("how", ["", "COMMITTED"])
+def test_fortran(how: str, root: Path, sources: Path, tmp_path: Path) -> None:
+    need_gfortran()
+    texts = render_stub(scale.SDFG, scale.PROGRAM, fortran=True)
+    for suffix, text in {".h": texts.header, ".c": texts.source, ".f90": texts.module}.items():
+        (sources / f"scale_stub{suffix}").write_text(text or "")
+    project = Project(tmp_path, root, sources, "C", "Fortran")
+    project.configure(f"-DHOW={how}", f"-DGTSTUB_EXECUTABLE={PROGRAM}")
+    project.build()
+    assert project.run("host_c") == "2.5 5 7.5\n"
+    assert project.run("host_fortran") == " 2.5 5.0 7.5\n"
+    modules = {file.name for file in project.build_folder.glob("**/*.mod")}
+    assert modules == {"gtstub.mod", "scale_stub.mod"}
+
+
+def test_compilers_must_belong_together(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
+    need_gfortran()
+    if shutil.which("clang") is None:
+        pytest.skip("clang is not installed")
+    project = Project(tmp_path, roots[ALONE], sources, "C", "Fortran")
+    options = ("-DCMAKE_C_COMPILER=clang", "-DCMAKE_Fortran_COMPILER=gfortran", "-DHOW=COMMITTED")
+    printed = project.configure(*options, fails=True)
+    assert "does not find ISO_Fortran_binding.h, which belongs to the Fortran compiler" in printed
+    assert "name compilers of one family in CC and FC, as gcc and gfortran." in printed
 
 
 def test_the_program_of_the_package_is_found(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:

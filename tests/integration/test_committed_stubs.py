@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from examples.icon4py.committed import HERE, Stub, problems, stubs, update
-from gtstub.toolchain import INCLUDE
+from gtstub.toolchain import INCLUDE, PACKAGE
 
 PROGRAMS = """
 [[program]]
@@ -54,6 +54,15 @@ def test_committed_stubs_compile_without_a_warning() -> None:
     assert len(sources) == len(stubs(HERE / "programs.toml", HERE))
     flags = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I", str(INCLUDE))
     subprocess.run(["cc", *flags, *sources], check=True)
+
+
+def test_committed_modules_compile(tmp_path: Path) -> None:
+    if shutil.which("gfortran") is None:
+        pytest.skip("gfortran is not installed")
+    modules = sorted(HERE.glob("*/*_stub.f90"))
+    assert len(modules) == len(stubs(HERE / "programs.toml", HERE))
+    flags = ("-std=f2018", "-Wall", "-Werror", "-fsyntax-only")
+    subprocess.run(["gfortran", *flags, PACKAGE / "fortran" / "gtstub.f90", *modules], cwd=tmp_path, check=True)
 
 
 def test_every_byte_counts(root: Path) -> None:
