@@ -82,12 +82,16 @@ def make_interface(plan: CallPlan) -> Interface:
 
 
 def procedure_name(program: str) -> str:
-    """The program's name, or where that leaves no room for SUFFIX, its beginning and eight digits of its SHA-256."""
+    """
+    The program's name, without the underscores that gt4py writes before that of a field operator; where that leaves no
+    room for SUFFIX, its beginning and eight digits of the name's SHA-256.
+    """
     longest = MAX_NAME - len(SUFFIX)
-    if len(program) <= longest:
-        return program
+    name = program.lstrip("_")
+    if len(name) <= longest:
+        return name
     digest = f"_{hashlib.sha256(program.encode()).hexdigest()[:8]}"
-    return program[: longest - len(digest)] + digest
+    return name[: longest - len(digest)] + digest
 
 
 def _argument(leaf: FieldLeaf | ScalarLeaf) -> Argument:
@@ -100,6 +104,8 @@ def _argument(leaf: FieldLeaf | ScalarLeaf) -> Argument:
 
 
 def _check_names(program: str, procedure: str, arguments: Iterable[str]) -> None:
+    if not procedure[:1].isalpha():
+        raise PlanError(f"The name of program '{program}' has no letter with which its name in Fortran could begin.")
     _check_name(program, "program", procedure, RESERVED)
     reserved = RESERVED | {procedure.lower(), f"{procedure}{SUFFIX}".lower()}
     seen: dict[str, str] = {}

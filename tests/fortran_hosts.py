@@ -29,6 +29,14 @@ def is_missing() -> bool:
     return shutil.which("gfortran") is None
 
 
+def works(flags: Sequence[str], folder: Path) -> bool:
+    """Whether gfortran links with these flags: some distributions pack sanitizers apart."""
+    source = folder / "empty.f90"
+    source.write_text("end program\n", encoding="utf-8")
+    command = ["gfortran", *flags, str(source), "-o", str(folder / "empty")]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
 class Build:
     """What a Fortran host of one program needs, in `folder`; `flags` are for all compilers."""
 

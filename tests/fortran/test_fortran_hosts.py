@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
 import fortran_hosts
-from fortran_hosts import Build, run
+from fortran_hosts import Build, run, works
 from gtstub.signature.model import Axis, Dimension, DType, ProgramSignature, SdfgSignature
 from signatures import WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol
 
@@ -56,12 +57,22 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Bu
     return {}
 
 
+@pytest.fixture
 def build_of(
-    name: str, flags: str, builds: dict[tuple[str, str], Build], tmp_path_factory: pytest.TempPathFactory
-) -> Build:
-    if (name, flags) not in builds:
-        builds[name, flags] = Build(*PROGRAMS[name], tmp_path_factory.mktemp(f"{name}-{flags}"), BUILDS[flags])
-    return builds[name, flags]
+    builds: dict[tuple[str, str], Build], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str, str], Build]:
+    def build(name: str, flags: str) -> Build:
+        if (name, flags) not in builds:
+            folder = tmp_path_factory.mktemp(f"{name}-{flags}")
+            if not works(BUILDS[flags], folder):
+                pytest.skip(f"gfortran's {BUILDS[flags][0]} is not installed")
+            builds[name, flags] = Build(*PROGRAMS[name], folder, BUILDS[flags])
+        return builds[name, flags]
+
+    return build
+
+
+WHOLE = (HERE / "harness.f90", HERE / "whole_arguments.f90")
 
 
 @pytest.mark.parametrize("flags", BUILDS)
@@ -76,14 +87,67 @@ def build_of(
         ("types", "types"),
     ],
 )
-def test_host(
-    name: str,
-    host: str,
-    flags: str,
-    builds: dict[tuple[str, str], Build],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    build = build_of(name, flags, builds, tmp_path_factory)
-    shared = [HERE / "harness.f90", *([HERE / "whole_arguments.f90"] if name == "whole" and host != "untyped" else [])]
-    done = run(build.host(*shared, HERE / f"{host}.f90"))
+def test_host(name: str, host: str, flags: str, build_of: Callable[[str, str], Build]) -> None:
+    shared = WHOLE if name == "whole" and host != "untyped" else WHOLE[:1]
+    done = run(build_of(name, flags).host(*shared, HERE / f"{host}.f90"))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("open", "./nowhere_stub.so"),
+        ("origin", "Program 'whole' has no field 'nothing'."),
+        ("call", "Argument 'vn' of program 'whole' must be allocated or associated."),
+        ("closed", "Program 'whole' is not open: it was closed, or never opened."),
+    ],
+)
+def test_an_error_that_nobody_asks_for_stops_the_host(
+    what: str, text: str, build_of: Callable[[str, str], Build]
+) -> None:
+    host = build_of("whole", "plain").host(*WHOLE, HERE / "stops.f90")
+    done = run(host, what)
+    assert (done.returncode, done.stdout) == (1, "before\n")
+    assert done.stderr.startswith("ERROR STOP ")
+    assert text in done.stderr
+    assert run(host, "nothing").stdout == "before\nafter\n"
+
+
+# --- What the module does not let pass --------------------------------------------------------------------------------
+
+USER = """
+subroutine user()
+    use, intrinsic :: iso_c_binding
+    use gtstub
+    use whole_stub
+    type(gts_program) :: program
+    real(c_double) :: vn(6, 4), x_0(4), out(6, 4)
+    real(c_float) :: single(6, 4)
+    integer(c_int32_t) :: table(6, 2)
+    integer(c_int64_t) :: wide(6, 2)
+    logical(c_bool) :: flag
+    call whole(%s)
+end subroutine
+"""
+
+GOOD = "program, vn, x_0, 1, 1.0, flag, out, out, table"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "text"),
+    [
+        ("vn,", "single,", "Type mismatch"),
+        ("table", "wide", "Type mismatch"),
+        ("flag", ".true.", "Type mismatch"),
+        ("1.0", "1.0d0", "Type mismatch"),
+        ("vn,", "x_0,", "Rank mismatch"),
+        ("x_0", "x_0(1)", "Rank mismatch"),
+        (", table", "", "Missing actual argument"),
+        ("out, out", "out, (out)", "INTENT"),
+        ("program", "program%handle", "Type mismatch"),
+    ],
+)
+def test_the_compiler_refuses(right: str, wrong: str, text: str, build_of: Callable[[str, str], Build]) -> None:
+    build = build_of("whole", "plain")
+    assert build.compiles(USER % GOOD) == ""
+    assert text in build.compiles(USER % GOOD.replace(right, wrong, 1))

@@ -50,9 +50,13 @@ def test_refuses_names_that_differ_in_case_only() -> None:
 
 def test_refuses_an_underscore_first() -> None:
     refuses("The name of argument '_x' of program 'prog' begins with '_', which no name of Fortran does.", "_x")
-    refuses(
-        "The name of program '_prog' of program '_prog' begins with '_', which no name of Fortran does.", name="_prog"
-    )
+
+
+def test_names_of_programs_begin_without_underscores() -> None:
+    assert "module field_operator_x_stub
+" in of_scalars(name="__field_operator_x")
+    for name in ("_", "_1"):
+        refuses(f"The name of program '{name}' has no letter with which its name in Fortran could begin.", name=name)
 
 
 def test_refuses_names_that_are_too_long() -> None:
