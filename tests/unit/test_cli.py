@@ -25,7 +25,7 @@ from recording import build_null_library
 from signatures import WHOLE_PROGRAM, WHOLE_SDFG, program, scalar, sdfg, symbol
 from stubs import render_stub
 
-COMMANDS = ("build", "cache", "config", "doctor", "extract", "generate", "plan", "show")
+COMMANDS = ("build", "cache", "config", "doctor", "extract", "generate", "plan", "record", "replay", "show")
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,137 @@
+"""gt4py programs are recorded as Python calls them, and made again: by their stubs, from C, and by gt4py itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from gtstub.cli import main
+from gtstub.recorded import Archive, archives
+from gtstub.toolchain import INCLUDE, RUNTIME
+from integration.programs import CASES, Case
+
+HERE = Path(__file__).parent
+EXAMPLE = HERE.parents[1] / "examples" / "replay" / "replay.c"
+
+RECORDED = (
+    "named_collections",
+    "field_dtypes",
+    "field_operator",
+    "in_place",
+    "parameters_left_out",
+    "static_arguments",
+    "unit_stride",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Has the recording of a model that calls each program twice, and the cache entries that it was made with."""
+    folder = tmp_path_factory.mktemp("recorded")
+    command = [sys.executable, "-c", "from gtstub.cli import main; main()", "record", "-o", "recording", "--"]
+    done = subprocess.run(
+        [*command, sys.executable, str(HERE / "recorded_model.py"), *RECORDED],
+        cwd=folder,
+        env={**os.environ, "GTSTUB_CACHE_DIR": str(folder / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def entries(folder: Path) -> list[Path]:
+    return [manifest.parent for manifest in sorted((folder / "cache").rglob("manifest.json"))]
+
+
+def archive_of(folder: Path) -> Archive:
+    (archive,) = archives(folder / "recording")
+    return archive
+
+
+def replay(folder: Path, *arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["replay", str(folder / "recording"), *map(str, arguments)])
+
+
+def program_of(case: Case) -> str:
+    return f"{case.module}:{case.attribute}"
+
+
+def test_a_recording_has_every_call(folder: Path) -> None:
+    archive = archive_of(folder)
+    assert len(archive.programs) == len(RECORDED)
+    assert [call.number for call in archive.calls] == [1, 2] * len(RECORDED)
+
+
+def test_values_are_those_that_python_passed(folder: Path) -> None:
+    archive = archive_of(folder)
+    call = next(call for call in archive.calls if call.program.name == "named_collections")
+    found = {value.leaf.path: archive.load(call, value, "before") for value in call.values}
+    passed = CASES["named_collections"].make_arguments()
+    np.testing.assert_array_equal(found["wind.u"], passed["wind"].u.asnumpy())
+    np.testing.assert_array_equal(found["coefficients.wind.v"], passed["coefficients"].wind.v.asnumpy())
+    assert found["coefficients.weight"] == passed["coefficients"].weight
+
+
+def test_stubs_make_the_same_again(folder: Path) -> None:
+    result = replay(folder, *entries(folder), "--compare")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"{2 * len(RECORDED)} calls made again. Of ")
+    assert " 0 differ by more than is tolerated, 0 by less.\n" in result.stdout
+
+
+def test_a_host_in_c_makes_the_same_again(folder: Path, tmp_path: Path) -> None:
+    host = tmp_path / "replay"
+    runtime = (f"-L{RUNTIME.parent}", f"-l:{RUNTIME.name}", f"-Wl,-rpath,{RUNTIME.parent}")
+    subprocess.run(["cc", "-std=c11", f"-I{INCLUDE}", EXAMPLE, *runtime, "-o", host], check=True)
+    for entry in entries(folder):
+        done = subprocess.run([host, archive_of(folder).path, entry], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.startswith("0 of 2 calls of ")
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_embedded_execution_makes_the_same(folder: Path, name: str) -> None:
+    result = replay(folder, program_of(CASES[name]), "--compare", "--ulp", "4")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("2 calls made again. Of ")
+
+
+def test_another_backend_makes_the_same(folder: Path) -> None:
+    result = replay(folder, program_of(CASES["unit_stride"]), "--backend", "GTFN_CPU", "--compare", "--ulp", "4")
+    assert result.exit_code == 0, result.output
+
+
+def spoil(archive: Archive, program: str, argument: str) -> tuple[Sequence[int], float]:
+    """Changes one element of what the first call has written; its index, and what it was."""
+    call = next(call for call in archive.calls if call.program.name == program)
+    value = next(value for value in call.values if value.leaf.path == argument)
+    field = archive.load(call, value, "after")
+    place = tuple(size // 2 for size in field.shape)
+    was = field[place].item()
+    field[place] = np.nextafter(np.nextafter(was, np.inf), np.inf)
+    assert value.after is not None
+    with (archive.path / call.program.id / f"{call.program.id}_{value.field}.dat").open("r+b") as file:
+        file.seek(value.after)
+        file.write(field.tobytes(order="F"))
+    return [start + index for start, index in zip(value.origin, place, strict=True)], was
+
+
+def test_a_result_that_differs_is_found(folder: Path) -> None:
+    index, was = spoil(archive_of(folder), "__field_operator_average", "out")
+    for program in ([program_of(CASES["field_operator"])], list(map(str, entries(folder)))):
+        result = replay(folder, *program, "--compare", "--json")
+        assert result.exit_code == 1, result.output
+        (found,) = (one for one in json.loads(result.stdout)["comparisons"] if one["beyond"] > 0)
+        assert (found["program"], found["call"], found["argument"]) == ("__field_operator_average", 1, "out")
+        assert (found["worst"]["index"], found["worst"]["found"], found["worst"]["ulp"]) == (index, was, 2)
+    assert replay(folder, *entries(folder), "--compare", "--ulp", "out=2").exit_code == 0

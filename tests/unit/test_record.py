@@ -1,0 +1,263 @@
+"""'gtstub record' and 'gtstub replay': what they say, and their exit codes. tests/c has the runtime's side."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from gtstub.cli import main
+from gtstub.errors import SignatureError
+from gtstub.recorded import archives, read
+from gtstub.toolchain import Toolchain
+from recording import build_recording_library
+from signatures import SMALL_PROGRAM, SMALL_SDFG
+from stubs import build_stub
+
+INDEX = """\
+gtstub/recording/1
+program	prog	prog	{digest}	{digest}	3
+leaf	x	x	field	float64	0	1	K
+leaf	factor	factor	scalar	float64	0	0
+leaf	out	out	field	float64	1	1	K
+call	prog	1
+value	1	0	-1	0	0	3	0	1
+value	1	0	-1	1	0
+value	1	0	{after}	2	0	3	-1	1
+program	other	other	{digest}	{digest}	0
+call	other	1
+call	prog	2
+value	1	0	-1	0	0	3	0	1
+value	1	0	-1	1	0
+value	1	24	24	2	0	3	-1	1
+"""
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)], prog_name="gtstub")
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """The second element of `out` is 5 before and after the second call, and becomes 5 + 2 ulp in the first one."""
+    archive = tmp_path / "recording" / "host-1"
+    (archive / "prog").mkdir(parents=True)
+    (archive / "recording.txt").write_text(INDEX.format(digest="0" * 64, after=48))
+    five = np.array([4.0, 5.0, 6.0])
+    more = np.array([4.0, np.nextafter(np.nextafter(5.0, 9), 9), 6.0])
+    for name, values in {"x": [five], "factor": [np.array(2.0)], "out": [five, five, more]}.items():
+        (archive / "prog" / f"prog_{name}.dat").write_bytes(b"".join(one.tobytes() for one in values))
+    return archive.parent
+
+
+@pytest.fixture(scope="module")
+def entry(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Path:
+    """A stub of 'prog', and beside it an SDFG library that writes nothing."""
+    folder = tmp_path_factory.mktemp("entry")
+    build_stub(SMALL_SDFG, SMALL_PROGRAM, folder, toolchain)
+    build_recording_library(SMALL_SDFG, folder)
+    return folder
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
+
+
+def test_recordings_are_read(recording: Path) -> None:
+    (archive,) = archives(recording)
+    assert archives(archive.path) == [archive]
+    assert [(call.program.name, call.number) for call in archive.calls] == [("prog", 1), ("other", 1), ("prog", 2)]
+    x, factor, out = archive.calls[0].values
+    assert (out.origin, out.shape, out.strides, out.memory, out.leaf.dims) == ((-1,), (3,), (1,), 2, ("K",))
+    assert archive.load(archive.calls[0], x, "before").tolist() == [4, 5, 6]
+    assert archive.load(archive.calls[0], factor, "before").item() == 2
+    assert archive.load(archive.calls[0], out, "after")[1] > 5
+
+
+def test_an_index_that_ends_anywhere_has_its_whole_calls(recording: Path) -> None:
+    index = recording / "host-1" / "recording.txt"
+    text = index.read_text()
+    counts = []
+    for end in range(len(text) + 1):
+        index.write_text(text[:end])
+        counts.append(len(read(index.parent).calls))
+    assert counts == sorted(counts)
+    assert set(counts) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("found", "other"),
+    [("recording/1", "recording/2"), ("leaf", "left"), ("call\tprog", "call\tnobody"), ("value\t1", "value\tx")],
+)
+def test_an_index_that_is_wrong_is_refused(recording: Path, found: str, other: str) -> None:
+    index = recording / "host-1" / "recording.txt"
+    index.write_text(index.read_text().replace(found, other))
+    with pytest.raises(SignatureError) as refusal:
+        read(index.parent)
+    assert str(refusal.value) == f"'{index}' is malformed, or not of schema 'gtstub/recording/1'."
+    result = run("record", "-o", recording)
+    assert (result.exit_code, result.stderr) == (3, f"{refusal.value}\n")
+
+
+def test_values_that_are_cut_off_are_refused(recording: Path) -> None:
+    file = recording / "host-1" / "prog" / "prog_out.dat"
+    os.truncate(file, 50)
+    (archive,) = archives(recording)
+    call = archive.calls[0]
+    with pytest.raises(SignatureError, match="is shorter than"):
+        archive.load(call, call.values[2], "after")
+
+
+# --- gtstub record ----------------------------------------------------------------------------------------------------
+
+SHOWS = "import os; print(*(os.environ.get(f'GTSTUB_RECORD{name}') for name in ('', '_PROGRAMS', '_CALLS')), sep=';')"
+
+
+def record(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, because the command's output is not click's."""
+    command = [sys.executable, "-c", "from gtstub.cli import main; main(prog_name='gtstub')", "record"]
+    return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def test_a_command_is_told_what_to_record(tmp_path: Path) -> None:
+    options = ("--program", "a", "--program", "b", "--calls", "2..5")
+    done = record("-o", tmp_path / "new" / "recording", *options, sys.executable, "-c", SHOWS)
+    assert done.stdout == f"{tmp_path}/new/recording;a,b;2..5\n"
+    assert (done.returncode, done.stderr) == (1, f"There are no recorded calls in '{tmp_path}/new/recording'.\n")
+
+
+def test_exit_codes_are_those_of_the_command(recording: Path) -> None:
+    said = f"'{recording}/host-1' has the calls of 'prog' 2, 'other' 1.\n"
+    for code, expected in {"0": 0, "7": 7}.items():
+        done = record("-o", recording, "--", sys.executable, "-c", f"raise SystemExit({code})")
+        assert (done.returncode, done.stderr) == (expected, said)
+    done = record("-o", recording, "--", sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
+    assert (done.returncode, done.stderr) == (128 + 9, said)
+    done = record("-o", recording, "--", "no-such-command")
+    assert (done.returncode, done.stderr) == (1, "'no-such-command' cannot be run: No such file or directory.\n")
+
+
+def test_a_recording_that_lacks_calls_is_said(recording: Path) -> None:
+    (recording / "host-1").rename(recording / "host-1.incomplete")
+    result = run("record", "-o", recording)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"'{recording}/host-1.incomplete' has the calls of 'prog' 2, 'other' 1, and not those after: the process said"
+        " why.\n",
+    )
+
+
+@pytest.mark.parametrize("calls", ["0", "x", "3..2", "..0", "1-2", ""])
+def test_calls_that_are_no_range_are_refused(tmp_path: Path, calls: str) -> None:
+    result = run("record", "-o", tmp_path, "--calls", calls, "true")
+    assert result.exit_code == 2
+    assert f"'{calls}' is not of the form 'N', 'N..M', 'N..' or '..M', counted from 1." in result.stderr
+
+
+def test_serialbox_files_say_what_was_recorded(recording: Path) -> None:
+    assert run("record", "-o", recording).exit_code == 0
+    folder = recording / "host-1" / "prog"
+    metadata = json.loads((folder / "MetaData-prog.json").read_text())
+    assert metadata["field_map"]["out"] == {"type_id": 5, "dims": [3], "meta_info": None}
+    assert metadata["field_map"]["factor"]["dims"] == [1]
+    assert metadata["savepoint_vector"]["fields_per_savepoint"] == [
+        {"prog-before": {"x": 0, "factor": 0, "out": 0}},
+        {"prog-after": {"out": 1}},
+        {"prog-before": {"x": 0, "factor": 0, "out": 2}},
+        {"prog-after": {"out": 2}},
+    ]
+    table = json.loads((folder / "ArchiveMetaData-prog.json").read_text())["fields_table"]
+    assert table == {"x": [[0, ""]], "factor": [[0, ""]], "out": [[0, ""], [48, ""], [24, ""]]}
+
+
+# --- gtstub replay ----------------------------------------------------------------------------------------------------
+
+
+def test_a_replay_says_which_field_differs_where_and_by_how_much(recording: Path, entry: Path) -> None:
+    result = run("replay", recording, entry, "--compare")
+    assert (result.exit_code, result.stdout.splitlines()) == (
+        1,
+        [
+            "program  argument  calls  process  call  elements  index  expected           found  ulp  absolute   "
+            "  relative",
+            "prog     out       1      host-1   1     1 of 3    0      5.000000000000002  5      2    1.77636e-15"
+            "  3.55271e-16",
+            "",
+            "2 calls made again. Of 2 results, 1 differ by more than is tolerated, 0 by less.",
+            "1 of 'other' not, for which no program was given.",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("tolerances", "exit_code"), [(["2"], 0), (["1"], 1), (["out=2"], 0), (["9", "out=1"], 1), (["x=2"], 1)]
+)
+def test_tolerances(recording: Path, entry: Path, tolerances: list[str], exit_code: int) -> None:
+    options = [option for ulp in tolerances for option in ("--ulp", ulp)]
+    assert run("replay", recording, entry, "--compare", *options).exit_code == exit_code
+
+
+def test_a_replay_without_comparison_succeeds(recording: Path, entry: Path) -> None:
+    result = run("replay", recording / "host-1", entry / "prog_stub.so")
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "2 calls made again.")
+
+
+def test_a_replay_as_json(recording: Path, entry: Path) -> None:
+    result = run("replay", recording, entry, "--compare", "--json")
+    report = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert {name: value for name, value in report.items() if name != "comparisons"} == {
+        "schema": "gtstub/replay/1",
+        "calls": 2,
+        "left_out": {"other": 1},
+    }
+    worst = {"index": [0], "expected": np.nextafter(np.nextafter(5.0, 9), 9), "found": 5, "ulp": 2}
+    assert report["comparisons"][0] == {
+        "process": "host-1",
+        "program": "prog",
+        "call": 1,
+        "argument": "out",
+        "dtype": "float64",
+        "elements": 3,
+        "tolerance": 0,
+        "differ": 1,
+        "beyond": 1,
+        "worst": {**worst, "absolute": 1.77636e-15, "relative": 3.55271e-16},
+    }
+    assert report["comparisons"][1]["worst"] is None
+    assert run("replay", recording, entry, "--jq", ".comparisons | length").stdout == "2\n"
+
+
+def test_what_cannot_be_replayed_is_refused(recording: Path, entry: Path, tmp_path: Path) -> None:
+    def refusal(*arguments: str | Path) -> tuple[int, str]:
+        result = run("replay", *arguments)
+        return result.exit_code, result.stderr
+
+    assert refusal(tmp_path / "nowhere", entry) == (1, f"There is no recording in '{tmp_path}/nowhere'.\n")
+    assert refusal(recording, tmp_path / "nothing") == (
+        1,
+        f"Cannot open '{tmp_path}/nothing': No such file or directory.\n",
+    )
+    assert refusal(recording, entry, "--compare", "--ulp", "y=1") == (1, "No recorded program has an argument 'y'.\n")
+    code, text = refusal(recording, entry, "--compare", "--ulp", "few")
+    assert (code, "'few' is neither N nor ARGUMENT=N." in text) == (2, True)
+    code, text = refusal(recording, entry, "--ulp", "2")
+    assert (code, "'--ulp' is for '--compare'." in text) == (2, True)
+    index = recording / "host-1" / "recording.txt"
+    text = index.read_text()
+    another = "which is not in the recording, or is of another kind there: it is not the program that was recorded.\n"
+    (recording / "host-1" / "prog" / "prog_z.dat").write_bytes(bytes(24))
+    for found, other, message in (
+        ("\tprog\tprog\t", "\tprog\tgone\t", "No call of 'prog' was recorded, but of 'gone', 'other'.\n"),
+        ("leaf\tx\tx", "leaf\tz\tz", f"Program 'prog' takes argument 'x', {another}"),
+        ("scalar\tfloat64", "scalar\tint64", f"Program 'prog' takes argument 'factor', {another}"),
+        ("field\tfloat64", "field\tint64", "Argument 'x' of program 'prog' must have dtype 'float64', not 'int64'.\n"),
+    ):
+        assert found in text
+        index.write_text(text.replace(found, other))
+        assert refusal(recording, entry) == (1, message)
