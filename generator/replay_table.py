@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gtstub.printing import make_table, print_parts
@@ -53,6 +53,11 @@ def _summary(report: Mapping[str, Any], compare: bool) -> list[str]:
         beyond = sum(one["beyond"] > 0 for one in comparisons)
         within = sum(one["differ"] > 0 and one["beyond"] == 0 for one in comparisons)
         lines[0] += f" Of {len(comparisons)} results, {beyond} differ by more than is tolerated, {within} by less."
-    for name, count in report["left_out"].items():
-        lines.append(f"{count} of '{name}' not, for which no program was given.")
+    left_out = report["left_out"]
+    if left_out:
+        lines.append(f"Not made: {sum(left_out.values())} of {_names(list(left_out))}, for which no program was given.")
     return lines
+
+
+def _names(names: Sequence[str]) -> str:
+    return f"'{names[0]}'" if len(names) == 1 else f"{len(names)} programs"

@@ -32,6 +32,7 @@ class GtProgram:
         program = resolve_program(name)
         # gt4py makes a program of a field operator, under this name.
         self.name = f"{'__field_operator_' if isinstance(program, FieldOperator) else ''}{program.__name__}"
+        self._tag = tag
         self._types = parameter_types(program)
         self._grid = {} if grid is None else dict(offset_provider(grid))
         backend = None
@@ -45,7 +46,10 @@ class GtProgram:
         arrays = _lay_out(replay.archive, call)
         arguments = _Arguments(call, arrays, self._types)
         provider = {**self._grid, **arguments.connectivities()}
-        self._call(**arguments.values(), offset_provider=provider)
+        try:
+            self._call(**arguments.values(), offset_provider=provider)
+        except Exception as error:  # gt4py has no common base for its own.
+            raise GtstubError(f"gt4py cannot run '{self.name}' on '{self._tag}': {str(error).rstrip('.')}.") from error
         written = [value for value in call.values if value.after is not None]
         return sum(replay.compare(index, value.leaf.path, arrays[value.leaf.path]) for value in written)
 

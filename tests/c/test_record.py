@@ -14,16 +14,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from c.test_c_programs import ENVIRONMENT, HERE, PROG, WHOLE, Build, address, build, builds, plain, thread
+from c_hosts import ENVIRONMENT, PROG, SOURCES, WHOLE, Build, address, plain, thread
 from gtstub.recorded import Archive, Call, archives
 from gtstub.serialbox_files import write_serialbox_files
 from gtstub.signature.model import ArrayArgument
 from signatures import SMALL_PROGRAM, SMALL_SDFG, sdfg
 from stubs import write_stub
 
-__all__ = ["build", "builds"]  # fixtures
-
-EXAMPLE = HERE.parents[1] / "examples" / "replay" / "replay.c"
+EXAMPLE = SOURCES.parents[1] / "examples" / "replay" / "replay.c"
 
 Model = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -32,10 +30,10 @@ Model = Callable[..., subprocess.CompletedProcess[str]]
 def model(build: Build) -> Model:
     """Runs record.c and records it into `recording`, which is removed first."""
     if not (build.folder / "record").exists():
-        sum_ = HERE / "sum.c"
+        sum_ = SOURCES / "sum.c"
         build.compile("libsum.so", sum_, "-shared", "-lm")
         build.compile("libspoiled.so", sum_, "-shared", "-DSPOIL=3", "-lm")
-        build.executable(HERE / "record.c")
+        build.executable(SOURCES / "record.c")
 
     def run(
         work: str, *, into: str = "recording", stub: str = "./prog_stub.so", **settings: str

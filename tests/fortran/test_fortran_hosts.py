@@ -10,6 +10,7 @@ import pytest
 
 import fortran_hosts
 from fortran_hosts import Build, run, works
+from gtstub.recorded import archives
 from gtstub.signature.model import Axis, Dimension, DType, ProgramSignature, SdfgSignature
 from signatures import WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol
 
@@ -91,6 +92,21 @@ def test_host(name: str, host: str, flags: str, build_of: Callable[[str, str], B
     shared = WHOLE if name == "whole" and host != "untyped" else WHOLE[:1]
     done = run(build_of(name, flags).host(*shared, HERE / f"{host}.f90"))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_calls_from_fortran_are_recorded(
+    build_of: Callable[[str, str], Build], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GTSTUB_RECORD", str(tmp_path))
+    done = run(build_of("whole", "plain").host(*WHOLE, HERE / "arrives.f90"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (archive,) = archives(tmp_path)
+    first, second = archive.calls[:2]
+    values = {value.leaf.name: archive.load(first, value, "before") for value in first.values}
+    assert (values["x_1_0"], values["x_1_1"], values["flag"]) == (-3, 0.5, True)
+    assert not values["gt_conn_E2V"].any()  # the table is of ones, and begins at 1
+    vn, out = (value for value in second.values if value.leaf.name in ("vn", "out_0"))
+    assert (vn.memory, vn.shape, vn.strides, out.strides) == (out.memory, (6, 4), (1, -18), (1, 18))
 
 
 @pytest.mark.parametrize(

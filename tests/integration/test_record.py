@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gtstub.cli import main
-from gtstub.recorded import Archive, archives
+from gtstub.recorded import INDEX, Archive, archives
 from gtstub.toolchain import INCLUDE, RUNTIME
 from integration.programs import CASES, Case
 
@@ -109,6 +110,19 @@ def test_embedded_execution_makes_the_same(folder: Path, name: str) -> None:
 def test_another_backend_makes_the_same(folder: Path) -> None:
     result = replay(folder, program_of(CASES["unit_stride"]), "--backend", "GTFN_CPU", "--compare", "--ulp", "4")
     assert result.exit_code == 0, result.output
+
+
+def test_what_gt4py_refuses_is_said(folder: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "recording" / "kept"
+    shutil.copytree(archive_of(folder).path, kept)
+    index = kept / INDEX
+    index.write_text(index.read_text().replace("\tV2E\tconnectivity", "\tX2E\tconnectivity"))
+    result = replay(tmp_path, program_of(CASES["unit_stride"]), "--compare")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("gt4py cannot run 'gather' on 'EMBEDDED': ")
+    result = replay(tmp_path, program_of(CASES["unit_stride"]), "--backend", "GTFN")
+    assert result.exit_code == 8
+    assert result.stderr.startswith("There is no backend tag 'GTFN'.")
 
 
 def spoil(archive: Archive, program: str, argument: str) -> tuple[Sequence[int], float]:

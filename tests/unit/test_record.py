@@ -189,7 +189,7 @@ def test_a_replay_says_which_field_differs_where_and_by_how_much(recording: Path
             "  3.55271e-16",
             "",
             "2 calls made again. Of 2 results, 1 differ by more than is tolerated, 0 by less.",
-            "1 of 'other' not, for which no program was given.",
+            "Not made: 1 of 'other', for which no program was given.",
         ],
     )
 

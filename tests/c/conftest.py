@@ -1,0 +1,24 @@
+"""What the tests of C hosts share."""
+
+from __future__ import annotations
+
+import pytest
+
+from c_hosts import BUILDS, Build, works
+
+
+@pytest.fixture(scope="module")
+def builds() -> dict[str, Build]:
+    """Builds by name, as far as they have been asked for."""
+    return {}
+
+
+@pytest.fixture
+def build(request: pytest.FixtureRequest, builds: dict[str, Build], tmp_path_factory: pytest.TempPathFactory) -> Build:
+    name: str = request.param
+    if name not in builds:
+        folder = tmp_path_factory.mktemp(name)
+        if not works(BUILDS[name], folder):
+            pytest.skip(f"{' '.join(BUILDS[name][:2])} is not installed")
+        builds[name] = Build(folder, BUILDS[name])
+    return builds[name]
