@@ -257,8 +257,9 @@ static bool is_array(gts_leaf_kind kind)
 }
 
 /* Puts one argument into struct <name>_args, where the stub's own checks see it; of scalars it has none. */
-static int pass(const gts_replayed_call *call, const stage *stage, gts_program *program, const gts_contract *leaf)
+static int pass(const gts_replayed_call *call, const stage *stage, gts_program *program, uint32_t index)
 {
+    const gts_contract *const leaf = &program->stub->leaves[index];
     const gts_recorded_program *const recorded = call->program;
     uint32_t i = 0;
     while (i < recorded->leaf_count && strcmp(recorded->leaves[i].name, leaf->name) != 0)
@@ -277,6 +278,12 @@ static int pass(const gts_replayed_call *call, const stage *stage, gts_program *
                              "Argument '%s' of program '%s' was compiled in with another value than the recorded one.",
                              leaf->path, program->stub->name);
     }
+    if (leaf->kind == GTS_CONNECTIVITY && program->leaf[index].index_base == 1)
+        return gts_error_set(
+            program, GTS_VALUE_ERROR,
+            "Connectivity '%s' of program '%s' has index base 1, but recorded tables count from 0; open "
+            "the program anew.",
+            leaf->path, program->stub->name);
     char *const member = (char *)stage->args + leaf->member;
     if (is_array(leaf->kind))
         (void)memcpy(member, array, sizeof *array);
@@ -289,7 +296,7 @@ static int call_and_compare(gts_replay *self, const gts_replayed_call *call, con
 {
     const gts_stub *const stub = program->stub;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        if (pass(call, stage, program, &stub->leaves[i]) != 0)
+        if (pass(call, stage, program, i) != 0)
             return -1;
     }
     if (stub->call(program, stage->args) != 0)

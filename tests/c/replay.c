@@ -10,7 +10,7 @@
 #include "prog_stub.h"
 #include "whole.h"
 
-static const char *archive, *archive_of_whole, *prog_stub, *prog_library, *spoiled_library;
+static const char *archive, *archive_of_whole, *prog_stub, *prog_library, *spoiled_library, *whole_stub, *whole_library;
 
 static gts_replay *open_archive(const char *path)
 {
@@ -85,6 +85,28 @@ static void test_a_host_compares_what_it_has_made_itself(void)
     CHECK(strstr(report, "\"index\": [1], \"expected\": 6, \"found\": \"nan\", \"ulp\": null, \"absolute\": \"nan\"") !=
           NULL);
     free(report);
+}
+
+static void test_layouts_are_as_recorded(void)
+{
+    gts_replay *const replay = open_archive(archive_of_whole);
+    gts_program *program = load(whole_stub, whole_library);
+    const struct recorder recorder = open_recorder(whole_library);
+    CHECK(gts_replay_count(replay) == 2);
+    CHECK(gts_replay_call(replay, 1, program) == 0);
+    const struct record call = last_record(&recorder);
+    CHECK((int32_t)call.values[SLOT_VN_STRIDE] == 8);
+    CHECK((int32_t)call.values[SLOT_OUT_0_STRIDE] == -EDGES);
+    CHECK((int32_t)call.values[SLOT_OUT_0_START] == -2);
+    CHECK((int32_t)call.values[SLOT_X_1_0] == 7);
+    CHECK(gts_set_index_base(program, "E2V", 1) == 0);
+    CHECK(gts_replay_call(replay, 1, program) == -1);
+    CHECK_ERROR(gts_last_error(program), GTS_VALUE_ERROR,
+                "Connectivity 'E2V' of program 'whole' has index base 1, but recorded tables count from 0; open the "
+                "program anew.");
+    gts_close(&program);
+    recorder.clear();
+    end(replay);
 }
 
 static void test_what_cannot_be_replayed(void)
@@ -201,15 +223,18 @@ static void test_an_archive_that_is_not_there(void)
 
 int main(int argc, char **argv)
 {
-    CHECK(argc == 6);
+    CHECK(argc == 8);
     archive = argv[1];
     archive_of_whole = argv[2];
     prog_stub = argv[3];
     prog_library = argv[4];
     spoiled_library = argv[5];
+    whole_stub = argv[6];
+    whole_library = argv[7];
     test_calls_that_are_as_recorded();
     test_what_differs_is_reported();
     test_a_host_compares_what_it_has_made_itself();
+    test_layouts_are_as_recorded();
     test_what_cannot_be_replayed();
     test_an_index_that_ends_anywhere();
     test_an_index_that_is_wrong();

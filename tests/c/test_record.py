@@ -276,7 +276,7 @@ def test_replays(build: Build, model: Model) -> None:
     shutil.rmtree(kept, ignore_errors=True)
     whole.rename(kept)
     archive = the_one(recorded(build, model, "all ways")).path
-    build.run("replay.c", str(archive), str(kept), PROG[0], "./libsum.so", "./libspoiled.so", stubs=[])
+    build.run("replay.c", str(archive), str(kept), PROG[0], "./libsum.so", "./libspoiled.so", *WHOLE, stubs=[])
 
 
 @address

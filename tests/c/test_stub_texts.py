@@ -109,12 +109,17 @@ def test_stub_compiles_without_a_warning(name: str, compiler: str, tmp_path: Pat
 def test_header_is_cpp(name: str, compiler: str, tmp_path: Path) -> None:
     header = write_stub(*signatures_of(name), tmp_path).with_suffix(".h")
     user = tmp_path / "user.cpp"
-    lines = (f'#include "{header.name}"', f'#include "{header.name}"', '#include "gtstub/stub.h"')
+    lines = (
+        f'#include "{header.name}"',
+        f'#include "{header.name}"',
+        '#include "gtstub/stub.h"',
+        '#include "gtstub/replay.h"',
+    )
     user.write_text("\n".join((*lines, f"auto *entry = &{header.name.removesuffix('_stub.h')}_call;\n")))
     compiles(compiler, "-std=c++17", user, folder=tmp_path)
 
 
-@pytest.mark.parametrize("header", ["gtstub.h", "stub.h"])
+@pytest.mark.parametrize("header", ["gtstub.h", "replay.h", "stub.h"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_header_of_the_runtime_stands_alone(header: str, compiler: str, tmp_path: Path) -> None:
     user = tmp_path / "user.c"

@@ -8,7 +8,20 @@
 enum { EDGES = 6, LEVELS = 4, NEIGHBORS = 2 };
 
 /* Slots of __program_whole that tests look at. */
-enum { SLOT_CONN = 1, SLOT_OUT_0, SLOT_OUT_1, SLOT_VN, SLOT_X_0, SLOT_NK = 7, SLOT_FLAG = 14, SLOT_X_1_1 = 17 };
+enum {
+    SLOT_CONN = 1,
+    SLOT_OUT_0,
+    SLOT_OUT_1,
+    SLOT_VN,
+    SLOT_X_0,
+    SLOT_NK = 7,
+    SLOT_OUT_0_START,
+    SLOT_OUT_0_STRIDE = 10,
+    SLOT_VN_STRIDE = 13,
+    SLOT_FLAG,
+    SLOT_X_1_0 = 16,
+    SLOT_X_1_1
+};
 
 struct whole {
     double memory[3][EDGES * LEVELS];
