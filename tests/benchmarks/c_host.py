@@ -40,14 +40,18 @@ def open_milliseconds(program: Path, entry: Path, library: Path) -> float:
 
 def instructions(program: Path, entry: Path, library: Path) -> float:
     """Of a call through the stub, above a bare one, both in a loop."""
-    counts = {}
-    for function in ("time_stub", "time_bare"):
-        with tempfile.TemporaryDirectory() as folder:
-            command = ["valgrind", "--tool=callgrind", "--collect-atstart=no", f"--toggle-collect={function}"]
-            command += [f"--callgrind-out-file={folder}/out", str(program), str(entry), str(library), str(CALLS)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-        (counts[function],) = re.findall(r"Collected : (\d+)", done.stderr)
-    return (int(counts["time_stub"]) - int(counts["time_bare"])) / CALLS
+    command = [program, entry, library, str(CALLS)]
+    return count_instructions("time_stub", command) - count_instructions("time_bare", command)
+
+
+def count_instructions(function: str, command: list[str | Path]) -> float:
+    """Of one of the CALLS calls that this function of a program makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        valgrind = ["valgrind", "--tool=callgrind", "--collect-atstart=no", f"--toggle-collect={function}"]
+        valgrind += [f"--callgrind-out-file={folder}/out", *map(str, command)]
+        done = subprocess.run(valgrind, check=True, capture_output=True, text=True)
+    (count,) = re.findall(r"Collected : (\d+)", done.stderr)
+    return int(count) / CALLS
 
 
 def _array(leaf: FieldLeaf) -> str:

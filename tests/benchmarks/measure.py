@@ -168,6 +168,23 @@ class Bench:
         self.add_counted("bare C", lambda count: host.time_bare(address, handle, count))
         self.add_counted("gtstub from C", lambda count: host.time_stub(opened, count))
 
+    def add_fortran(self) -> None:
+        path = self.folder / "fortran" / "fortran_host.so"
+        if not path.exists():
+            self.skipped["gtstub from Fortran"] = "gfortran is not installed"
+            return
+        host = ctypes.CDLL(str(path))
+        entry = bytes(self.folder / "entry")
+        host.open_program(entry, len(entry))
+        for name, function in (
+            ("gtstub from Fortran", host.time_whole),
+            ("gtstub from Fortran, sections", host.time_sections),
+        ):
+            function.restype = ctypes.c_double
+            function.argtypes = (ctypes.c_long,)
+            assert function(1) >= 0
+            self.add_counted(name, function)
+
     def add_gt4py_dace(self) -> None:
         artifact = pickle.loads((self.folder / "dace.pickle").read_bytes())
         program = self.load("gt4py dace", artifact.load)
@@ -219,6 +236,7 @@ def main(folder: Path) -> None:
     bench.add_gtstub()
     bench.add_compiled()
     bench.add_c()
+    bench.add_fortran()
     bench.add_gt4py_dace()
     bench.add_gt4py_gtfn()
     bench.add_bindings()

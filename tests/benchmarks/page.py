@@ -35,6 +35,8 @@ ROWS = {
     "eight variants": "the same, eight variants",
     "gt4py bound": "gt4py's program as icon4py calls it (`functools.partial`), DaCe backend, 3 fields passed",
     "gtstub from C": "gtstub, from C through `<name>_call`",
+    "gtstub from Fortran": "gtstub, from Fortran, whole arrays",
+    "gtstub from Fortran, sections": "gtstub, from Fortran, sections of larger arrays",
     "dace same": "gt4py's DaCe backend, same fields",
     "dace update": "of which: update of the arguments",
     "dace fast_call": "of which: `fast_call`",
@@ -130,6 +132,16 @@ def goals(figures: Figures) -> Iterator[Goal]:
     ):
         least = max(0.0, measured.least(name) - measured.least(floor))
         yield Goal(what, limit, least, "ns", _and_median(measured.median(name) - measured.median(floor)))
+    for name, limit, what in (
+        ("gtstub from Fortran", 60.0, "from Fortran, whole arrays seen before, above the SDFG itself called from C"),
+        ("gtstub from Fortran, sections", 100.0, "the same, sections of larger arrays"),
+    ):
+        if name not in measured.calls:
+            yield Goal(what, limit, None, "ns", "gfortran is not installed")
+            continue
+        least, median = (value(name) - value("bare C") for value in (measured.least, measured.median))
+        counted = f", {figures.instructions[name]:.0f} instructions" if name in figures.instructions else ""
+        yield Goal(what, limit, least, "ns", _and_median(median) + counted)
     for way, limit, what in (
         ("program", 1000, "instructions of a call, above the empty vectorcall"),
         ("bound", 1150, "the same, compiled, 3 unbound fields by keyword"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from gtstub import toolchain  # noqa: E402
 from gtstub.planner import make_plan  # noqa: E402
 from gtstub.signature.documents import program_from_json, sdfg_from_json  # noqa: E402
-from tests.benchmarks import c_host, instructions, page, peers  # noqa: E402
+from tests.benchmarks import c_host, fortran_host, instructions, page, peers  # noqa: E402
 from tests.benchmarks.entry import build_stub  # noqa: E402
 
 BUILD_SECONDS = 240
@@ -83,6 +84,8 @@ class Run:
         peers.build_caller(self.folder)
         _, self.c_host = c_host.build(self.plan, self.entry, self.folder)
         self.library = library
+        shutil.rmtree(self.folder / "fortran", ignore_errors=True)
+        self.fortran_host = None if fortran_host.is_missing() else fortran_host.build(sdfg, program, self.folder)[1]
         peers.build_tvm_ffi(self.plan, library, self.folder)
         peers.build_nanobind(self.plan, library, self.folder)
         self.console.print("  built; next: gt4py's GTFN backend, which takes longest")
@@ -127,7 +130,10 @@ class Run:
         ways: tuple[instructions.Way, ...] = ("program", "bound", "keywords")
         jobs = {way: instructions.Job(way, arguments, (self.entry,)) for way in ways}
         counted = instructions.count_per_call(self.folder / "caller.so", jobs)
-        return counted | {"C": c_host.instructions(self.c_host, self.entry, self.library)}
+        counted["C"] = c_host.instructions(self.c_host, self.entry, self.library)
+        if self.fortran_host is not None:
+            counted |= fortran_host.instructions(self.fortran_host, self.entry, self.c_host, self.library)
+        return counted
 
     def opens(self) -> list[float]:
         """Milliseconds of gts_open(), each in a new process."""

@@ -13,7 +13,7 @@ from gtstub.planner import make_plan
 from gtstub.signature.documents import program_from_json, sdfg_from_json
 from gtstub.signature.model import ProgramSignature
 from integration.programs import CASES, Lowering, lower
-from tests.benchmarks import c_host, instructions
+from tests.benchmarks import c_host, fortran_host, instructions
 from tests.benchmarks.callables import build_variants
 from tests.benchmarks.entry import build_entry
 from tests.benchmarks.instructions import Job
@@ -89,6 +89,9 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
     )
     _, host = c_host.build(PLAN, null, folder)
     counted["C"] = c_host.instructions(host, null, null / SDFG.library)
+    if not fortran_host.is_missing():
+        _, program = fortran_host.build(SDFG, PROGRAM, folder)
+        counted |= fortran_host.instructions(program, null, host, null / SDFG.library)
     for name, count in counted.items():
         print(f"{count:.0f} instructions, {name}")
         assert count > len(PLAN.slots)  # less than one for a slot: nothing was called
@@ -104,9 +107,13 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
         ("one variant", 1400),
         ("idle", 1000),
         ("C", 250),
+        ("gtstub from Fortran", 750),
+        ("gtstub from Fortran, sections", 850),
     ],
 )
 def test_a_call_with_the_same_fields(counts: dict[str, float], name: str, limit: float) -> None:
+    if name not in counts:
+        pytest.skip("gfortran is not installed (apt-get install gfortran)")
     assert counts[name] <= limit
 
 
