@@ -1,0 +1,81 @@
+"""The example of docs/fortran.md, compiled and run as the page says."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fortran_hosts
+from gtstub.signature.documents import program_to_json, sdfg_to_json
+from gtstub.signature.model import Axis
+from signatures import EDGE, NEIGHBORS, VERTEX, K, array, field, program, scalar, sdfg, symbol
+
+PAGE = (Path(__file__).parents[2] / "docs" / "fortran.md").read_text(encoding="utf-8")
+
+pytestmark = [
+    pytest.mark.skipif(fortran_hosts.is_missing(), reason=fortran_hosts.MISSING),
+    pytest.mark.skipif(shutil.which("pkg-config") is None, reason="pkg-config is not installed"),
+]
+
+SDFG = sdfg(
+    array("gt_conn_E2V", Axis(stride=1), Axis(size=2), dtype="int32"),
+    array("out", Axis(stride=1), Axis(), access="write"),
+    array("x", Axis(stride=1), Axis()),
+    symbol("__conn_stride", ("gt_conn_E2V", 1, "stride")),
+    symbol("__edges", ("out", 0, "size"), ("gt_conn_E2V", 0, "size")),
+    symbol("__levels", ("out", 1, "size"), ("x", 1, "size")),
+    symbol("__out_stride", ("out", 1, "stride")),
+    symbol("__x_stride", ("x", 1, "stride")),
+    symbol("factor", dtype="float64"),
+    name="edge_mean",
+)
+PROGRAM = program("edge_mean", NEIGHBORS, x=field(VERTEX, K), factor=scalar("float64"), out=field(EDGE, K))
+
+# What DaCe would have built.
+LIBRARY = """
+void *__dace_init_edge_mean(void) { static int handle; return &handle; }
+int __dace_exit_edge_mean(void *handle) { return handle == (void *)0; }
+void __program_edge_mean(void *handle, int *conn, double *out, double *x, int conn_stride, int edges, int levels,
+                         int out_stride, int x_stride, double factor)
+{
+    (void)handle;
+    for (int k = 0; k < levels; ++k)
+        for (int e = 0; e < edges; ++e)
+            out[e + k * out_stride] = factor * (x[conn[e] + k * x_stride] + x[conn[e + conn_stride] + k * x_stride]);
+}
+"""
+
+
+def block(language: str) -> str:
+    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    return str(text)
+
+
+def test_example(tmp_path: Path) -> None:
+    (tmp_path / "edge_mean.sdfg.json").write_text(sdfg_to_json(SDFG), encoding="utf-8")
+    (tmp_path / "edge_mean.program.json").write_text(program_to_json(PROGRAM), encoding="utf-8")
+    (tmp_path / "edge_mean.c").write_text(LIBRARY, encoding="utf-8")
+    subprocess.run(["gcc", "-shared", "-fPIC", "edge_mean.c", "-o", "libedge_mean.so"], cwd=tmp_path, check=True)
+    (tmp_path / "host.f90").write_text(block("fortran"), encoding="utf-8")
+    (tmp_path / "gtstub").write_text(f"#!{sys.executable}\nfrom gtstub.cli import main\nmain()\n", encoding="utf-8")
+    (tmp_path / "gtstub").chmod(0o755)
+    path = os.pathsep.join((str(tmp_path), os.environ["PATH"]))
+    environment = os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
+    commands = f"set -e\n{block('sh')}./host\n"
+    done = subprocess.run(
+        ["sh", "-c", commands], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "   1.5   2.5   3.5  15.0  25.0  35.0"
+
+
+def test_every_procedure_of_the_module_is_on_the_page() -> None:
+    module = (fortran_hosts.RUNTIME_SOURCES / "fortran" / "gtstub.f90").read_text(encoding="utf-8")
+    public = set(re.findall(r"gts_\w+", " ".join(re.findall(r"^    public :: (.*)$", module, re.MULTILINE))))
+    assert public - {"gts_profile"} <= set(re.findall(r"gts_\w+", PAGE))
