@@ -16,7 +16,6 @@ typedef struct gts_store {
     struct gts_store *next;
     uint32_t leaf;
     unsigned int number; /* among the stores of this argument, from 1 */
-    int32_t rank;
     int64_t shape[GTS_MAX_RANK];
     int64_t end;
     int64_t last; /* where the last value begins; -1 where there is none */

@@ -40,7 +40,7 @@ static gts_store *find_store(gts_recorded *recorded, uint32_t leaf, const gts_ar
     gts_store *const store = calloc(1, sizeof *store);
     if (store == NULL)
         return NULL;
-    *store = (gts_store){.next = recorded->stores, .leaf = leaf, .number = number, .rank = array->rank, .last = -1};
+    *store = (gts_store){.next = recorded->stores, .leaf = leaf, .number = number, .last = -1};
     (void)memcpy(store->shape, array->shape, sizeof store->shape);
     return recorded->stores = store;
 }

@@ -217,19 +217,28 @@ def test_calls_before_a_kill_are_there(build: Build, model: Model) -> None:
 
 
 @address
-@pytest.mark.parametrize("work", ["values do not fit", "index does not fit"])
-def test_a_full_disk_ends_the_recording_and_not_the_model(build: Build, model: Model, work: str) -> None:
-    done = model(work)
-    archive = the_one(archives(build.folder / "recording"))
-    assert not archive.is_complete
-    lost = len(archive.calls) + 1
-    assert [call.number for call in archive.calls] == list(range(1, lost))
-    assert all(values(archive, call)["out"][1] for call in archive.calls)
-    assert (done.returncode, done.stderr) == (
-        0,
-        f"The recording ends before call {lost} of program 'prog', because '{archive.path.resolve()}' cannot be"
-        " written: File too large. All calls before it can be replayed.\n",
-    )
+def test_a_full_disk_ends_the_recording_and_not_the_model(build: Build, model: Model) -> None:
+    counts = set()
+    for limit in (*range(0, 1600, 160), 3000, 5000, 30_000):
+        done = model("full disk", LIMIT=str(limit))
+        archive = the_one(archives(build.folder / "recording"))
+        count = len(archive.calls)
+        counts.add(count)
+        assert [call.number for call in archive.calls] == list(range(1, count + 1))
+        for call in archive.calls:
+            found = values(archive, call)
+            x, (factor,) = found["x"][0], found["factor"][0]
+            assert found["out"][1] == [factor * x[i] + (x[i - 1] if i > 0 else 0) for i in range(len(x))]
+        assert archive.is_complete == (count == 20)
+        assert (done.returncode, done.stderr) == (
+            0,
+            ""
+            if count == 20
+            else f"The recording ends before call {count + 1} of program 'prog', because '{archive.path.resolve()}'"
+            " cannot be written: File too large. All calls before it can be replayed.\n",
+        )
+    assert {0, 20} < counts
+    assert len(counts) > 4
 
 
 @address
