@@ -137,21 +137,13 @@ def _read_signatures(sdfg_file: Path, program_file: Path) -> tuple[SdfgSignature
 
 
 def _stub_files(
-    sdfg: SdfgSignature, program: ProgramSignature, directory: Path, *, fortran: bool = False
+    sdfg: SdfgSignature, program: ProgramSignature, directory: Path, *, name: str = "", fortran: bool = False
 ) -> Mapping[Path, str]:
     """Header and source of a stub, and its Fortran module: where they belong in `directory`, and their texts."""
-    from gtstub.render import render
-    from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
+    from gtstub.stub import make_stub
 
-    sources = render(
-        make_plan(sdfg, program),
-        program_digest=digest(program_to_json(program)),
-        sdfg_digest=digest(sdfg_to_json(sdfg)),
-        fortran=fortran,
-    )
-    stub = directory / f"{program.name}_stub"
-    texts = {".h": sources.header, ".c": sources.source, ".f90": sources.module}
-    return {stub.with_suffix(suffix): text for suffix, text in texts.items() if text is not None}
+    files = make_stub(sdfg, program, name=name, fortran=fortran).files
+    return {directory / file: text for file, text in files.items()}
 
 
 def _check(files: Mapping[Path, str]) -> None:
@@ -272,14 +264,18 @@ def plan(sdfg_file: Path, program_file: Path, as_json: bool, filter_: str | None
     epilog=example(
         "gtstub generate sdfg.json program.json -o stubs",
         "gtstub generate sdfg.json program.json -o stubs --fortran --check",
+        "gtstub generate sdfg.json program.json -o stubs --name advect_first",
     )
 )
 @_signature_files
 @_output_directory
 @_force
 @click.option("--fortran", is_flag=True, help="Write a module for Fortran hosts, too.")
+@click.option("--name", default="", help="Of the stub, where one host has several variants.  [default: the program's]")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is missing, edited or out of date.")
-def generate(sdfg_file: Path, program_file: Path, output: Path, force: bool, fortran: bool, check: bool) -> None:
+def generate(
+    sdfg_file: Path, program_file: Path, output: Path, force: bool, fortran: bool, name: str, check: bool
+) -> None:
     """
     Write a stub: a C source and its header.
 
@@ -287,7 +283,7 @@ def generate(sdfg_file: Path, program_file: Path, output: Path, force: bool, for
     The same signatures give the same bytes, and a file that would stay the same is not touched. A file that was edited
     by hand is not replaced without '--force'.
     """
-    files = _stub_files(*_read_signatures(sdfg_file, program_file), output, fortran=fortran)
+    files = _stub_files(*_read_signatures(sdfg_file, program_file), output, name=name, fortran=fortran)
     if check:
         _check(files)
     else:

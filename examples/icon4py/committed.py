@@ -20,7 +20,7 @@ import os
 import shutil
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,8 @@ from gtstub.extraction import resolve_program
 from gtstub.files import write
 from gtstub.ingredients import MISSING, differences
 from gtstub.plan import CallPlan
-from gtstub.planner import make_plan
-from gtstub.render import render
 from gtstub.signature import documents
+from gtstub.stub import make_stub
 
 HERE = Path(__file__).parent
 HOW = "run 'make generated', and read the difference as a reviewer would"
@@ -48,6 +47,11 @@ class Stub:
 
     job: Job
     folder: Path
+
+    @property
+    def name(self) -> str:
+        """That of the program, with what tells its variants apart: a host may be linked with all of them."""
+        return self.folder.name.replace("-", "_")
 
     @property
     def sdfg_file(self) -> Path:
@@ -74,16 +78,8 @@ class Stub:
             self.sdfg_file: documents.sdfg_to_json(sdfg),
             self.program_file: documents.program_to_json(program),
         }
-        plan = make_plan(sdfg, program)
-        texts = render(
-            plan,
-            program_digest=documents.digest(signatures[self.program_file]),
-            sdfg_digest=documents.digest(signatures[self.sdfg_file]),
-            fortran=True,
-        )
-        stub = self.folder / f"{self.job.program}_stub"
-        stubs = {".h": texts.header, ".c": texts.source, ".f90": texts.module or ""}
-        return plan, {**signatures, **{stub.with_suffix(suffix): text for suffix, text in stubs.items()}}
+        stub = make_stub(sdfg, program, name=self.name, fortran=True)
+        return stub.plan, {**signatures, **{self.folder / file: text for file, text in stub.files.items()}}
 
 
 def stubs(programs: Path, root: Path) -> list[Stub]:
@@ -156,6 +152,9 @@ def update(found: list[Stub], root: Path, processes: int, everything: bool) -> N
         for file, text in texts.items():
             if write(file, text):
                 print(f"'{file}' was written.")
+        for file in _left_over(stub, texts):
+            file.unlink()
+            print(f"'{file}' was removed.")
     if write(root / "README.md", index_page(plans)):
         print(f"'{root / 'README.md'}' was written.")
 
@@ -183,6 +182,8 @@ def problems(found: list[Stub], root: Path) -> Iterator[str]:
         for file, text in texts.items():
             if not _has(file, text):
                 yield f"'{file}' is not what its signatures give: {HOW}."
+        for file in _left_over(stub, texts):
+            yield f"'{file}' is made of no signatures: {HOW}."
     if not _has(root / "README.md", index_page(plans)):
         yield f"'{root / 'README.md'}' is not what the signatures give: {HOW}."
 
@@ -207,6 +208,10 @@ def _difference(path: str, ours: Any, theirs: Any) -> str:
 
 def _has(file: Path, text: str) -> bool:
     return file.exists() and file.read_bytes() == text.encode()
+
+
+def _left_over(stub: Stub, texts: Iterable[Path]) -> list[Path]:
+    return sorted(set(stub.folder.iterdir()) - {*texts, stub.source_file})
 
 
 def _strangers(found: list[Stub], root: Path) -> list[Path]:

@@ -19,9 +19,10 @@ The programs are those of [programs.toml](programs.toml): of the granules of dif
 vertically implicit solvers, with the sizes of a small torus of 10 levels compiled in; and nabla4, whose sizes are
 passed. Another grid needs stubs of its own: the libraries that DaCe builds have the sizes compiled in as well.
 
-A folder is called like the program, and after that like the static arguments that tell its variants apart. It has both
-signatures, header, stub and Fortran module, and as `<name>.source.json` the source that they were made from, by which a
-change of icon4py is noticed.
+A folder is called like the program, and after that like the static arguments that tell its variants apart; so is what
+the stub defines, with underscores, so that one host can be linked with all variants. It has both signatures, header,
+stub and Fortran module, and as `<name>.source.json` the source that they were made from, by which a change of icon4py
+is noticed.
 """
 
 

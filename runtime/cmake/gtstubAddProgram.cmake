@@ -1,5 +1,5 @@
 # gtstub_add_program(<target> SDFG_SIGNATURE <file> PROGRAM_SIGNATURE <file>
-#                    [LIBRARY <file>] [LANGUAGES <C and Fortran>] [COMMITTED])
+#                    [NAME <name>] [LIBRARY <file>] [LANGUAGES <C and Fortran>] [COMMITTED])
 #
 # Adds <target>, the library <name>_stub.so of a program, whose header, and module, belong to it. It lies in a folder of
 # its own, $<TARGET_FILE_DIR:<target>>. docs/cmake.md explains the arguments.
@@ -7,7 +7,7 @@
 include(CheckIncludeFile)
 
 function(gtstub_add_program target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMMITTED" "SDFG_SIGNATURE;PROGRAM_SIGNATURE;LIBRARY" "LANGUAGES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMMITTED" "SDFG_SIGNATURE;PROGRAM_SIGNATURE;NAME;LIBRARY" "LANGUAGES")
   set(call "gtstub_add_program(${target})")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${call}: there is no argument '${arg_UNPARSED_ARGUMENTS}'.")
@@ -24,9 +24,12 @@ function(gtstub_add_program target)
       message(FATAL_ERROR "${call}: ${argument} '${arg_${argument}}' does not exist.")
     endif()
   endforeach()
-  gtstub_check_languages("${call}" "${arg_LANGUAGES}")
+  _gtstub_check_languages("${call}" "${arg_LANGUAGES}")
 
-  gtstub_read_name("${call}" "${arg_PROGRAM_SIGNATURE}" name)
+  set(name "${arg_NAME}")
+  if(NOT name)
+    _gtstub_read_name("${call}" "${arg_PROGRAM_SIGNATURE}" name)
+  endif()
   set(extensions h c)
   if("Fortran" IN_LIST arg_LANGUAGES)
     list(APPEND extensions f90)
@@ -45,7 +48,7 @@ function(gtstub_add_program target)
       endif()
     endforeach()
   else()
-    gtstub_generate("${call}" "${arg_SDFG_SIGNATURE}" "${arg_PROGRAM_SIGNATURE}" "${folder}" "${files}")
+    _gtstub_generate("${call}" "${arg_SDFG_SIGNATURE}" "${arg_PROGRAM_SIGNATURE}" ${name} "${folder}" "${files}")
   endif()
 
   add_library(${target} SHARED ${files})
@@ -59,18 +62,18 @@ function(gtstub_add_program target)
   target_include_directories(${target} PUBLIC "${sources}")
   target_link_libraries(${target} PUBLIC gtstub::gtstub)
   if("Fortran" IN_LIST arg_LANGUAGES)
-    gtstub_add_fortran()
+    _gtstub_add_fortran()
     set_target_properties(${target} PROPERTIES Fortran_MODULE_DIRECTORY "${folder}")
     target_include_directories(${target} PUBLIC "${folder}")
     target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:GTS_FORTRAN>)
     target_link_libraries(${target} PUBLIC gtstub::fortran)
   endif()
   if(arg_LIBRARY)
-    gtstub_lay_beside(${target} "${call}" "${arg_LIBRARY}" "${arg_SDFG_SIGNATURE}")
+    _gtstub_lay_beside(${target} "${call}" "${arg_LIBRARY}" "${arg_SDFG_SIGNATURE}")
   endif()
 endfunction()
 
-function(gtstub_check_languages call wanted)
+function(_gtstub_check_languages call wanted)
   get_property(enabled GLOBAL PROPERTY ENABLED_LANGUAGES)
   foreach(language IN LISTS wanted ITEMS C)
     if(NOT language MATCHES "^(C|Fortran)$")
@@ -91,7 +94,7 @@ function(gtstub_check_languages call wanted)
 endfunction()
 
 # The name of a program, which names the files of its stub. CMake runs again when the signature has changed.
-function(gtstub_read_name call signature name)
+function(_gtstub_read_name call signature name)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${signature}")
   file(READ "${signature}" text)
   string(JSON found ERROR_VARIABLE error GET "${text}" name)
@@ -102,7 +105,7 @@ function(gtstub_read_name call signature name)
 endfunction()
 
 # Has the stub generated when something is built, and again when a signature or gtstub has changed.
-function(gtstub_generate call sdfg program folder files)
+function(_gtstub_generate call sdfg program name folder files)
   find_program(GTSTUB_EXECUTABLE gtstub HINTS ${gtstub_PROGRAM_HINTS} DOC "Generates stubs")
   if(NOT GTSTUB_EXECUTABLE)
     message(FATAL_ERROR "${call}: the program 'gtstub', which generates the stub, was not found: install it with "
@@ -112,10 +115,9 @@ function(gtstub_generate call sdfg program folder files)
   if(files MATCHES "f90")
     set(fortran --fortran)
   endif()
-  get_filename_component(name "${folder}" NAME)
   add_custom_command(
     OUTPUT ${files}
-    COMMAND "${GTSTUB_EXECUTABLE}" generate "${sdfg}" "${program}" -o "${folder}" --force ${fortran}
+    COMMAND "${GTSTUB_EXECUTABLE}" generate "${sdfg}" "${program}" -o "${folder}" --name ${name} --force ${fortran}
     COMMAND "${CMAKE_COMMAND}" -E touch ${files} # those that would stay the same are not written
     DEPENDS "${sdfg}" "${program}" "${GTSTUB_EXECUTABLE}"
     COMMENT "Generating the stub of ${name}"
@@ -123,7 +125,7 @@ function(gtstub_generate call sdfg program folder files)
 endfunction()
 
 # Copies the SDFG's library beside the stub, under the name that gts_open() looks for.
-function(gtstub_lay_beside target call library signature)
+function(_gtstub_lay_beside target call library signature)
   file(READ "${signature}" text)
   string(JSON name ERROR_VARIABLE error GET "${text}" library)
   if(error)

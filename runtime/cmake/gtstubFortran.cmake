@@ -1,9 +1,9 @@
-# gtstub_add_fortran(): the target gtstub::fortran, once a project.
+# _gtstub_add_fortran(): the target gtstub::fortran, once a project.
 #
 # A compiled module can be read by the compiler that made it and no other, so it comes as a source, and is compiled where
 # something links it.
 
-function(gtstub_add_fortran)
+function(_gtstub_add_fortran)
   if(TARGET gtstub::fortran)
     return()
   endif()

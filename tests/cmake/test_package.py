@@ -133,6 +133,60 @@ def test_fortran(how: str, root: Path, sources: Path, tmp_path: Path) -> None:
     assert modules == {"gtstub.mod", "scale_stub.mod"}
 
 
+TWO_NAMES = """
+cmake_minimum_required(VERSION 3.20)
+project(two LANGUAGES C)
+find_package(gtstub REQUIRED)
+foreach(name IN ITEMS first second)
+  gtstub_add_program(${name} NAME ${name} LIBRARY libscale.so
+    SDFG_SIGNATURE scale.sdfg.json PROGRAM_SIGNATURE scale.program.json)
+endforeach()
+gtstub_add_program(plain LIBRARY libscale.so SDFG_SIGNATURE scale.sdfg.json PROGRAM_SIGNATURE scale.program.json)
+add_executable(host host.c)
+target_link_libraries(host PRIVATE first second)
+"""
+
+CALL_BOTH = """
+#include <stdio.h>
+#include "first_stub.h"
+#include "second_stub.h"
+
+int main(int argc, char **argv)
+{
+    double value = 1.0;
+    const gts_array x = {
+        .data = &value, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .shape = {1}, .strides = {1}};
+    for (int i = 1; i < argc; ++i) {
+        gts_program *first, *second;
+        if (gts_open(argv[i], &first) != 0 || gts_open(argv[i], &second) != 0)
+            return 1;
+        if (first_call(first, &(struct first_args){.x = x, .factor = 2.0, .out = x}) != 0 ||
+            second_call(second, &(struct second_args){.x = x, .factor = 3.0, .out = x}) != 0)
+            return 2;
+        gts_close(&first);
+        gts_close(&second);
+    }
+    printf("%g\\n", value);
+    return 0;
+}
+"""
+
+
+def test_stubs_with_names_of_their_own(roots: dict[str, Path], sources: Path) -> None:
+    (sources / "CMakeLists.txt").write_text(TWO_NAMES)
+    (sources / "host.c").write_text(CALL_BOTH)
+    build = sources / "build"
+    cmake("-S", sources, "-B", build, f"-Dgtstub_ROOT={roots[FROM_PACKAGE]}")
+    cmake("--build", build)
+    done = subprocess.run(
+        [build / "host", build / "first", build / "second", build / "plain"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "216\n")
+
+
 def test_compilers_must_belong_together(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
     need_gfortran()
     if shutil.which("clang") is None:

@@ -98,6 +98,16 @@ def test_folder_of_no_program(root: Path) -> None:
     assert told(root)[1].startswith(f"'{root / 'copy_field'}' lacks signatures")
 
 
+def test_file_that_nothing_makes(root: Path) -> None:
+    file = root / "copy_field" / "copy_field_old_stub.c"
+    file.touch()
+    assert told(root) == [
+        f"'{file}' is made of no signatures: run 'make generated', and read the difference as a reviewer would."
+    ]
+    update(found(root), root, processes=1, everything=False)
+    assert told(root) == []
+
+
 TEXT = """
 import gt4py.next as gtx
 
@@ -122,9 +132,9 @@ def test_program_that_changes_is_lowered_again(tmp_path: Path, monkeypatch: pyte
 
     programs.write_text(text.format("before"))
     update(found(tmp_path), tmp_path, processes=1, everything=False)
-    assert {file.parent.name for file in tmp_path.glob("*/times_stub.c")} == {
-        "times-is_negative",
-        "times-no_is_negative",
+    assert {str(file.relative_to(tmp_path)) for file in tmp_path.glob("*/*_stub.c")} == {
+        "times-is_negative/times_is_negative_stub.c",
+        "times-no_is_negative/times_no_is_negative_stub.c",
     }
     assert told(tmp_path) == []
 

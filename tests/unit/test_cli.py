@@ -6,6 +6,7 @@ import gzip
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -209,6 +210,19 @@ def test_generate_writes_the_fortran_module_where_it_is_wanted() -> None:
         1,
         "'whole_stub.f90' was edited by hand.",
     )
+
+
+def test_generate_gives_a_stub_another_name() -> None:
+    write_signatures()
+    result = run("generate", "sdfg.json", "program.json", "--name", "first", "--fortran")
+    assert result.stdout == "".join(f"'first_stub.{suffix}' was written.\n" for suffix in ("h", "c", "f90"))
+    named = Path("first_stub.c").read_text(encoding="utf-8")
+    assert "int first_call(gts_program *" in named
+    assert f'    .name = "{WHOLE_SDFG.name}",' in named
+    digests = re.findall(r"sha256 (\w{64})", named)
+    assert digests == re.findall(r"sha256 (\w{64})", render_stub(WHOLE_SDFG, WHOLE_PROGRAM).source)
+    assert len(digests) == 2
+    assert run("generate", "sdfg.json", "program.json", "--name", "no name").exit_code == 4
 
 
 def test_generate_leaves_alone_what_stays_the_same() -> None:
