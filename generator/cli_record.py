@@ -15,6 +15,7 @@ from gtstub.errors import GtstubError
 
 if TYPE_CHECKING:
     from gtstub.recorded import Archive
+    from gtstub.replaying import Replay
 
 _file = click.Path(path_type=Path)
 
@@ -177,7 +178,6 @@ def _replay(found: Sequence[Archive], programs: Sequence[Any], tolerances: dict[
     """The report, with the process of each comparison, the number of calls, and those that no program was given for."""
     from gtstub.replaying import Replay
 
-    by_name = {program.name: program for program in programs}
     known = {leaf.path for archive in found for program in archive.programs for leaf in program.leaves}
     for argument in tolerances:
         if argument is not None and argument not in known:
@@ -185,8 +185,9 @@ def _replay(found: Sequence[Archive], programs: Sequence[Any], tolerances: dict[
     calls, left_out, comparisons = 0, dict[str, int](), list[dict[str, Any]]()
     for archive in found:
         with Replay(archive, tolerances) as replay:
+            chosen = _choose(replay, programs)
             for index, call in enumerate(archive.calls):
-                program = by_name.get(call.program.name)
+                program = chosen.get(call.program.id)
                 if program is None:
                     left_out[call.program.name] = left_out.get(call.program.name, 0) + 1
                 else:
@@ -195,6 +196,24 @@ def _replay(found: Sequence[Archive], programs: Sequence[Any], tolerances: dict[
         comparisons += [{"process": archive.path.name, **one} for one in replay.report["comparisons"]]
     if calls == 0:
         names = ", ".join(f"'{name}'" for name in left_out) or "none"
-        raise GtstubError(f"No call of {', '.join(map(repr, by_name))} was recorded, but of {names}.")
+        raise GtstubError(f"No call of {', '.join(repr(one.name) for one in programs)} was recorded, but of {names}.")
     schema = "gtstub/replay/1"
     return {"schema": schema, "calls": calls, "left_out": left_out, "comparisons": comparisons}
+
+
+def _choose(replay: Replay, programs: Sequence[Any]) -> dict[str, Any]:
+    """
+    The program for each recorded one, by its name in the archive: the one with its signatures, which another build may
+    have as well, else one of its name that is not another variant.
+    """
+    firsts = {call.program: index for index, call in reversed(list(enumerate(replay.archive.calls)))}
+    same = {recorded: [one for one in programs if one.is_of(replay, index)] for recorded, index in firsts.items()}
+    variants = [program for found in same.values() for program in found]
+    chosen = {}
+    for recorded, found in same.items():
+        candidates = found or [one for one in programs if one.name == recorded.name and one not in variants]
+        if len(candidates) > 1:
+            raise GtstubError(f"Several programs can make the calls of '{recorded.id}'; name one of them only.")
+        if candidates:
+            chosen[recorded.id] = candidates[0]
+    return chosen

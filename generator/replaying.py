@@ -58,6 +58,7 @@ def _runtime() -> ctypes.CDLL:
         ("gts_name", text, (pointer,)),
         ("gts_last_error", ctypes.POINTER(_Error), (pointer,)),
         ("gts_replay_open", ctypes.c_int, (text, pointer)),
+        ("gts_replay_is_of", ctypes.c_bool, (pointer, size, pointer)),
         ("gts_replay_tolerate", ctypes.c_int, (pointer, text, ctypes.c_uint64)),
         ("gts_replay_call", ctypes.c_int, (pointer, size, pointer)),
         ("gts_replay_compare", ctypes.c_int, (pointer, size, text, ctypes.POINTER(_Array))),
@@ -78,6 +79,10 @@ class StubProgram:
     def __init__(self, handle: ctypes.c_void_p) -> None:
         self._handle = handle
         self.name = str(_runtime().gts_name(handle).decode())
+
+    def is_of(self, replay: Replay, index: int) -> bool:
+        """Whether a call was recorded of this very program, and not of another variant or build."""
+        return replay.is_of(index, self._handle)
 
     def replay(self, replay: Replay, index: int) -> int:
         """Makes one call again; how many fields differ by more than is tolerated."""
@@ -122,6 +127,9 @@ class Replay:
             raise MemoryError
         self.report = json.loads(ctypes.string_at(text))
         _free(text)
+
+    def is_of(self, index: int, program: ctypes.c_void_p) -> bool:
+        return bool(_runtime().gts_replay_is_of(self._handle, index, program))
 
     def call(self, index: int, program: ctypes.c_void_p) -> int:
         """Makes a call of the archive again; how many fields differ by more than is tolerated."""

@@ -40,6 +40,10 @@ class GtProgram:
             backend = backends.make(choose(str(program.__name__), tag, arch(Tag(tag).device), load_tables()))
         self._call = program.with_backend(backend)
 
+    def is_of(self, _replay: Replay, _index: int) -> bool:
+        """A stub was recorded, which this is not."""
+        return False
+
     def replay(self, replay: Replay, index: int) -> int:
         """Makes one call again; how many fields differ by more than is tolerated."""
         call = replay.archive.calls[index]

@@ -98,14 +98,16 @@ static gts_recorded_program *read_program(reader *in)
 {
     const char *const id = next_word(in);
     const char *const name = next_word(in);
-    (void)next_word(in); /* digests, for people */
-    (void)next_word(in);
+    const char *const program_digest = next_word(in);
+    const char *const sdfg_digest = next_word(in);
     const uint32_t count = (uint32_t)next_number(in, 0, INT16_MAX);
     gts_recorded_program *const program = allocate(in, sizeof *program + count * sizeof *program->leaves);
     if (program == NULL)
         return NULL;
     program->id = id;
     program->name = name;
+    program->program_digest = program_digest;
+    program->sdfg_digest = sdfg_digest;
     program->leaf_count = count;
     for (uint32_t i = 0; i < count; ++i) {
         gts_recorded_leaf *const leaf = &program->leaves[i];

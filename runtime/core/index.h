@@ -21,6 +21,8 @@ typedef struct gts_recorded_program {
     struct gts_recorded_program *next;
     const char *id;
     const char *name;
+    const char *program_digest;
+    const char *sdfg_digest;
     uint32_t leaf_count;
     gts_recorded_leaf leaves[]; /* [leaf_count] */
 } gts_recorded_program;

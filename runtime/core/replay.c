@@ -71,6 +71,13 @@ const char *gts_replay_program(const gts_replay *self, size_t call)
     return self->index.calls[call]->program->name;
 }
 
+bool gts_replay_is_of(const gts_replay *self, size_t call, const gts_program *program)
+{
+    const gts_recorded_program *const recorded = self->index.calls[call]->program;
+    return strcmp(recorded->program_digest, program->stub->program_digest) == 0 &&
+           strcmp(recorded->sdfg_digest, program->stub->sdfg_digest) == 0;
+}
+
 /* The leaf at `path`; leaf_count where there is none. */
 static uint32_t find_path(const gts_recorded_program *program, const char *path)
 {

@@ -93,6 +93,7 @@ static void test_layouts_are_as_recorded(void)
     gts_program *program = load(whole_stub, whole_library);
     const struct recorder recorder = open_recorder(whole_library);
     CHECK(gts_replay_count(replay) == 2);
+    CHECK(gts_replay_is_of(replay, 1, program));
     CHECK(gts_replay_call(replay, 1, program) == 0);
     const struct record call = last_record(&recorder);
     CHECK((int32_t)call.values[SLOT_VN_STRIDE] == 8);
@@ -118,6 +119,7 @@ static void test_what_cannot_be_replayed(void)
     char text[PATH_MAX + 100];
     (void)snprintf(text, sizeof text, "No program of recording '%s' has an argument 'y'.", archive);
     CHECK_ERROR(gts_last_error(NULL), GTS_VALUE_ERROR, text);
+    CHECK(!gts_replay_is_of(of_whole, 0, program));
     CHECK(gts_replay_call(of_whole, 0, program) == -1);
     CHECK_ERROR(gts_last_error(program), GTS_VALUE_ERROR,
                 "A call of program 'whole' was recorded; it cannot be replayed on 'prog'.");

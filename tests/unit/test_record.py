@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -15,9 +16,11 @@ from click.testing import CliRunner, Result
 from gtstub.cli import main
 from gtstub.errors import SignatureError
 from gtstub.recorded import archives, read
+from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
+from gtstub.signature.model import StaticArgument
 from gtstub.toolchain import Toolchain
 from recording import build_recording_library
-from signatures import SMALL_PROGRAM, SMALL_SDFG
+from signatures import SMALL_PROGRAM, SMALL_SDFG, sdfg
 from stubs import build_stub
 
 INDEX = """\
@@ -200,6 +203,32 @@ def test_a_replay_says_which_field_differs_where_and_by_how_much(recording: Path
 def test_tolerances(recording: Path, entry: Path, tolerances: list[str], exit_code: int) -> None:
     options = [option for ulp in tolerances for option in ("--ulp", ulp)]
     assert run("replay", recording, entry, "--compare", *options).exit_code == exit_code
+
+
+def test_of_several_variants_the_recorded_one_is_called(
+    recording: Path, entry: Path, tmp_path: Path, toolchain: Toolchain
+) -> None:
+    signature = dataclasses.replace(SMALL_PROGRAM, static_arguments=(StaticArgument("factor", 3.0),))
+    without = sdfg(*[one for one in SMALL_SDFG.arguments if one.name != "factor"])
+    other = tmp_path / "other"
+    build_stub(without, signature, other, toolchain)
+    build_recording_library(without, other)
+    result = run("replay", recording, other)
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Argument 'factor' of program 'prog' was compiled in with another value than the recorded one.\n",
+    )
+    index = recording / "host-1" / "recording.txt"
+    digest_of_program, digest_of_sdfg = digest(program_to_json(SMALL_PROGRAM)), digest(sdfg_to_json(SMALL_SDFG))
+    text = index.read_text().replace(f"{'0' * 64}\t{'0' * 64}\t3", f"{digest_of_program}\t{digest_of_sdfg}\t3")
+    index.write_text(text)
+    for programs in ([entry, other], [other, entry]):
+        assert run("replay", recording, *programs).exit_code == 0
+    result = run("replay", recording, entry, entry / "prog_stub.so")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Several programs can make the calls of 'prog'; name one of them only.\n",
+    )
 
 
 def test_a_replay_without_comparison_succeeds(recording: Path, entry: Path) -> None:

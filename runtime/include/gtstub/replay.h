@@ -53,6 +53,17 @@ GTS_EXPORT size_t gts_replay_count(const gts_replay *replay);
 GTS_EXPORT const char *gts_replay_program(const gts_replay *replay, size_t call);
 
 /**
+ * Whether a call was recorded of this very program. Programs of one name may be several: variants, in which other
+ * values are compiled in.
+ *
+ * @param replay   the replay
+ * @param call     number of the call, from 0
+ * @param program  a program
+ * @return whether it was made from the signatures that the recording names
+ */
+GTS_EXPORT bool gts_replay_is_of(const gts_replay *replay, size_t call, const gts_program *program);
+
+/**
  * Says how far a result may be from the recorded one: 0 unless it is said.
  *
  * @param replay    the replay
