@@ -22,7 +22,7 @@ INDENT = " " * 12
 
 def entry_context(plan: CallPlan) -> dict[str, Any]:
     """For fortran.c.j2. The name of a parameter ends in an underscore: none of the entry's own names does."""
-    parameters, arrays, scalars = [], [], []
+    parameters, comments, arrays, scalars = [], [], [], []
     for leaf in plan.taken:
         parameter = f"{leaf.name}_"
         if isinstance(leaf, FieldLeaf):
@@ -35,8 +35,11 @@ def entry_context(plan: CallPlan) -> dict[str, Any]:
         else:
             type_ = f"{C_TYPES[leaf.dtype]} "
             scalars.append(f"s->{leaf.name} = {parameter};")
-        parameters.append(f"{type_}{parameter}, /* {leaf.path}: {describe_leaf(leaf)} */")
-    return {"fortran_parameters": parameters, "fortran_arrays": arrays, "fortran_scalars": scalars}
+        parameters.append(f"{type_}{parameter},")
+        comments.append(f"/* {leaf.path}: {describe_leaf(leaf)} */")
+    width = max(map(len, parameters), default=0)
+    lines = [f"{parameter:{width}} {comment}" for parameter, comment in zip(parameters, comments, strict=True)]
+    return {"fortran_parameters": lines, "fortran_arrays": arrays, "fortran_scalars": scalars}
 
 
 def module_context(plan: CallPlan, origin: Sequence[str]) -> dict[str, Any]:

@@ -584,21 +584,21 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *kh_smag_e_, /* kh_smag_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *kh_smag_e_,            /* kh_smag_e: float64 field on [Edge, K] */
     const CFI_cdesc_t *inv_dual_edge_length_, /* inv_dual_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *theta_v_in_, /* theta_v_in: float64 field on [Cell, K] */
-    const CFI_cdesc_t *geofac_div_, /* geofac_div: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *zd_vertoffset_, /* zd_vertoffset: int32 field on [Cell, C2E2C, K] */
-    const CFI_cdesc_t *zd_diffcoef_, /* zd_diffcoef: float64 field on [Cell, K] */
-    const CFI_cdesc_t *geofac_n2s_c_, /* geofac_n2s_c: float64 field on [Cell] */
-    const CFI_cdesc_t *geofac_n2s_nbh_, /* geofac_n2s_nbh: float64 field on [Cell, C2E2C] */
-    const CFI_cdesc_t *vcoef_, /* vcoef: float64 field on [Cell, C2E2C, K] */
-    const CFI_cdesc_t *area_, /* area: float64 field on [Cell] */
-    const CFI_cdesc_t *theta_v_, /* theta_v: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *exner_, /* exner: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
-    const CFI_cdesc_t *gt_conn_C2E2C_, /* C2E2C: connectivity, int32 field on [Cell, C2E2C] */
-    const CFI_cdesc_t *gt_conn_E2C_, /* E2C: connectivity, int32 field on [Edge, E2C] */
+    const CFI_cdesc_t *theta_v_in_,           /* theta_v_in: float64 field on [Cell, K] */
+    const CFI_cdesc_t *geofac_div_,           /* geofac_div: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *zd_vertoffset_,        /* zd_vertoffset: int32 field on [Cell, C2E2C, K] */
+    const CFI_cdesc_t *zd_diffcoef_,          /* zd_diffcoef: float64 field on [Cell, K] */
+    const CFI_cdesc_t *geofac_n2s_c_,         /* geofac_n2s_c: float64 field on [Cell] */
+    const CFI_cdesc_t *geofac_n2s_nbh_,       /* geofac_n2s_nbh: float64 field on [Cell, C2E2C] */
+    const CFI_cdesc_t *vcoef_,                /* vcoef: float64 field on [Cell, C2E2C, K] */
+    const CFI_cdesc_t *area_,                 /* area: float64 field on [Cell] */
+    const CFI_cdesc_t *theta_v_,              /* theta_v: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *exner_,                /* exner: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *gt_conn_C2E_,          /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *gt_conn_C2E2C_,        /* C2E2C: connectivity, int32 field on [Cell, C2E2C] */
+    const CFI_cdesc_t *gt_conn_E2C_,          /* E2C: connectivity, int32 field on [Edge, E2C] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -687,4 +687,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 02ae765dc9bb5eaea320aa0b2831d4f99a00b264ef8d89dad78fcb5dc4459156 */
+/* gtstub: sha256 of the text above: 63d587cc6c176d7a36516260ca6833e060a836ff7dcb0fd4a87c32ce7e0e18cf */

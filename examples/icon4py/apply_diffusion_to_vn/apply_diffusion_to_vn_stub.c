@@ -516,19 +516,19 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void apply_diffusion_to_vn_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *u_vert_, /* u_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *v_vert_, /* v_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *primal_normal_vert_v1_, /* primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *primal_normal_vert_v2_, /* primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *z_nabla2_e_, /* z_nabla2_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *inv_vert_vert_length_, /* inv_vert_vert_length: float64 field on [Edge] */
+    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *primal_normal_vert_v1_,  /* primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *primal_normal_vert_v2_,  /* primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge] */
     const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *area_edge_, /* area_edge: float64 field on [Edge] */
-    const CFI_cdesc_t *kh_smag_e_, /* kh_smag_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K] */
-    const CFI_cdesc_t *nudgecoeff_e_, /* nudgecoeff_e: float64 field on [Edge] */
-    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *gt_conn_E2C2V_, /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *area_edge_,              /* area_edge: float64 field on [Edge] */
+    const CFI_cdesc_t *kh_smag_e_,              /* kh_smag_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *diff_multfac_vn_,        /* diff_multfac_vn: float64 field on [K] */
+    const CFI_cdesc_t *nudgecoeff_e_,           /* nudgecoeff_e: float64 field on [Edge] */
+    const CFI_cdesc_t *vn_,                     /* vn: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -613,4 +613,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d58536eb202d8a1631cd2da2694d573ff00e46e0d1119edfab3654e6c9a69f93 */
+/* gtstub: sha256 of the text above: 0f5625dc5662ff2cdaed57c4fca89fba4125ff08b769e1f07ada013bb8cf76db */

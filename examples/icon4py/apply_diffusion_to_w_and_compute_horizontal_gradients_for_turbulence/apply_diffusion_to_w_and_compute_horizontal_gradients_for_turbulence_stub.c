@@ -460,16 +460,16 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *area_, /* area: float64 field on [Cell] */
-    const CFI_cdesc_t *geofac_n2s_, /* geofac_n2s: float64 field on [Cell, C2E2CO] */
-    const CFI_cdesc_t *geofac_grg_x_, /* geofac_grg_x: float64 field on [Cell, C2E2CO] */
-    const CFI_cdesc_t *geofac_grg_y_, /* geofac_grg_y: float64 field on [Cell, C2E2CO] */
-    const CFI_cdesc_t *w_old_, /* w_old: float64 field on [Cell, K] */
-    const CFI_cdesc_t *w_, /* w: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *dwdx_, /* dwdx: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *dwdy_, /* dwdy: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *area_,             /* area: float64 field on [Cell] */
+    const CFI_cdesc_t *geofac_n2s_,       /* geofac_n2s: float64 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *geofac_grg_x_,     /* geofac_grg_x: float64 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *geofac_grg_y_,     /* geofac_grg_y: float64 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *w_old_,            /* w_old: float64 field on [Cell, K] */
+    const CFI_cdesc_t *w_,                /* w: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *dwdx_,             /* dwdx: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *dwdy_,             /* dwdy: float64 field on [Cell, K], written */
     const CFI_cdesc_t *diff_multfac_n2w_, /* diff_multfac_n2w: float64 field on [K] */
-    const CFI_cdesc_t *gt_conn_C2E2CO_, /* C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *gt_conn_C2E2CO_,   /* C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -548,4 +548,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b189102d481c09f4c2e488e989fec74aeb8a4eb8abe92f9f502e4cc1f28146e5 */
+/* gtstub: sha256 of the text above: 8c796103200744523786848318c54e58d51fbe2e2dde4442eec337e70e3a4989 */

@@ -337,16 +337,16 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *area_edge_, /* area_edge: float64 field on [Edge] */
-    const CFI_cdesc_t *kh_smag_e_, /* kh_smag_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *z_nabla2_e_, /* z_nabla2_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *z_nabla4_e2_, /* z_nabla4_e2: float64 field on [Edge, K] */
+    const CFI_cdesc_t *area_edge_,       /* area_edge: float64 field on [Edge] */
+    const CFI_cdesc_t *kh_smag_e_,       /* kh_smag_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *z_nabla2_e_,      /* z_nabla2_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *z_nabla4_e2_,     /* z_nabla4_e2: float64 field on [Edge, K] */
     const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K] */
-    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K], written */
-    int32_t horizontal_start_, /* horizontal_start: int32 */
-    int32_t horizontal_end_, /* horizontal_end: int32 */
-    int32_t vertical_start_, /* vertical_start: int32 */
-    int32_t vertical_end_, /* vertical_end: int32 */
+    const CFI_cdesc_t *vn_,              /* vn: float64 field on [Edge, K], written */
+    int32_t horizontal_start_,           /* horizontal_start: int32 */
+    int32_t horizontal_end_,             /* horizontal_end: int32 */
+    int32_t vertical_start_,             /* vertical_start: int32 */
+    int32_t vertical_end_,               /* vertical_end: int32 */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -422,4 +422,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: efc786112fec09da09eb332bfdd9cbcb6a1b55e428d0dbba748114d38fe80c00 */
+/* gtstub: sha256 of the text above: 4215d2c3c16bd8ea710bc86853539e56fe9c8812d17f708f9ec3a7e875943a41 */

@@ -409,15 +409,15 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *kh_smag_ec_, /* kh_smag_ec: float64 field on [Edge, K] */
-    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K] */
-    const CFI_cdesc_t *e_bln_c_s_, /* e_bln_c_s: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *geofac_div_, /* geofac_div: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *kh_smag_ec_,        /* kh_smag_ec: float64 field on [Edge, K] */
+    const CFI_cdesc_t *vn_,                /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *e_bln_c_s_,         /* e_bln_c_s: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *geofac_div_,        /* geofac_div: float64 field on [Cell, C2E] */
     const CFI_cdesc_t *diff_multfac_smag_, /* diff_multfac_smag: float64 field on [K] */
-    const CFI_cdesc_t *wgtfac_c_, /* wgtfac_c: float64 field on [Cell, K] */
-    const CFI_cdesc_t *div_ic_, /* div_ic: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *hdef_ic_, /* hdef_ic: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *wgtfac_c_,          /* wgtfac_c: float64 field on [Cell, K] */
+    const CFI_cdesc_t *div_ic_,            /* div_ic: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *hdef_ic_,           /* hdef_ic: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *gt_conn_C2E_,       /* C2E: connectivity, int32 field on [Cell, C2E] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -494,4 +494,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 42debcedd2b7640a9dbf50c48b609b38528f5901f6dfaf85b156ce5e0431fdd5 */
+/* gtstub: sha256 of the text above: b0a9be69df2f57aaf34229cae14e6d98a6cd5d95ebe14c12a4fb0b24d182bed3 */

@@ -303,11 +303,11 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *theta_v_, /* theta_v: float64 field on [Cell, K] */
-    const CFI_cdesc_t *theta_ref_mc_, /* theta_ref_mc: float64 field on [Cell, K] */
-    const CFI_cdesc_t *kh_smag_e_, /* kh_smag_e: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *theta_v_,       /* theta_v: float64 field on [Cell, K] */
+    const CFI_cdesc_t *theta_ref_mc_,  /* theta_ref_mc: float64 field on [Cell, K] */
+    const CFI_cdesc_t *kh_smag_e_,     /* kh_smag_e: float64 field on [Edge, K], written */
     const CFI_cdesc_t *gt_conn_C2E2C_, /* C2E2C: connectivity, int32 field on [Cell, C2E2C] */
-    const CFI_cdesc_t *gt_conn_E2C_, /* E2C: connectivity, int32 field on [Edge, E2C] */
+    const CFI_cdesc_t *gt_conn_E2C_,   /* E2C: connectivity, int32 field on [Edge, E2C] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -376,4 +376,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d8cf464d4ff7d58c601179ea482f7700531670d15a615cddee51e0ef4f2abfb1 */
+/* gtstub: sha256 of the text above: 4c5c6e19be069cabb0c2adeaa0695e26a3a8c9f44a702175b791d0593d82ee04 */

@@ -597,23 +597,23 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *diff_multfac_smag_, /* diff_multfac_smag: float64 field on [K] */
-    const CFI_cdesc_t *tangent_orientation_, /* tangent_orientation: float64 field on [Edge] */
+    const CFI_cdesc_t *diff_multfac_smag_,      /* diff_multfac_smag: float64 field on [K] */
+    const CFI_cdesc_t *tangent_orientation_,    /* tangent_orientation: float64 field on [Edge] */
     const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *inv_vert_vert_length_, /* inv_vert_vert_length: float64 field on [Edge] */
-    const CFI_cdesc_t *u_vert_, /* u_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *v_vert_, /* v_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *primal_normal_vert_x_, /* primal_normal_vert_x: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *primal_normal_vert_y_, /* primal_normal_vert_y: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *dual_normal_vert_x_, /* dual_normal_vert_x: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *dual_normal_vert_y_, /* dual_normal_vert_y: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K] */
-    const CFI_cdesc_t *smag_limit_, /* smag_limit: float64 field on [K] */
-    const CFI_cdesc_t *kh_smag_e_, /* kh_smag_e: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *kh_smag_ec_, /* kh_smag_ec: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *z_nabla2_e_, /* z_nabla2_e: float64 field on [Edge, K], written */
-    double smag_offset_, /* smag_offset: float64 */
-    const CFI_cdesc_t *gt_conn_E2C2V_, /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge] */
+    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *primal_normal_vert_x_,   /* primal_normal_vert_x: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *primal_normal_vert_y_,   /* primal_normal_vert_y: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *dual_normal_vert_x_,     /* dual_normal_vert_x: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *dual_normal_vert_y_,     /* dual_normal_vert_y: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *vn_,                     /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *smag_limit_,             /* smag_limit: float64 field on [K] */
+    const CFI_cdesc_t *kh_smag_e_,              /* kh_smag_e: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *kh_smag_ec_,             /* kh_smag_ec: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge, K], written */
+    double smag_offset_,                        /* smag_offset: float64 */
+    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -706,4 +706,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 12e1e99273ce5412db5ca0797abe5b86969fcf101cb9e65ebc33f936902c6dc7 */
+/* gtstub: sha256 of the text above: 3fb4a7e484366f92d5a6b4640cb518b8977056f65ce1cbba28dd18de92e53985 */

@@ -410,19 +410,19 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void calculate_nabla4_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *u_vert_, /* u_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *v_vert_, /* v_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *primal_normal_vert_v1_, /* primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *primal_normal_vert_v2_, /* primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *z_nabla2_e_, /* z_nabla2_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *inv_vert_vert_length_, /* inv_vert_vert_length: float64 field on [Edge] */
+    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex, K] */
+    const CFI_cdesc_t *primal_normal_vert_v1_,  /* primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *primal_normal_vert_v2_,  /* primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge] */
     const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *z_nabla4_e2_, /* z_nabla4_e2: float64 field on [Edge, K], written */
-    int32_t horizontal_start_, /* horizontal_start: int32 */
-    int32_t horizontal_end_, /* horizontal_end: int32 */
-    int32_t vertical_start_, /* vertical_start: int32 */
-    int32_t vertical_end_, /* vertical_end: int32 */
-    const CFI_cdesc_t *gt_conn_E2C2V_, /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *z_nabla4_e2_,            /* z_nabla4_e2: float64 field on [Edge, K], written */
+    int32_t horizontal_start_,                  /* horizontal_start: int32 */
+    int32_t horizontal_end_,                    /* horizontal_end: int32 */
+    int32_t vertical_start_,                    /* vertical_start: int32 */
+    int32_t vertical_end_,                      /* vertical_end: int32 */
+    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -504,4 +504,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e819b5071ce9d6008eb652721c5821b827065ff0a007235caae1f0d9df69769d */
+/* gtstub: sha256 of the text above: c3c3bc7018ef941bd3ea7583d869388bb6a4a0ffbbed8cd41969687d35f7aa98 */

@@ -813,32 +813,32 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void compute_advection_in_corrector_vertical_momentum_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *vertical_wind_advective_tendency_, /* vertical_wind_advective_tendency: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *vertical_wind_advective_tendency_,                   /* vertical_wind_advective_tendency: float64 field on [Cell, K], written */
     const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *vertical_cfl_, /* vertical_cfl: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *w_, /* w: float64 field on [Cell, K] */
-    const CFI_cdesc_t *tangential_wind_on_half_levels_, /* tangential_wind_on_half_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *vn_on_half_levels_, /* vn_on_half_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_, /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *coeff1_dwdz_, /* coeff1_dwdz: float64 field on [Cell, K] */
-    const CFI_cdesc_t *coeff2_dwdz_, /* coeff2_dwdz: float64 field on [Cell, K] */
-    const CFI_cdesc_t *c_intp_, /* c_intp: float64 field on [Vertex, V2C] */
-    const CFI_cdesc_t *inv_dual_edge_length_, /* inv_dual_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *tangent_orientation_, /* tangent_orientation: float64 field on [Edge] */
-    const CFI_cdesc_t *e_bln_c_s_, /* e_bln_c_s: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *ddqz_z_half_, /* ddqz_z_half: float64 field on [Cell, K] */
-    const CFI_cdesc_t *area_, /* area: float64 field on [Cell] */
-    const CFI_cdesc_t *geofac_n2s_, /* geofac_n2s: float64 field on [Cell, C2E2CO] */
-    const CFI_cdesc_t *owner_mask_, /* owner_mask: bool field on [Cell] */
-    double scalfac_exdiff_, /* scalfac_exdiff: float64 */
-    double cfl_w_limit_, /* cfl_w_limit: float64 */
-    double dtime_, /* dtime: float64 */
-    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
-    const CFI_cdesc_t *gt_conn_C2E2CO_, /* C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
-    const CFI_cdesc_t *gt_conn_E2C_, /* E2C: connectivity, int32 field on [Edge, E2C] */
-    const CFI_cdesc_t *gt_conn_E2V_, /* E2V: connectivity, int32 field on [Edge, E2V] */
-    const CFI_cdesc_t *gt_conn_V2C_, /* V2C: connectivity, int32 field on [Vertex, V2C] */
+    const CFI_cdesc_t *vertical_cfl_,                                       /* vertical_cfl: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *w_,                                                  /* w: float64 field on [Cell, K] */
+    const CFI_cdesc_t *tangential_wind_on_half_levels_,                     /* tangential_wind_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *vn_on_half_levels_,                                  /* vn_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,   /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *coeff1_dwdz_,                                        /* coeff1_dwdz: float64 field on [Cell, K] */
+    const CFI_cdesc_t *coeff2_dwdz_,                                        /* coeff2_dwdz: float64 field on [Cell, K] */
+    const CFI_cdesc_t *c_intp_,                                             /* c_intp: float64 field on [Vertex, V2C] */
+    const CFI_cdesc_t *inv_dual_edge_length_,                               /* inv_dual_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *inv_primal_edge_length_,                             /* inv_primal_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *tangent_orientation_,                                /* tangent_orientation: float64 field on [Edge] */
+    const CFI_cdesc_t *e_bln_c_s_,                                          /* e_bln_c_s: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *ddqz_z_half_,                                        /* ddqz_z_half: float64 field on [Cell, K] */
+    const CFI_cdesc_t *area_,                                               /* area: float64 field on [Cell] */
+    const CFI_cdesc_t *geofac_n2s_,                                         /* geofac_n2s: float64 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *owner_mask_,                                         /* owner_mask: bool field on [Cell] */
+    double scalfac_exdiff_,                                                 /* scalfac_exdiff: float64 */
+    double cfl_w_limit_,                                                    /* cfl_w_limit: float64 */
+    double dtime_,                                                          /* dtime: float64 */
+    const CFI_cdesc_t *gt_conn_C2E_,                                        /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *gt_conn_C2E2CO_,                                     /* C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *gt_conn_E2C_,                                        /* E2C: connectivity, int32 field on [Edge, E2C] */
+    const CFI_cdesc_t *gt_conn_E2V_,                                        /* E2V: connectivity, int32 field on [Edge, E2V] */
+    const CFI_cdesc_t *gt_conn_V2C_,                                        /* V2C: connectivity, int32 field on [Vertex, V2C] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -947,4 +947,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 52be6aaeb897cc49c495784f14007703f7120689f44aaf04bbdca0f4d56a2b67 */
+/* gtstub: sha256 of the text above: eb383cd2ffeb635976b9768bf7627c6217cfd91d86f666013929491155896e83 */

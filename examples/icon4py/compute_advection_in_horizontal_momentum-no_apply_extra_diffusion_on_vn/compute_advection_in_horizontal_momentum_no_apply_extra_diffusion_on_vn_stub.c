@@ -682,26 +682,26 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *normal_wind_advective_tendency_, /* normal_wind_advective_tendency: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *normal_wind_advective_tendency_,                     /* normal_wind_advective_tendency: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *vn_,                                                 /* vn: float64 field on [Edge, K] */
     const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *tangential_wind_, /* tangential_wind: float64 field on [Edge, K] */
-    const CFI_cdesc_t *coriolis_frequency_, /* coriolis_frequency: float64 field on [Edge] */
+    const CFI_cdesc_t *tangential_wind_,                                    /* tangential_wind: float64 field on [Edge, K] */
+    const CFI_cdesc_t *coriolis_frequency_,                                 /* coriolis_frequency: float64 field on [Edge] */
     const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *vn_on_half_levels_, /* vn_on_half_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *e_bln_c_s_, /* e_bln_c_s: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *geofac_rot_, /* geofac_rot: float64 field on [Vertex, V2E] */
-    const CFI_cdesc_t *coeff_gradekin_, /* coeff_gradekin: float64 field on [Edge, E2C] */
-    const CFI_cdesc_t *c_lin_e_, /* c_lin_e: float64 field on [Edge, E2C] */
-    const CFI_cdesc_t *ddqz_z_full_e_, /* ddqz_z_full_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *area_edge_, /* area_edge: float64 field on [Edge] */
-    const CFI_cdesc_t *tangent_orientation_, /* tangent_orientation: float64 field on [Edge] */
-    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *geofac_grdiv_, /* geofac_grdiv: float64 field on [Edge, E2C2EO] */
-    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
-    const CFI_cdesc_t *gt_conn_E2C_, /* E2C: connectivity, int32 field on [Edge, E2C] */
-    const CFI_cdesc_t *gt_conn_E2V_, /* E2V: connectivity, int32 field on [Edge, E2V] */
-    const CFI_cdesc_t *gt_conn_V2E_, /* V2E: connectivity, int32 field on [Vertex, V2E] */
+    const CFI_cdesc_t *vn_on_half_levels_,                                  /* vn_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *e_bln_c_s_,                                          /* e_bln_c_s: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *geofac_rot_,                                         /* geofac_rot: float64 field on [Vertex, V2E] */
+    const CFI_cdesc_t *coeff_gradekin_,                                     /* coeff_gradekin: float64 field on [Edge, E2C] */
+    const CFI_cdesc_t *c_lin_e_,                                            /* c_lin_e: float64 field on [Edge, E2C] */
+    const CFI_cdesc_t *ddqz_z_full_e_,                                      /* ddqz_z_full_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *area_edge_,                                          /* area_edge: float64 field on [Edge] */
+    const CFI_cdesc_t *tangent_orientation_,                                /* tangent_orientation: float64 field on [Edge] */
+    const CFI_cdesc_t *inv_primal_edge_length_,                             /* inv_primal_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *geofac_grdiv_,                                       /* geofac_grdiv: float64 field on [Edge, E2C2EO] */
+    const CFI_cdesc_t *gt_conn_C2E_,                                        /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *gt_conn_E2C_,                                        /* E2C: connectivity, int32 field on [Edge, E2C] */
+    const CFI_cdesc_t *gt_conn_E2V_,                                        /* E2V: connectivity, int32 field on [Edge, E2V] */
+    const CFI_cdesc_t *gt_conn_V2E_,                                        /* V2E: connectivity, int32 field on [Vertex, V2E] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -800,4 +800,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 411a61fe09a499a0386142b350af1038e23cfb7b769c4bb7200aa07020fb13c0 */
+/* gtstub: sha256 of the text above: b4e1609315674687ec4aa65e8799917837f053c47d87279962390526c06b7b4e */

@@ -585,24 +585,24 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_skip_compute_predictor_vertical_advection_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_, /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *vertical_wind_advective_tendency_, /* vertical_wind_advective_tendency: float64 field on [Cell, K] */
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,   /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *vertical_wind_advective_tendency_,                   /* vertical_wind_advective_tendency: float64 field on [Cell, K] */
     const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *vertical_cfl_, /* vertical_cfl: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *w_, /* w: float64 field on [Cell, K] */
-    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_, /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_, /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *coeff1_dwdz_, /* coeff1_dwdz: float64 field on [Cell, K] */
-    const CFI_cdesc_t *coeff2_dwdz_, /* coeff2_dwdz: float64 field on [Cell, K] */
-    const CFI_cdesc_t *e_bln_c_s_, /* e_bln_c_s: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *wgtfac_c_, /* wgtfac_c: float64 field on [Cell, K] */
-    const CFI_cdesc_t *ddqz_z_half_, /* ddqz_z_half: float64 field on [Cell, K] */
-    const CFI_cdesc_t *area_, /* area: float64 field on [Cell] */
-    const CFI_cdesc_t *geofac_n2s_, /* geofac_n2s: float64 field on [Cell, C2E2CO] */
-    const CFI_cdesc_t *owner_mask_, /* owner_mask: bool field on [Cell] */
-    double cfl_w_limit_, /* cfl_w_limit: float64 */
-    double dtime_, /* dtime: float64 */
-    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *vertical_cfl_,                                       /* vertical_cfl: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *w_,                                                  /* w: float64 field on [Cell, K] */
+    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_,  /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,  /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *coeff1_dwdz_,                                        /* coeff1_dwdz: float64 field on [Cell, K] */
+    const CFI_cdesc_t *coeff2_dwdz_,                                        /* coeff2_dwdz: float64 field on [Cell, K] */
+    const CFI_cdesc_t *e_bln_c_s_,                                          /* e_bln_c_s: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *wgtfac_c_,                                           /* wgtfac_c: float64 field on [Cell, K] */
+    const CFI_cdesc_t *ddqz_z_half_,                                        /* ddqz_z_half: float64 field on [Cell, K] */
+    const CFI_cdesc_t *area_,                                               /* area: float64 field on [Cell] */
+    const CFI_cdesc_t *geofac_n2s_,                                         /* geofac_n2s: float64 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *owner_mask_,                                         /* owner_mask: bool field on [Cell] */
+    double cfl_w_limit_,                                                    /* cfl_w_limit: float64 */
+    double dtime_,                                                          /* dtime: float64 */
+    const CFI_cdesc_t *gt_conn_C2E_,                                        /* C2E: connectivity, int32 field on [Cell, C2E] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -696,4 +696,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: baea6177db4f5e52653cb2752e46c034f333d8e175dcd69f82ede56a2e8552e3 */
+/* gtstub: sha256 of the text above: 766023785b9293a831e4f5fdc0600512cbe4d04675396e073170f8833da395d5 */

@@ -756,27 +756,27 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *tangential_wind_, /* tangential_wind: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *tangential_wind_on_half_levels_, /* tangential_wind_on_half_levels: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *vn_on_half_levels_, /* vn_on_half_levels: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *tangential_wind_,                                    /* tangential_wind: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *tangential_wind_on_half_levels_,                     /* tangential_wind_on_half_levels: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *vn_on_half_levels_,                                  /* vn_on_half_levels: float64 field on [Edge, K], written */
     const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_, /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_, /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K] */
-    const CFI_cdesc_t *w_, /* w: float64 field on [Cell, K] */
-    const CFI_cdesc_t *rbf_vec_coeff_e_, /* rbf_vec_coeff_e: float64 field on [Edge, E2C2E] */
-    const CFI_cdesc_t *wgtfac_e_, /* wgtfac_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *ddxn_z_full_, /* ddxn_z_full: float64 field on [Edge, K] */
-    const CFI_cdesc_t *ddxt_z_full_, /* ddxt_z_full: float64 field on [Edge, K] */
-    const CFI_cdesc_t *wgtfacq_e_, /* wgtfacq_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *c_intp_, /* c_intp: float64 field on [Vertex, V2C] */
-    const CFI_cdesc_t *inv_dual_edge_length_, /* inv_dual_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *tangent_orientation_, /* tangent_orientation: float64 field on [Edge] */
-    const CFI_cdesc_t *gt_conn_E2C_, /* E2C: connectivity, int32 field on [Edge, E2C] */
-    const CFI_cdesc_t *gt_conn_E2C2E_, /* E2C2E: connectivity, int32 field on [Edge, E2C2E] */
-    const CFI_cdesc_t *gt_conn_E2V_, /* E2V: connectivity, int32 field on [Edge, E2V] */
-    const CFI_cdesc_t *gt_conn_V2C_, /* V2C: connectivity, int32 field on [Vertex, V2C] */
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,  /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_,  /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *vn_,                                                 /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *w_,                                                  /* w: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rbf_vec_coeff_e_,                                    /* rbf_vec_coeff_e: float64 field on [Edge, E2C2E] */
+    const CFI_cdesc_t *wgtfac_e_,                                           /* wgtfac_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *ddxn_z_full_,                                        /* ddxn_z_full: float64 field on [Edge, K] */
+    const CFI_cdesc_t *ddxt_z_full_,                                        /* ddxt_z_full: float64 field on [Edge, K] */
+    const CFI_cdesc_t *wgtfacq_e_,                                          /* wgtfacq_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *c_intp_,                                             /* c_intp: float64 field on [Vertex, V2C] */
+    const CFI_cdesc_t *inv_dual_edge_length_,                               /* inv_dual_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *inv_primal_edge_length_,                             /* inv_primal_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *tangent_orientation_,                                /* tangent_orientation: float64 field on [Edge] */
+    const CFI_cdesc_t *gt_conn_E2C_,                                        /* E2C: connectivity, int32 field on [Edge, E2C] */
+    const CFI_cdesc_t *gt_conn_E2C2E_,                                      /* E2C2E: connectivity, int32 field on [Edge, E2C2E] */
+    const CFI_cdesc_t *gt_conn_E2V_,                                        /* E2V: connectivity, int32 field on [Edge, E2V] */
+    const CFI_cdesc_t *gt_conn_V2C_,                                        /* V2C: connectivity, int32 field on [Vertex, V2C] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -877,4 +877,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 62ee60acf7a4907ab2cf0d04336f30f336b19284404904b6ac7a19a6e53453e2 */
+/* gtstub: sha256 of the text above: 9d88eeee6da98dc07776ec2333cbb6ece0f3c8ec872dd60625287ec34891a1a2 */

@@ -614,24 +614,24 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void compute_diagnostics_from_normal_wind_skip_compute_predictor_vertical_advection_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *tangential_wind_, /* tangential_wind: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *tangential_wind_on_half_levels_, /* tangential_wind_on_half_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *vn_on_half_levels_, /* vn_on_half_levels: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *tangential_wind_,                                    /* tangential_wind: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *tangential_wind_on_half_levels_,                     /* tangential_wind_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *vn_on_half_levels_,                                  /* vn_on_half_levels: float64 field on [Edge, K], written */
     const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_, /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_, /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K] */
-    const CFI_cdesc_t *w_, /* w: float64 field on [Cell, K] */
-    const CFI_cdesc_t *rbf_vec_coeff_e_, /* rbf_vec_coeff_e: float64 field on [Edge, E2C2E] */
-    const CFI_cdesc_t *wgtfac_e_, /* wgtfac_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *ddxn_z_full_, /* ddxn_z_full: float64 field on [Edge, K] */
-    const CFI_cdesc_t *ddxt_z_full_, /* ddxt_z_full: float64 field on [Edge, K] */
-    const CFI_cdesc_t *wgtfacq_e_, /* wgtfacq_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *c_intp_, /* c_intp: float64 field on [Vertex, V2C] */
-    const CFI_cdesc_t *inv_dual_edge_length_, /* inv_dual_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *tangent_orientation_, /* tangent_orientation: float64 field on [Edge] */
-    const CFI_cdesc_t *gt_conn_E2C2E_, /* E2C2E: connectivity, int32 field on [Edge, E2C2E] */
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,  /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_,  /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *vn_,                                                 /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *w_,                                                  /* w: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rbf_vec_coeff_e_,                                    /* rbf_vec_coeff_e: float64 field on [Edge, E2C2E] */
+    const CFI_cdesc_t *wgtfac_e_,                                           /* wgtfac_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *ddxn_z_full_,                                        /* ddxn_z_full: float64 field on [Edge, K] */
+    const CFI_cdesc_t *ddxt_z_full_,                                        /* ddxt_z_full: float64 field on [Edge, K] */
+    const CFI_cdesc_t *wgtfacq_e_,                                          /* wgtfacq_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *c_intp_,                                             /* c_intp: float64 field on [Vertex, V2C] */
+    const CFI_cdesc_t *inv_dual_edge_length_,                               /* inv_dual_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *inv_primal_edge_length_,                             /* inv_primal_edge_length: float64 field on [Edge] */
+    const CFI_cdesc_t *tangent_orientation_,                                /* tangent_orientation: float64 field on [Edge] */
+    const CFI_cdesc_t *gt_conn_E2C2E_,                                      /* E2C2E: connectivity, int32 field on [Edge, E2C2E] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -726,4 +726,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 56b66412a8e7df7d8488e347891a640ffb0f388ac6d8d1d9b92a5c46382a8d75 */
+/* gtstub: sha256 of the text above: 4c0f3cec79445954d2a68c7e8bb50ddc6e978946bdfcd654367b0ddd815dced8 */

@@ -347,20 +347,20 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void init_diffusion_local_fields_for_regular_timestep_fortran(
     gts_program *const *program,
-    double k4_, /* k4: float64 */
-    double dyn_substeps_, /* dyn_substeps: float64 */
-    double hdiff_smag_fac_, /* hdiff_smag_fac: float64 */
-    double hdiff_smag_fac2_, /* hdiff_smag_fac2: float64 */
-    double hdiff_smag_fac3_, /* hdiff_smag_fac3: float64 */
-    double hdiff_smag_fac4_, /* hdiff_smag_fac4: float64 */
-    double hdiff_smag_z_, /* hdiff_smag_z: float64 */
-    double hdiff_smag_z2_, /* hdiff_smag_z2: float64 */
-    double hdiff_smag_z3_, /* hdiff_smag_z3: float64 */
-    double hdiff_smag_z4_, /* hdiff_smag_z4: float64 */
-    const CFI_cdesc_t *vect_a_, /* vect_a: float64 field on [K] */
+    double k4_,                          /* k4: float64 */
+    double dyn_substeps_,                /* dyn_substeps: float64 */
+    double hdiff_smag_fac_,              /* hdiff_smag_fac: float64 */
+    double hdiff_smag_fac2_,             /* hdiff_smag_fac2: float64 */
+    double hdiff_smag_fac3_,             /* hdiff_smag_fac3: float64 */
+    double hdiff_smag_fac4_,             /* hdiff_smag_fac4: float64 */
+    double hdiff_smag_z_,                /* hdiff_smag_z: float64 */
+    double hdiff_smag_z2_,               /* hdiff_smag_z2: float64 */
+    double hdiff_smag_z3_,               /* hdiff_smag_z3: float64 */
+    double hdiff_smag_z4_,               /* hdiff_smag_z4: float64 */
+    const CFI_cdesc_t *vect_a_,          /* vect_a: float64 field on [K] */
     const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K], written */
-    const CFI_cdesc_t *smag_limit_, /* smag_limit: float64 field on [K], written */
-    const CFI_cdesc_t *enh_smag_fac_, /* enh_smag_fac: float64 field on [K], written */
+    const CFI_cdesc_t *smag_limit_,      /* smag_limit: float64 field on [K], written */
+    const CFI_cdesc_t *enh_smag_fac_,    /* enh_smag_fac: float64 field on [K], written */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -438,4 +438,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ad55fc3570d0318027ad70bed1093ebd1e9f546cbe235bfccb7431af3cf3f549 */
+/* gtstub: sha256 of the text above: 6b2f51660b1958f2c494bdacf1fee101d298fa3a4a19e7fa2ad18519d3a64b97 */

@@ -319,11 +319,11 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *p_e_in_, /* p_e_in: float64 field on [Edge, K] */
+    const CFI_cdesc_t *p_e_in_,      /* p_e_in: float64 field on [Edge, K] */
     const CFI_cdesc_t *ptr_coeff_1_, /* ptr_coeff_1: float64 field on [Vertex, V2E] */
     const CFI_cdesc_t *ptr_coeff_2_, /* ptr_coeff_2: float64 field on [Vertex, V2E] */
-    const CFI_cdesc_t *p_u_out_, /* p_u_out: float64 field on [Vertex, K], written */
-    const CFI_cdesc_t *p_v_out_, /* p_v_out: float64 field on [Vertex, K], written */
+    const CFI_cdesc_t *p_u_out_,     /* p_u_out: float64 field on [Vertex, K], written */
+    const CFI_cdesc_t *p_v_out_,     /* p_v_out: float64 field on [Vertex, K], written */
     const CFI_cdesc_t *gt_conn_V2E_, /* V2E: connectivity, int32 field on [Vertex, V2E] */
     int *stat,
     const CFI_cdesc_t *errmsg
@@ -395,4 +395,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1d64778d5527add6f27fad41b0de7b21e8e08784a5286dc85c9c35a38247be74 */
+/* gtstub: sha256 of the text above: 8a4f3678d8c07622cfa05e8ba77a25ba2ac007a65dc682aa3db6ba2e6b7509a5 */

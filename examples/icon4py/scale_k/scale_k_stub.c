@@ -186,8 +186,8 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void scale_k_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *field_, /* field: float64 field on [K] */
-    double factor_, /* factor: float64 */
+    const CFI_cdesc_t *field_,        /* field: float64 field on [K] */
+    double factor_,                   /* factor: float64 */
     const CFI_cdesc_t *scaled_field_, /* scaled_field: float64 field on [K], written */
     int *stat,
     const CFI_cdesc_t *errmsg
@@ -253,4 +253,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: df36fb5d5654dfe6ba4df90526b39255188c5bac014138cb8c690168f665c1f3 */
+/* gtstub: sha256 of the text above: 2bf5b3f1eabd40787af4bb3d92350dbd437cd30b033725ab261e5d791b72a5df */

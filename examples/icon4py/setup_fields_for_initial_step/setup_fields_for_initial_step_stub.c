@@ -202,10 +202,10 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void setup_fields_for_initial_step_fortran(
     gts_program *const *program,
-    double k4_, /* k4: float64 */
-    double hdiff_efdt_ratio_, /* hdiff_efdt_ratio: float64 */
+    double k4_,                          /* k4: float64 */
+    double hdiff_efdt_ratio_,            /* hdiff_efdt_ratio: float64 */
     const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K], written */
-    const CFI_cdesc_t *smag_limit_, /* smag_limit: float64 field on [K], written */
+    const CFI_cdesc_t *smag_limit_,      /* smag_limit: float64 field on [K], written */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -271,4 +271,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0a408bfc1fd1e5d6ceca38864aa58d30db7389636404b82cc733050bd5386e48 */
+/* gtstub: sha256 of the text above: 95f566b89aeffc0f10c5ed29ad22ccef1b0822d172029d66a5d94c8a12e60046 */

@@ -1129,39 +1129,39 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void vertically_implicit_solver_at_corrector_step_no_at_first_substep_at_last_substep_no_lprep_adv_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *next_w_, /* next_w: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *next_rho_, /* next_rho: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *next_exner_, /* next_exner: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *next_theta_v_, /* next_theta_v: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *dynamical_vertical_mass_flux_at_cells_on_half_levels_, /* dynamical_vertical_mass_flux_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *next_w_,                                                     /* next_w: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_rho_,                                                   /* next_rho: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_exner_,                                                 /* next_exner: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_theta_v_,                                               /* next_theta_v: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *dynamical_vertical_mass_flux_at_cells_on_half_levels_,       /* dynamical_vertical_mass_flux_at_cells_on_half_levels: float64 field on [Cell, K] */
     const CFI_cdesc_t *dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, /* dynamical_vertical_volumetric_flux_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_dynamical_increment_, /* exner_dynamical_increment: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *geofac_div_, /* geofac_div: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *mass_flux_at_edges_on_model_levels_, /* mass_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *theta_v_flux_at_edges_on_model_levels_, /* theta_v_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *predictor_vertical_wind_advective_tendency_, /* predictor_vertical_wind_advective_tendency: float64 field on [Cell, K] */
-    const CFI_cdesc_t *corrector_vertical_wind_advective_tendency_, /* corrector_vertical_wind_advective_tendency: float64 field on [Cell, K] */
-    const CFI_cdesc_t *nonhydro_buoy_at_cells_on_half_levels_, /* nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *rho_at_cells_on_half_levels_, /* rho_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_, /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_w_explicit_weight_parameter_, /* exner_w_explicit_weight_parameter: float64 field on [Cell] */
-    const CFI_cdesc_t *current_exner_, /* current_exner: float64 field on [Cell, K] */
-    const CFI_cdesc_t *current_rho_, /* current_rho: float64 field on [Cell, K] */
-    const CFI_cdesc_t *current_theta_v_, /* current_theta_v: float64 field on [Cell, K] */
-    const CFI_cdesc_t *current_w_, /* current_w: float64 field on [Cell, K] */
-    const CFI_cdesc_t *inv_ddqz_z_full_, /* inv_ddqz_z_full: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_w_implicit_weight_parameter_, /* exner_w_implicit_weight_parameter: float64 field on [Cell] */
-    const CFI_cdesc_t *theta_v_at_cells_on_half_levels_, /* theta_v_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *perturbed_exner_at_cells_on_model_levels_, /* perturbed_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_tendency_due_to_slow_physics_, /* exner_tendency_due_to_slow_physics: float64 field on [Cell, K] */
-    const CFI_cdesc_t *rho_iau_increment_, /* rho_iau_increment: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_iau_increment_, /* exner_iau_increment: float64 field on [Cell, K] */
-    const CFI_cdesc_t *ddqz_z_half_, /* ddqz_z_half: float64 field on [Cell, K] */
-    const CFI_cdesc_t *rayleigh_damping_factor_, /* rayleigh_damping_factor: float64 field on [K] */
-    const CFI_cdesc_t *reference_exner_at_cells_on_model_levels_, /* reference_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
-    double ndyn_substeps_var_, /* ndyn_substeps_var: float64 */
-    double dtime_, /* dtime: float64 */
-    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *exner_dynamical_increment_,                                  /* exner_dynamical_increment: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *geofac_div_,                                                 /* geofac_div: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *mass_flux_at_edges_on_model_levels_,                         /* mass_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *theta_v_flux_at_edges_on_model_levels_,                      /* theta_v_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *predictor_vertical_wind_advective_tendency_,                 /* predictor_vertical_wind_advective_tendency: float64 field on [Cell, K] */
+    const CFI_cdesc_t *corrector_vertical_wind_advective_tendency_,                 /* corrector_vertical_wind_advective_tendency: float64 field on [Cell, K] */
+    const CFI_cdesc_t *nonhydro_buoy_at_cells_on_half_levels_,                      /* nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rho_at_cells_on_half_levels_,                                /* rho_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,           /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_w_explicit_weight_parameter_,                          /* exner_w_explicit_weight_parameter: float64 field on [Cell] */
+    const CFI_cdesc_t *current_exner_,                                              /* current_exner: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_rho_,                                                /* current_rho: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_theta_v_,                                            /* current_theta_v: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_w_,                                                  /* current_w: float64 field on [Cell, K] */
+    const CFI_cdesc_t *inv_ddqz_z_full_,                                            /* inv_ddqz_z_full: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_w_implicit_weight_parameter_,                          /* exner_w_implicit_weight_parameter: float64 field on [Cell] */
+    const CFI_cdesc_t *theta_v_at_cells_on_half_levels_,                            /* theta_v_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *perturbed_exner_at_cells_on_model_levels_,                   /* perturbed_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_tendency_due_to_slow_physics_,                         /* exner_tendency_due_to_slow_physics: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rho_iau_increment_,                                          /* rho_iau_increment: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_iau_increment_,                                        /* exner_iau_increment: float64 field on [Cell, K] */
+    const CFI_cdesc_t *ddqz_z_half_,                                                /* ddqz_z_half: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rayleigh_damping_factor_,                                    /* rayleigh_damping_factor: float64 field on [K] */
+    const CFI_cdesc_t *reference_exner_at_cells_on_model_levels_,                   /* reference_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
+    double ndyn_substeps_var_,                                                      /* ndyn_substeps_var: float64 */
+    double dtime_,                                                                  /* dtime: float64 */
+    const CFI_cdesc_t *gt_conn_C2E_,                                                /* C2E: connectivity, int32 field on [Cell, C2E] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -1285,4 +1285,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e4455f885c3e5bc94d2c6afa62d1ac3213c32f8a11fb8318f7d4958afde90ac9 */
+/* gtstub: sha256 of the text above: 7cd72b81ecd0487096e7375085031587c69d33f3d95b37381532ef06e7dc9a5c */

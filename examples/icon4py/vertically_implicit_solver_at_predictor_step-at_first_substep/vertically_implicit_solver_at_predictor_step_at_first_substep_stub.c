@@ -1204,40 +1204,40 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void vertically_implicit_solver_at_predictor_step_at_first_substep_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_, /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *next_w_, /* next_w: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *next_rho_, /* next_rho: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *next_exner_, /* next_exner: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *next_theta_v_, /* next_theta_v: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *dwdz_at_cells_on_model_levels_, /* dwdz_at_cells_on_model_levels: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *exner_dynamical_increment_, /* exner_dynamical_increment: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *geofac_div_, /* geofac_div: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *mass_flux_at_edges_on_model_levels_, /* mass_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *theta_v_flux_at_edges_on_model_levels_, /* theta_v_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *predictor_vertical_wind_advective_tendency_, /* predictor_vertical_wind_advective_tendency: float64 field on [Cell, K] */
-    const CFI_cdesc_t *nonhydro_buoy_at_cells_on_half_levels_, /* nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *rho_at_cells_on_half_levels_, /* rho_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,  /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_w_,                                            /* next_w: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_rho_,                                          /* next_rho: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_exner_,                                        /* next_exner: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *next_theta_v_,                                      /* next_theta_v: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *dwdz_at_cells_on_model_levels_,                     /* dwdz_at_cells_on_model_levels: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *exner_dynamical_increment_,                         /* exner_dynamical_increment: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *geofac_div_,                                        /* geofac_div: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *mass_flux_at_edges_on_model_levels_,                /* mass_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *theta_v_flux_at_edges_on_model_levels_,             /* theta_v_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
+    const CFI_cdesc_t *predictor_vertical_wind_advective_tendency_,        /* predictor_vertical_wind_advective_tendency: float64 field on [Cell, K] */
+    const CFI_cdesc_t *nonhydro_buoy_at_cells_on_half_levels_,             /* nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rho_at_cells_on_half_levels_,                       /* rho_at_cells_on_half_levels: float64 field on [Cell, K] */
     const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_, /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *exner_w_explicit_weight_parameter_, /* exner_w_explicit_weight_parameter: float64 field on [Cell] */
-    const CFI_cdesc_t *current_exner_, /* current_exner: float64 field on [Cell, K] */
-    const CFI_cdesc_t *current_rho_, /* current_rho: float64 field on [Cell, K] */
-    const CFI_cdesc_t *current_theta_v_, /* current_theta_v: float64 field on [Cell, K] */
-    const CFI_cdesc_t *current_w_, /* current_w: float64 field on [Cell, K] */
-    const CFI_cdesc_t *inv_ddqz_z_full_, /* inv_ddqz_z_full: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_w_implicit_weight_parameter_, /* exner_w_implicit_weight_parameter: float64 field on [Cell] */
-    const CFI_cdesc_t *theta_v_at_cells_on_half_levels_, /* theta_v_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *perturbed_exner_at_cells_on_model_levels_, /* perturbed_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_tendency_due_to_slow_physics_, /* exner_tendency_due_to_slow_physics: float64 field on [Cell, K] */
-    const CFI_cdesc_t *rho_iau_increment_, /* rho_iau_increment: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_iau_increment_, /* exner_iau_increment: float64 field on [Cell, K] */
-    const CFI_cdesc_t *ddqz_z_half_, /* ddqz_z_half: float64 field on [Cell, K] */
-    const CFI_cdesc_t *rayleigh_damping_factor_, /* rayleigh_damping_factor: float64 field on [K] */
-    const CFI_cdesc_t *reference_exner_at_cells_on_model_levels_, /* reference_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *e_bln_c_s_, /* e_bln_c_s: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *wgtfac_c_, /* wgtfac_c: float64 field on [Cell, K] */
-    const CFI_cdesc_t *wgtfacq_c_, /* wgtfacq_c: float64 field on [Cell, K] */
-    double dtime_, /* dtime: float64 */
-    const CFI_cdesc_t *gt_conn_C2E_, /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *exner_w_explicit_weight_parameter_,                 /* exner_w_explicit_weight_parameter: float64 field on [Cell] */
+    const CFI_cdesc_t *current_exner_,                                     /* current_exner: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_rho_,                                       /* current_rho: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_theta_v_,                                   /* current_theta_v: float64 field on [Cell, K] */
+    const CFI_cdesc_t *current_w_,                                         /* current_w: float64 field on [Cell, K] */
+    const CFI_cdesc_t *inv_ddqz_z_full_,                                   /* inv_ddqz_z_full: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_w_implicit_weight_parameter_,                 /* exner_w_implicit_weight_parameter: float64 field on [Cell] */
+    const CFI_cdesc_t *theta_v_at_cells_on_half_levels_,                   /* theta_v_at_cells_on_half_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *perturbed_exner_at_cells_on_model_levels_,          /* perturbed_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_tendency_due_to_slow_physics_,                /* exner_tendency_due_to_slow_physics: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rho_iau_increment_,                                 /* rho_iau_increment: float64 field on [Cell, K] */
+    const CFI_cdesc_t *exner_iau_increment_,                               /* exner_iau_increment: float64 field on [Cell, K] */
+    const CFI_cdesc_t *ddqz_z_half_,                                       /* ddqz_z_half: float64 field on [Cell, K] */
+    const CFI_cdesc_t *rayleigh_damping_factor_,                           /* rayleigh_damping_factor: float64 field on [K] */
+    const CFI_cdesc_t *reference_exner_at_cells_on_model_levels_,          /* reference_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *e_bln_c_s_,                                         /* e_bln_c_s: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *wgtfac_c_,                                          /* wgtfac_c: float64 field on [Cell, K] */
+    const CFI_cdesc_t *wgtfacq_c_,                                         /* wgtfacq_c: float64 field on [Cell, K] */
+    double dtime_,                                                         /* dtime: float64 */
+    const CFI_cdesc_t *gt_conn_C2E_,                                       /* C2E: connectivity, int32 field on [Cell, C2E] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -1364,4 +1364,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e9c7205a3b6cced7b9eb442e5c19ff2b6f8bb01de9f290274fa598c0bbd4a40e */
+/* gtstub: sha256 of the text above: c6942d7a9b1b5fcffa1b2551a419a72fe269c3a35c8b69eff6d727e971f0f55e */

@@ -161,8 +161,8 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void prog_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *x_, /* x: float64 field on [K] */
-    double factor_, /* factor: float64 */
+    const CFI_cdesc_t *x_,   /* x: float64 field on [K] */
+    double factor_,          /* factor: float64 */
     const CFI_cdesc_t *out_, /* out: float64 field on [K], written */
     int *stat,
     const CFI_cdesc_t *errmsg
@@ -228,4 +228,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f2e6ae5a59477822f114a12bab5ea056901d5142ab4af2643eb5249f4ae53ff8 */
+/* gtstub: sha256 of the text above: b08473e4698e738bf2fd0287a6aa3f3b3cf15eeed44359b11604d09462b72185 */

@@ -312,13 +312,13 @@ static int call(gts_program *self, const void *args)
 
 GTS_EXPORT void whole_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *vn_, /* vn: float64 field on [Edge, K] */
-    const CFI_cdesc_t *x_0_, /* x[0]: float64 field on [K] */
-    int32_t x_1_0_, /* x[1][0]: int32 */
-    float x_1_1_, /* x[1][1]: zero-dimensional field of float32 */
-    unsigned char flag_, /* flag: bool */
-    const CFI_cdesc_t *out_0_, /* out[0]: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *out_1_, /* out[1]: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *vn_,          /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *x_0_,         /* x[0]: float64 field on [K] */
+    int32_t x_1_0_,                  /* x[1][0]: int32 */
+    float x_1_1_,                    /* x[1][1]: zero-dimensional field of float32 */
+    unsigned char flag_,             /* flag: bool */
+    const CFI_cdesc_t *out_0_,       /* out[0]: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *out_1_,       /* out[1]: float64 field on [Edge, K], written */
     const CFI_cdesc_t *gt_conn_E2V_, /* E2V: connectivity, int32 field on [Edge, E2V] */
     int *stat,
     const CFI_cdesc_t *errmsg
@@ -394,4 +394,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 78e8440b5116681e00f5d5049fc1860f02885f1e698c9acc9bc4fc529c34a87f */
+/* gtstub: sha256 of the text above: 21ccd8b9fa9faa7edb05cabe8ebb20d5b3fe247bd0530b8d8b35cd21b72039fe */
