@@ -18,7 +18,7 @@
 
 static struct {
     bool is_on;
-    const char *programs; /* names, with a comma between two; NULL is all */
+    char *programs;       /* names, with a comma between two; NULL is all */
     uint64_t first, last; /* calls of each program, from 1 */
     gts_recorded *recorded;
 } recording;
@@ -27,34 +27,41 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- What is recorded ------------------------------------------------------------------------------------------ */
 
-static bool read_calls(const char *text)
+/* A number of a range, or `open` where there is none; *rest is what follows. */
+static uint64_t read_number(const char *text, uint64_t open, const char **rest)
 {
     char *end;
-    recording.first = 1;
-    recording.last = UINT64_MAX;
-    if (text == NULL || *text == '\0')
-        return true;
-    if (*text != '.')
-        recording.first = recording.last = strtoull(text, &end, 10);
-    else
-        end = (char *)text;
-    if (strncmp(end, "..", 2) == 0) {
-        text = end + 2;
-        recording.last = *text == '\0' ? UINT64_MAX : strtoull(text, &end, 10);
-        end = *text == '\0' ? (char *)text : end;
-    }
-    return *end == '\0' && recording.first > 0 && recording.first <= recording.last;
+    const uint64_t number = strtoull(text, &end, 10);
+    *rest = end;
+    return end == text ? open : number;
+}
+
+static bool read_calls(const char *text)
+{
+    const char *rest;
+    recording.first = read_number(text, 1, &rest);
+    recording.last = rest == text ? UINT64_MAX : recording.first;
+    if (strncmp(rest, "..", 2) == 0)
+        recording.last = read_number(rest + 2, UINT64_MAX, &rest);
+    return *rest == '\0' && recording.first > 0 && recording.first <= recording.last;
+}
+
+/* The value of a variable, or NULL where it is not set or empty. */
+static const char *variable(const char *name)
+{
+    const char *const value = getenv(name);
+    return value == NULL || *value == '\0' ? NULL : value;
 }
 
 void gts_recording_read_environment(void)
 {
-    const char *const directory = getenv("GTSTUB_RECORD");
-    if (directory == NULL || *directory == '\0')
+    const char *const directory = variable("GTSTUB_RECORD");
+    const char *const calls = variable("GTSTUB_RECORD_CALLS");
+    const char *const programs = variable("GTSTUB_RECORD_PROGRAMS");
+    if (directory == NULL)
         return;
-    const char *const calls = getenv("GTSTUB_RECORD_CALLS");
-    const char *const programs = getenv("GTSTUB_RECORD_PROGRAMS");
-    recording.programs = programs == NULL || *programs == '\0' ? NULL : programs;
-    if (!read_calls(calls))
+    recording.programs = programs == NULL ? NULL : strdup(programs);
+    if (!read_calls(calls == NULL ? "" : calls))
         (void)fprintf(
             stderr,
             "Nothing is recorded: GTSTUB_RECORD_CALLS must be 'N', 'N..M', 'N..' or '..M', counted from 1, not '%s'.\n",
@@ -118,6 +125,7 @@ static gts_recorded *find_or_make(const gts_stub *stub)
     gts_recorded *const made = calloc(1, sizeof *made);
     char *const id = made == NULL ? NULL : new_id(stub->name);
     if (id == NULL) {
+        (void)fprintf(stderr, "Program '%s' is not recorded: out of memory.\n", stub->name);
         free(made);
         return NULL;
     }
