@@ -1,7 +1,7 @@
 ! The programs of icon4py's diffusion granule, and a timer for each.
 module diffusion_programs
     use gtstub, only: gts_program, gts_open, gts_close, gts_set_index_base
-    use timers, only: new_timer, timer_start, timer_stop
+    use timers, only: timer_of, timer_start, timer_stop
     implicit none
     private
 
@@ -11,35 +11,38 @@ module diffusion_programs
         integer :: timer = 0
     end type
 
+    ! A handle for each place where a program is called: it recognises the arrays of its last call; others it checks.
     type, public :: t_programs
-        type(t_program) :: init_local_fields, init_nabla2_factor, setup_initial, scale, interpolate, nabla2
-        type(t_program) :: turbulence, vn, copy, w, cold_pools, theta
+        type(t_program) :: init_local_fields, init_nabla2_factor, setup_initial, scale, interpolate_vn, nabla2
+        type(t_program) :: turbulence, interpolate_nabla2, vn, copy_w, w, cold_pools, copy_theta_v, theta
     end type
 
-    public :: open_programs, close_programs, begin, finish
+    public :: open_programs, close_programs
 
 contains
 
-    ! Opens all programs in `folder`, and says of each table that it begins at 1. With `timed` each program gets a timer.
+    ! Opens all programs in `folder`, and says of each table that it begins at 1. With `timed` programs get timers.
     subroutine open_programs(self, folder, timed)
         type(t_programs), intent(inout) :: self
         character(*), intent(in) :: folder
         logical, intent(in) :: timed
         integer :: timer_open
 
-        timer_open = new_timer('gts_open')
+        timer_open = timer_of('gts_open')
         call open_program(self%init_local_fields, 'init_diffusion_local_fields_for_regular_timestep')
         call open_program(self%init_nabla2_factor, 'init_nabla2_factor_in_upper_damping_zone')
         call open_program(self%setup_initial, 'setup_fields_for_initial_step')
         call open_program(self%scale, 'scale_k')
-        call open_program(self%interpolate, 'mo_intp_rbf_rbf_vec_interpol_vertex', 'V2E')
+        call open_program(self%interpolate_vn, 'mo_intp_rbf_rbf_vec_interpol_vertex', 'V2E')
         call open_program(self%nabla2, 'calculate_nabla2_and_smag_coefficients_for_vn', 'E2C2V')
         call open_program(self%turbulence, 'calculate_diagnostic_quantities_for_turbulence', 'C2E')
+        call open_program(self%interpolate_nabla2, 'mo_intp_rbf_rbf_vec_interpol_vertex', 'V2E')
         call open_program(self%vn, 'apply_diffusion_to_vn', 'E2C2V')
-        call open_program(self%copy, 'copy_field')
+        call open_program(self%copy_w, 'copy_field')
         call open_program(self%w, 'apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence', 'C2E2CO')
         call open_program(self%cold_pools, 'calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools', &
             'C2E2C', 'E2C')
+        call open_program(self%copy_theta_v, 'copy_field')
         call open_program(self%theta, 'apply_diffusion_to_theta_and_exner', 'C2E', 'C2E2C', 'E2C')
 
     contains
@@ -55,7 +58,7 @@ contains
             if (present(table)) call gts_set_index_base(program%handle, table, 1)
             if (present(second_table)) call gts_set_index_base(program%handle, second_table, 1)
             if (present(third_table)) call gts_set_index_base(program%handle, third_table, 1)
-            if (timed) program%timer = new_timer(name)
+            if (timed) program%timer = timer_of(name)
         end subroutine
 
     end subroutine
@@ -67,27 +70,16 @@ contains
         call gts_close(self%init_nabla2_factor%handle)
         call gts_close(self%setup_initial%handle)
         call gts_close(self%scale%handle)
-        call gts_close(self%interpolate%handle)
+        call gts_close(self%interpolate_vn%handle)
+        call gts_close(self%interpolate_nabla2%handle)
         call gts_close(self%nabla2%handle)
         call gts_close(self%turbulence%handle)
         call gts_close(self%vn%handle)
-        call gts_close(self%copy%handle)
+        call gts_close(self%copy_w%handle)
+        call gts_close(self%copy_theta_v%handle)
         call gts_close(self%w%handle)
         call gts_close(self%cold_pools%handle)
         call gts_close(self%theta%handle)
-    end subroutine
-
-    ! Before and after a call of a program.
-    subroutine begin(program)
-        type(t_program), intent(in) :: program
-
-        if (program%timer > 0) call timer_start(program%timer)
-    end subroutine
-
-    subroutine finish(program)
-        type(t_program), intent(in) :: program
-
-        if (program%timer > 0) call timer_stop(program%timer)
     end subroutine
 
 end module

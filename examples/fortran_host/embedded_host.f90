@@ -5,7 +5,7 @@ program embedded_host
     use granule_state, only: wp, t_patch, t_int_state, t_nh_metrics, t_nh_prog, t_nh_diag, read_state, write_state
     use host_run, only: argument, read_run, write_maps
     use icon4py_diffusion, only: torus_init, diffusion_init, diffusion_run
-    use timers, only: new_timer, timer_start, timer_stop, timer_report
+    use timers, only: timer_of, timer_start, timer_stop, timer_report
     implicit none
 
     type(t_patch), target :: patch
@@ -23,10 +23,10 @@ program embedded_host
     call read_run(state, steps, dtime)
     call read_state(state, patch, int_state, metrics, prog, diag)
 
-    timer_python = new_timer('start of Python, imports, grid')
-    timer_init = new_timer('nh_hdiff_init')
-    timer_initial = new_timer('nh_hdiff_run_initial')
-    timer_run = new_timer('nh_hdiff_run')
+    timer_python = timer_of('start of Python, imports, grid')
+    timer_init = timer_of('nh_hdiff_init')
+    timer_initial = timer_of('nh_hdiff_run_initial')
+    timer_run = timer_of('nh_hdiff_run')
 
     call timer_start(timer_python)
     call torus_init(patch%vct_a, rc)

@@ -5,7 +5,7 @@ program fortran_host
     use granule_state, only: wp, t_patch, t_int_state, t_nh_metrics, t_nh_prog, t_nh_diag, read_state, write_state
     use host_run, only: argument, read_run, write_maps
     use nh_diffusion, only: t_diffusion, diffusion_init, diffusion_run, write_local_fields
-    use timers, only: new_timer, timer_start, timer_stop, timer_report
+    use timers, only: timer_of, timer_start, timer_stop, timer_report
     implicit none
 
     type(t_patch) :: patch
@@ -24,9 +24,9 @@ program fortran_host
     call read_run(state, steps, dtime)
     call read_state(state, patch, int_state, metrics, prog, diag)
 
-    timer_init = new_timer('nh_hdiff_init')
-    timer_initial = new_timer('nh_hdiff_run_initial')
-    timer_run = new_timer('nh_hdiff_run')
+    timer_init = timer_of('nh_hdiff_init')
+    timer_initial = timer_of('nh_hdiff_run_initial')
+    timer_run = timer_of('nh_hdiff_run')
 
     call timer_start(timer_init)
     call diffusion_init(diffusion, state, programs, patch, timed=.true.)

@@ -2,9 +2,10 @@
 ! What icon4py compiles in (horizontal and vertical bounds, and constants such as 'nudgezone_diff') is no argument here:
 ! the header of each stub, examples/icon4py/<program>/<program>_stub.h, lists these values.
 module nh_diffusion
-    use diffusion_programs, only: t_programs, open_programs, begin, finish
+    use diffusion_programs, only: t_program, t_programs, open_programs
     use granule_state, only: wp, t_patch, t_int_state, t_nh_metrics, t_nh_prog, t_nh_diag
     use raw_files, only: store
+    use timers, only: timer_start, timer_stop
 
     use apply_diffusion_to_theta_and_exner_stub, only: apply_diffusion_to_theta_and_exner
     use apply_diffusion_to_vn_stub, only: apply_diffusion_to_vn
@@ -130,7 +131,10 @@ contains
         call scale_k(self%programs%scale%handle, self%enh_smag_fac, dtime, self%diff_multfac_smag)
         call finish(self%programs%scale)
 
-        call interpolate_to_vertices(prog%vn)
+        call begin(self%programs%interpolate_vn)
+        call mo_intp_rbf_rbf_vec_interpol_vertex(self%programs%interpolate_vn%handle, prog%vn, &
+            int_state%rbf_coeff_1, int_state%rbf_coeff_2, self%u_vert, self%v_vert, patch%v2e)
+        call finish(self%programs%interpolate_vn)
         ! halo exchange: u_vert, v_vert
 
         call begin(self%programs%nabla2)
@@ -143,14 +147,17 @@ contains
 
         if (self%itype_sher >= 1 .or. self%loutshs .or. self%a_hshr > 0.0_wp) then
             call begin(self%programs%turbulence)
-            call calculate_diagnostic_quantities_for_turbulence(self%programs%turbulence%handle, self%kh_smag_ec, prog%vn, &
-                int_state%e_bln_c_s, int_state%geofac_div, self%diff_multfac_smag, metrics%wgtfac_c, diag%div_ic, &
-                diag%hdef_ic, patch%c2e)
+            call calculate_diagnostic_quantities_for_turbulence(self%programs%turbulence%handle, self%kh_smag_ec, &
+                prog%vn, int_state%e_bln_c_s, int_state%geofac_div, self%diff_multfac_smag, metrics%wgtfac_c, &
+                diag%div_ic, diag%hdef_ic, patch%c2e)
             call finish(self%programs%turbulence)
         end if
         ! halo exchange: z_nabla2_e
 
-        call interpolate_to_vertices(self%z_nabla2_e)
+        call begin(self%programs%interpolate_nabla2)
+        call mo_intp_rbf_rbf_vec_interpol_vertex(self%programs%interpolate_nabla2%handle, self%z_nabla2_e, &
+            int_state%rbf_coeff_1, int_state%rbf_coeff_2, self%u_vert, self%v_vert, patch%v2e)
+        call finish(self%programs%interpolate_nabla2)
         ! halo exchange: u_vert, v_vert
 
         call begin(self%programs%vn)
@@ -160,48 +167,47 @@ contains
         call finish(self%programs%vn)
         ! halo exchange: vn, which may go on until temperature is diffused
 
-        call copy_cells(prog%w, self%w_tmp)
+        call begin(self%programs%copy_w)
+        call copy_field(self%programs%copy_w%handle, prog%w, self%w_tmp)
+        call finish(self%programs%copy_w)
+
         call begin(self%programs%w)
-        call apply_diffusion_to_w(self%programs%w%handle, patch%cell_areas, int_state%geofac_n2s, int_state%geofac_grg_x, &
-            int_state%geofac_grg_y, self%w_tmp, prog%w, diag%dwdx, diag%dwdy, self%diff_multfac_n2w, patch%c2e2co)
+        call apply_diffusion_to_w(self%programs%w%handle, patch%cell_areas, int_state%geofac_n2s, &
+            int_state%geofac_grg_x, int_state%geofac_grg_y, self%w_tmp, prog%w, diag%dwdx, diag%dwdy, &
+            self%diff_multfac_n2w, patch%c2e2co)
         call finish(self%programs%w)
 
         if (self%lhdiff_temp) then
             call begin(self%programs%cold_pools)
-            call calculate_enhanced_diffusion_coefficients(self%programs%cold_pools%handle, prog%theta_v, metrics%theta_ref_mc, &
-                self%kh_smag_e, patch%c2e2c, patch%e2c)
+            call calculate_enhanced_diffusion_coefficients(self%programs%cold_pools%handle, prog%theta_v, &
+                metrics%theta_ref_mc, self%kh_smag_e, patch%c2e2c, patch%e2c)
             call finish(self%programs%cold_pools)
 
-            call copy_cells(prog%theta_v, self%theta_v_tmp)
+            call begin(self%programs%copy_theta_v)
+            call copy_field(self%programs%copy_theta_v%handle, prog%theta_v, self%theta_v_tmp)
+            call finish(self%programs%copy_theta_v)
+
             call begin(self%programs%theta)
-            call apply_diffusion_to_theta_and_exner(self%programs%theta%handle, self%kh_smag_e, patch%inv_dual_edge_length, &
-                self%theta_v_tmp, int_state%geofac_div, metrics%zd_vertoffset, metrics%zd_diffcoef, &
-                int_state%geofac_n2s(:, 1), int_state%geofac_n2s(:, 2:), metrics%zd_intcoef, patch%cell_areas, &
-                prog%theta_v, prog%exner, patch%c2e, patch%c2e2c, patch%e2c)
+            call apply_diffusion_to_theta_and_exner(self%programs%theta%handle, self%kh_smag_e, &
+                patch%inv_dual_edge_length, self%theta_v_tmp, int_state%geofac_div, metrics%zd_vertoffset, &
+                metrics%zd_diffcoef, int_state%geofac_n2s(:, 1), int_state%geofac_n2s(:, 2:), metrics%zd_intcoef, &
+                patch%cell_areas, prog%theta_v, prog%exner, patch%c2e, patch%c2e2c, patch%e2c)
             call finish(self%programs%theta)
             ! halo exchange: theta_v, exner
         end if
+    end subroutine
 
-    contains
+    ! Before and after a call of a program.
+    subroutine begin(program)
+        type(t_program), intent(in) :: program
 
-        subroutine interpolate_to_vertices(on_edges)
-            real(wp), intent(in) :: on_edges(:, :)
+        if (program%timer > 0) call timer_start(program%timer)
+    end subroutine
 
-            call begin(self%programs%interpolate)
-            call mo_intp_rbf_rbf_vec_interpol_vertex(self%programs%interpolate%handle, on_edges, int_state%rbf_coeff_1, &
-                int_state%rbf_coeff_2, self%u_vert, self%v_vert, patch%v2e)
-            call finish(self%programs%interpolate)
-        end subroutine
+    subroutine finish(program)
+        type(t_program), intent(in) :: program
 
-        subroutine copy_cells(old, new)
-            real(wp), intent(in) :: old(:, :)
-            real(wp), intent(inout) :: new(:, :)
-
-            call begin(self%programs%copy)
-            call copy_field(self%programs%copy%handle, old, new)
-            call finish(self%programs%copy)
-        end subroutine
-
+        if (program%timer > 0) call timer_stop(program%timer)
     end subroutine
 
     ! --- Results ------------------------------------------------------------------------------------------------------

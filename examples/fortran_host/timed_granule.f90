@@ -34,8 +34,8 @@ contains
         call diffusion_init(diffusion, text(state), text(programs), patch, timed=.false.)
     end subroutine
 
-    ! Takes the programs from another folder. Those before stay open: what was recorded of them points to their copies of
-    ! the tables.
+    ! Takes the programs from another folder. Those before stay open: what was recorded of them points to their copies
+    ! of the tables.
     subroutine granule_reopen(programs) bind(c)
         character(kind=c_char), intent(in) :: programs(*)
 

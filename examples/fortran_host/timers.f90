@@ -13,14 +13,17 @@ module timers
     type(t_timer) :: all_timers(32)
     integer :: timer_count = 0
 
-    public :: new_timer, timer_start, timer_stop, timer_report
+    public :: timer_of, timer_start, timer_stop, timer_report
 
 contains
 
-    ! A timer; the table has them in the order of their making.
-    integer function new_timer(name) result(timer)
+    ! The timer of a name, which is made where there is none; the table has them in the order of their making.
+    integer function timer_of(name) result(timer)
         character(*), intent(in) :: name
 
+        do timer = 1, timer_count
+            if (all_timers(timer)%name == name) return
+        end do
         timer_count = timer_count + 1
         timer = timer_count
         all_timers(timer)%name = name

@@ -95,7 +95,7 @@ def test_the_table_has_init_and_run_and_every_program(host: running.Run) -> None
         "nh_hdiff_init": 1,
         "nh_hdiff_run_initial": 1,
         "nh_hdiff_run": STEPS,
-        "gts_open": 12,
+        "gts_open": 14,
         "init_diffusion_local_fields_for_regular_timestep": 1,
         "init_nabla2_factor_in_upper_damping_zone": 1,
         **{name: count * (STEPS + 1) or 1 for name, count in BY_STEP.items()},
