@@ -63,6 +63,7 @@ def run_embedded(build: Path, state: Path, results: Path, gtstub: bool) -> Run:
         "PYTHONOPTIMIZE": "1",
         "PY2FGEN_EXTRA_CALLABLES": "examples.fortran_host.embedded:use_gtstub" if gtstub else "",
         "ICON4PY_WAIT_FOR_COMPILATION": "1",
+        "GT4PY_BUILD_JOBS_MODE": "serial",  # this process is no Python that could be started again as a worker
     }
     return _host([build / "embedded_host", state, results], environment, results)
 
