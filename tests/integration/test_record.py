@@ -33,6 +33,9 @@ RECORDED = (
 )
 
 
+pytestmark = pytest.mark.xdist_group("record")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Has the recording of a model that calls each program twice, and the cache entries that it was made with."""
@@ -112,15 +115,20 @@ def test_another_backend_makes_the_same(folder: Path) -> None:
     assert result.exit_code == 0, result.output
 
 
-def test_what_gt4py_refuses_is_said(folder: Path, tmp_path: Path) -> None:
-    kept = tmp_path / "recording" / "kept"
-    shutil.copytree(archive_of(folder).path, kept)
-    index = kept / INDEX
+@pytest.fixture
+def copied(folder: Path, tmp_path: Path) -> Path:
+    """Has the recording, to be spoiled."""
+    shutil.copytree(folder / "recording", tmp_path / "recording")
+    return tmp_path
+
+
+def test_what_gt4py_refuses_is_said(copied: Path) -> None:
+    index = archive_of(copied).path / INDEX
     index.write_text(index.read_text().replace("\tV2E\tconnectivity", "\tX2E\tconnectivity"))
-    result = replay(tmp_path, program_of(CASES["unit_stride"]), "--compare")
+    result = replay(copied, program_of(CASES["unit_stride"]), "--compare")
     assert result.exit_code == 1
     assert result.stderr.startswith("gt4py cannot run 'gather' on 'EMBEDDED': ")
-    result = replay(tmp_path, program_of(CASES["unit_stride"]), "--backend", "GTFN")
+    result = replay(copied, program_of(CASES["unit_stride"]), "--backend", "GTFN")
     assert result.exit_code == 8
     assert result.stderr.startswith("There is no backend tag 'GTFN'.")
 
@@ -140,12 +148,12 @@ def spoil(archive: Archive, program: str, argument: str) -> tuple[Sequence[int],
     return [start + index for start, index in zip(value.origin, place, strict=True)], was
 
 
-def test_a_result_that_differs_is_found(folder: Path) -> None:
-    index, was = spoil(archive_of(folder), "__field_operator_average", "out")
+def test_a_result_that_differs_is_found(folder: Path, copied: Path) -> None:
+    index, was = spoil(archive_of(copied), "__field_operator_average", "out")
     for program in ([program_of(CASES["field_operator"])], list(map(str, entries(folder)))):
-        result = replay(folder, *program, "--compare", "--json")
+        result = replay(copied, *program, "--compare", "--json")
         assert result.exit_code == 1, result.output
         (found,) = (one for one in json.loads(result.stdout)["comparisons"] if one["beyond"] > 0)
         assert (found["program"], found["call"], found["argument"]) == ("__field_operator_average", 1, "out")
         assert (found["worst"]["index"], found["worst"]["found"], found["worst"]["ulp"]) == (index, was, 2)
-    assert replay(folder, *entries(folder), "--compare", "--ulp", "out=2").exit_code == 0
+    assert replay(copied, *entries(folder), "--compare", "--ulp", "out=2").exit_code == 0
