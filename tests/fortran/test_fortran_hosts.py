@@ -94,6 +94,14 @@ def test_host(name: str, host: str, flags: str, build_of: Callable[[str, str], B
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("flags", BUILDS)
+def test_fortran_and_c_call_one_program_in_turn(flags: str, build_of: Callable[[str, str], Build]) -> None:
+    build = build_of("whole", flags)
+    build.c("call_from_c.o", "-c", HERE / "both.c", "-I", ".", "-I", HERE.parent / "c")
+    done = run(build.host(*WHOLE, build.folder / "call_from_c.o", HERE / "both.f90"))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_calls_from_fortran_are_recorded(
     build_of: Callable[[str, str], Build], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
