@@ -64,6 +64,7 @@ def test_wheel_has_every_part_of_the_package(wheel: Path) -> None:
         ("generator", "gtstub"),
         ("templates", "gtstub/templates"),
         ("runtime/include", "gtstub/include"),
+        ("runtime/fortran", "gtstub/fortran"),
     ):
         sources = {
             f"{prefix}/{path.relative_to(CHECKOUT / folder)}"
