@@ -229,6 +229,7 @@ SUMMARY = (
     "gtstub new",
     "bound",
     "gtstub from C",
+    "gtstub from Fortran",
     "dace same",
     "gt4py bound",
     "gtfn same",
