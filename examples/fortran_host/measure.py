@@ -44,20 +44,29 @@ class Granule:
     def restore(self) -> None:
         self._library.granule_restore()
 
+    def state(self, folder: Path) -> dict[str, bytes]:
+        """The fields of the model state, written to a folder and read again."""
+        folder.mkdir(exist_ok=True)
+        self._library.granule_write(bytes(folder))
+        return {path.stem: path.read_bytes() for path in folder.glob("*.bin")}
+
     def steps(self, count: int) -> float:
         """Seconds."""
         return float(self._library.granule_steps(count))
 
 
-def measure(build: Path, state: Path, entries: Mapping[str, Path], step: Sequence[str], folder: Path) -> Measured:
+def measure(
+    build: Path, state: Path, entries: Mapping[str, Path], step: Sequence[str], folder: Path, rounds: int = ROUNDS
+) -> Measured:
     """`step` names the programs that a step calls, in their order."""
     granule = Granule(build, state)
     calls = list(_record(granule, build, entries, step, folder / "recording"))
     granule.reopen(build)
     loops = Loops(calls, folder / "step.c")
-    fortran, loop = _take_turns(granule, [granule.steps, loops.repeat_all])
+    _compare(granule, loops, folder / "step")
+    fortran, loop = _take_turns(granule, [granule.steps, loops.repeat_all], rounds)
     granule.reopen(_programs(build, entries, folder / "nothing", build_null_library))
-    (nothing,) = _take_turns(granule, [granule.steps])
+    (nothing,) = _take_turns(granule, [granule.steps], rounds)
     return Measured(fortran, loop, nothing)
 
 
@@ -92,12 +101,25 @@ def _sdfg(entry: Path) -> SdfgSignature:
     return documents.sdfg_from_json((entry / "sdfg.json").read_text(encoding="utf-8"), "sdfg.json")
 
 
-def _take_turns(granule: Granule, runs: Sequence[Callable[[int], float]]) -> list[Times]:
-    rounds: list[list[float]] = [[] for _ in runs]
+def _compare(granule: Granule, loops: Loops, folder: Path) -> None:
+    """Raises SystemExit unless a step from C does what a step of the Fortran granule does."""
+    before = granule.state(folder)
+    granule.steps(1)
+    expected = granule.state(folder)
+    granule.restore()
+    assert granule.state(folder) == before != expected
+    loops.repeat_all(1)
+    found = granule.state(folder)
+    if different := [name for name in expected if found[name] != expected[name]]:
+        raise SystemExit(f"A step from C gives other fields than one from Fortran: {', '.join(different)}.")
+
+
+def _take_turns(granule: Granule, runs: Sequence[Callable[[int], float]], rounds: int) -> list[Times]:
+    found: list[list[float]] = [[] for _ in runs]
     counts = [max(5, int(ROUND_SECONDS * 20 / run(20))) for run in runs]
-    for _ in range(ROUNDS):
-        for run, count, times in zip(runs, counts, rounds, strict=True):
+    for _ in range(rounds):
+        for run, count, times in zip(runs, counts, found, strict=True):
             granule.restore()
             run(2)  # brings what it needs into the caches
             times.append(run(count) / count * 1e9)
-    return [Times(times) for times in rounds]
+    return [Times(times) for times in found]

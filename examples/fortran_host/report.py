@@ -48,7 +48,7 @@ def goals(measured: Measured, runs: Mapping[str, Run]) -> Iterator[tuple[str, ..
         _met(ratio, STEP_GOAL),
     )
     opening = runs[STUBS].timers["gts_open"]
-    text = f"{opening.average:.0f} µs (of {opening.calls}; at most {opening.most:.0f})"
+    text = f"{opening.average:.0f} µs, mean of {opening.calls} (at most {opening.most:.0f})"
     yield "`gts_open` of a program that is built", "≤ 1 ms", text, _met(opening.average, OPEN_GOAL)
 
 

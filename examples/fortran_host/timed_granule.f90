@@ -4,7 +4,7 @@ module timed_granule
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_long, c_null_char
     use, intrinsic :: iso_fortran_env, only: int64
     use diffusion_programs, only: t_programs, open_programs
-    use granule_state, only: wp, t_patch, t_int_state, t_nh_metrics, t_nh_prog, t_nh_diag, read_state
+    use granule_state, only: wp, t_patch, t_int_state, t_nh_metrics, t_nh_prog, t_nh_diag, read_state, write_state
     use host_run, only: read_run
     use nh_diffusion, only: t_diffusion, diffusion_init, diffusion_run
     implicit none
@@ -18,7 +18,7 @@ module timed_granule
     type(t_diffusion) :: diffusion
     real(wp) :: dtime
 
-    public :: granule_init, granule_reopen, granule_restore, granule_steps
+    public :: granule_init, granule_reopen, granule_restore, granule_steps, granule_write
 
 contains
 
@@ -70,6 +70,12 @@ contains
         call system_clock(ended)
         seconds = real(ended - began, c_double) / real(rate, c_double)
     end function
+
+    subroutine granule_write(folder) bind(c)
+        character(kind=c_char), intent(in) :: folder(*)
+
+        call write_state(text(folder), prog, diag)
+    end subroutine
 
     pure function text(characters)
         character(kind=c_char), intent(in) :: characters(*)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from examples.fortran_host import building, prepare, run, running
+from examples.fortran_host.measure import measure
+from examples.granule.steps import Observer
 
 pytestmark = pytest.mark.xdist_group("fortran host")
 
@@ -39,6 +41,7 @@ BY_STEP = {
 @dataclasses.dataclass(frozen=True)
 class Demo:
     entries: Mapping[str, Path]
+    step: Sequence[str]
     expected: Mapping[str, prepare.Array]
     state: Path
     build: Path
@@ -50,13 +53,15 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     if missing := building.missing():
         pytest.skip(missing)
     folder = tmp_path_factory.mktemp("fortran-host")
-    granule = prepare.set_up()
+    observer = Observer(prepare.Gtstub.setup_program)
+    granule = prepare.set_up(observer.setup_program)
     prepare.write_state(granule, STEPS, folder / "state")
     expected = prepare.run(granule, STEPS)
+    step = [call.name for call in observer.observe(lambda: granule.step(1))]
     entries = prepare.entries()
     bindings = None if building.missing_for_embedding() else building.make_bindings(folder / "bindings")
     build = building.build(entries, folder, bindings)
-    return Demo(entries, expected, folder / "state", build, folder)
+    return Demo(entries, step, expected, folder / "state", build, folder)
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +118,12 @@ def test_embedded_python_gives_the_same_and_is_in_its_process(demo: Demo) -> Non
     assert any(name.startswith("libpython") for name in embedded.libraries)
     assert "apply_diffusion_to_vn_stub.so" in embedded.libraries
     assert embedded.timers["nh_hdiff_run"].calls == STEPS
+
+
+def test_a_step_from_c_is_that_of_the_granule(demo: Demo) -> None:
+    """What the Fortran step is measured by; measure() itself compares the fields."""
+    measured = measure(demo.build, demo.state, demo.entries, demo.step, demo.folder, rounds=2)
+    assert min(times.least for times in (measured.fortran, measured.loop, measured.nothing)) > 0
 
 
 def test_an_entry_of_another_signature_is_refused(demo: Demo, tmp_path: Path) -> None:
