@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from rich.console import Console
 
@@ -22,7 +23,21 @@ FOLDER = building.ROOT / "build" / "fortran-host"
 STEPS = 720
 """Two hours of model time."""
 
+TURNS = 3
+"""Runs of each host."""
+
 console = Console(highlight=False)
+
+
+def calmest(title: str, run_host: Callable[[], running.Run]) -> running.Run:
+    """The run whose steps took least: whatever else the machine does only adds to them."""
+    runs = [run_host() for _ in range(TURNS)]
+    run = min(runs, key=lambda run: run.timers["nh_hdiff_run"].average)
+    console.print(f"[bold]{title}[/bold]")
+    print(run.output)
+    first = runs[0].timers["nh_hdiff_init"].total
+    console.print(f"The calmest of {TURNS} runs; in the first one nh_hdiff_init took {first:.3f} s")
+    return run
 
 
 def check(run: running.Run, expected: Mapping[str, prepare.Array]) -> bool:
@@ -59,17 +74,16 @@ def main() -> int:
     bindings = None if left_out else building.make_bindings(FOLDER / "bindings")
     build = building.build(entries, FOLDER, bindings)
 
-    runs = {report.STUBS: running.run_host(build, FOLDER / "state", FOLDER / "results")}
-    show(report.STUBS, runs[report.STUBS])
+    runs = {report.STUBS: calmest(report.STUBS, partial(running.run_host, build, FOLDER / "state", FOLDER / "results"))}
     good = check(runs[report.STUBS], expected)
     if left_out:
         console.print(f"Embedded Python is left out: {left_out}\n")
     else:
         for name, gtstub in ((report.EMBEDDED_GTSTUB, True), (report.EMBEDDED_GT4PY, False)):
             if not gtstub:
-                console.print("gt4py builds what is not there yet, in nh_hdiff_init")
-            runs[name] = running.run_embedded(build, FOLDER / "state", FOLDER / "results-embedded", gtstub)
-            show(name, runs[name])
+                console.print("gt4py builds what is not there yet, in the first nh_hdiff_init")
+            embedded = partial(running.run_embedded, build, FOLDER / "state", FOLDER / "results-embedded", gtstub)
+            runs[name] = calmest(name, embedded)
             good &= check(runs[name], expected)
 
     measured = measure(build, FOLDER / "state", entries, step, FOLDER)
@@ -78,11 +92,6 @@ def main() -> int:
         report.write(measured, runs, STEPS, building.ROOT)
         console.print("Written to docs/performance.md.")
     return 0 if good else 1
-
-
-def show(title: str, run: running.Run) -> None:
-    console.print(f"[bold]{title}[/bold]")
-    print(run.output)
 
 
 if __name__ == "__main__":
