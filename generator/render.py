@@ -73,6 +73,7 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str, fortran: bo
     from_arrays = [slot for slot in from_arguments if not isinstance(slot.source, Value)]
     of_scalars = [one for one in plan.assertions if isinstance(one.first, Value) or isinstance(one.later, Value)]
     of_arrays = [one for one in plan.assertions if one not in of_scalars]
+    codomains = {leaf.codomain for leaf in plan.connectivities}
     context: dict[str, Any] = {
         "name": plan.name,
         "sdfg_name": plan.sdfg_name,
@@ -125,7 +126,7 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str, fortran: bo
         "takes_slots": bool(from_arguments),
         "scalars": [slot.name for slot in from_arguments if isinstance(slot.source, Value)],
         "conversions": list(_conversions(plan, index)),
-        "differences": [_difference(leaf) for leaf in plan.leaves if isinstance(leaf, FieldLeaf)],
+        "differences": [_difference(leaf, codomains) for leaf in plan.leaves if isinstance(leaf, FieldLeaf)],
         "init_at_load": _c_bool(not plan.init),
         "has_metrics": _c_bool(any(isinstance(slot.source, Metric) for slot in plan.slots)),
         **render_fortran.entry_context(plan),
@@ -307,12 +308,17 @@ def _assertion(assertion: Assertion, plan: CallPlan) -> dict[str, str]:
     }
 
 
-def _difference(leaf: FieldLeaf) -> str:
-    """Not zero where two arrays for a leaf differ in what slots take or the contract has fixed."""
+def _difference(leaf: FieldLeaf, codomains: set[str | None]) -> str:
+    """
+    Not zero where two arrays for a leaf differ in what slots take or the contract has fixed. `codomains` are dimensions
+    whose indices stand in tables, which were checked as far as the arrays reached.
+    """
     taken: set[Property] = {name for axis in leaf.axes for name in axis.taken}
     taken |= {name for axis in leaf.axes for name in PROPERTIES if getattr(axis.fixed, name) is not None}
     if leaf.is_connectivity:
-        taken |= {"size"}  # its indices were checked as far as it reaches
+        taken |= {"size"}
+    elif any(axis.dim in codomains for axis in leaf.axes):
+        taken |= {"start", "size"}
     what = " | ".join(f"GTS_{name.upper()}" for name in PROPERTIES if name in taken) or "0"
     return f"gts_differ(&a->{leaf.name}, &b->{leaf.name}, {len(leaf.axes)}, {what})"
 

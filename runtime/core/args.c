@@ -9,11 +9,6 @@
 _Static_assert(offsetof(gts_array, origin) == sizeof(gts_words), "gts_differ() takes memory and type as two words");
 _Static_assert(GTS_MAX_RANK % 2 == 0, "gts_differ() takes axes two by two");
 
-static bool is_field(const gts_contract *contract)
-{
-    return contract->kind == GTS_FIELD || contract->kind == GTS_CONNECTIVITY;
-}
-
 /* ---- Recognising ----------------------------------------------------------------------------------------------- */
 
 static bool is_same(const gts_array *a, const gts_array *b)
@@ -41,6 +36,7 @@ static int see_array(gts_program *self, uint32_t index, const gts_array *array)
         return -1;
     gts_forget(seen);
     seen->array = *array;
+    self->leaf[index].is_new_table = self->stub->leaves[index].kind == GTS_CONNECTIVITY;
     return 0;
 }
 
@@ -52,11 +48,12 @@ int gts_see_args(gts_program *self, const void *args)
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         const size_t member = stub->leaves[i].member;
         const gts_array *const array = (const gts_array *)((const char *)args + member);
-        if (is_field(&stub->leaves[i]) && !(knew && is_same(array, (const gts_array *)((char *)self->args + member))) &&
+        if (gts_is_array(&stub->leaves[i]) &&
+            !(knew && is_same(array, (const gts_array *)((char *)self->args + member))) &&
             see_array(self, i, array) != 0)
             return -1;
     }
-    if (gts_take_tables(self, knew ? self->args : NULL, args) != 0)
+    if (gts_take_tables(self) != 0)
         return -1;
     memcpy(self->args, args, stub->args_size);
     self->knows_args = true;

@@ -35,6 +35,13 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *leaf, in
                          self->stub->name, property, value, axis, leaf->axes[axis].dim);
 }
 
+static GTS_COLD int refuse_negative(gts_program *self, const gts_contract *leaf, int32_t axis, int64_t size)
+{
+    return gts_error_set(self, GTS_VALUE_ERROR,
+                         WHERE "has size %" PRId64 " on axis %" PRId32 " ('%s'), which no array has.", leaf->path,
+                         self->stub->name, size, axis, leaf->axes[axis].dim);
+}
+
 static bool fits_int32(int64_t value)
 {
     return value >= INT32_MIN && value <= INT32_MAX;
@@ -56,6 +63,8 @@ static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis,
     const gts_axis *const expected = &leaf->axes[axis];
     const int64_t start = array->origin[axis];
     const int64_t size = array->shape[axis];
+    if (GTS_UNLIKELY(size < 0))
+        return refuse_negative(self, leaf, axis, size);
     const int64_t stop = (int64_t)((uint64_t)start + (uint64_t)size); /* a C host may pass what overflows */
     const bool is_right = check_property(self, leaf, axis, "size", GTS_SIZE, expected->size, size) == 0 &&
                           check_property(self, leaf, axis, "start", GTS_START, expected->start, start) == 0 &&

@@ -102,32 +102,38 @@ const char *gts_name(const gts_program *self)
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* What is looked for is a matter of microseconds as a rule, or of one SDFG. */
-static void pause_before(unsigned int attempt)
-{
-    const struct timespec time = {.tv_nsec = 1000L << (attempt < 7 ? attempt : 7)};
-    (void)nanosleep(&time, NULL);
-}
+unsigned int gts_attention;
 
-static uint64_t now(void)
+/* Pauses double up to this: of the calls that are worth waiting for, most take longer. */
+#define LONGEST_PAUSE_NS 128000L
+
+static bool try_lock(gts_program *self)
 {
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+    unsigned int free = 0;
+    return __atomic_compare_exchange_n(&self->is_busy, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 bool gts_lock(gts_program *self, uint64_t patience)
 {
-    const uint64_t begin = patience == 0 ? 0 : now();
-    unsigned int free = 0;
-    for (unsigned int attempt = 0;
-         !__atomic_compare_exchange_n(&self->is_busy, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED); ++attempt) {
-        free = 0;
-        if (patience == 0 || (patience != GTS_FOREVER && now() - begin > patience))
-            return false;
-        pause_before(attempt);
-    }
-    return true;
+    /* Who waits already looks at least once in the first pause of who comes now. */
+    const bool others_wait = __atomic_load_n(&self->waiters, __ATOMIC_RELAXED) > 0;
+    if (!others_wait && try_lock(self))
+        return true;
+    if (patience == 0)
+        return false;
+    (void)__atomic_fetch_add(&self->waiters, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
+    const uint64_t begin = gts_now();
+    struct timespec pause = {.tv_nsec = others_wait ? 2 * LONGEST_PAUSE_NS : 1000};
+    bool is_locked;
+    do {
+        (void)nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < LONGEST_PAUSE_NS ? 2 * pause.tv_nsec : LONGEST_PAUSE_NS;
+        is_locked = try_lock(self);
+    } while (!is_locked && (patience == GTS_FOREVER || gts_now() - begin < patience));
+    (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_sub(&self->waiters, 1, __ATOMIC_RELAXED);
+    return is_locked;
 }
 
 int gts_enter(gts_program *self, bool wait)
@@ -152,20 +158,22 @@ int gts_enter_open(gts_program *self)
     return gts_enter(self, true);
 }
 
-/* Whether the stub that a host is linked with was generated from the same signatures by the same gtstub. */
+/* Whether two stubs were generated from the same signatures by the same gtstub, so that one may fill the other's slots. */
 static bool is_like(const gts_stub *a, const gts_stub *b)
 {
-    return strcmp(a->program_digest, b->program_digest) == 0 && strcmp(a->sdfg_digest, b->sdfg_digest) == 0 &&
-           strcmp(a->version, b->version) == 0;
+    return a->abi == b->abi && a->leaf_count == b->leaf_count && a->args_size == b->args_size &&
+           a->slots_size == b->slots_size && strcmp(a->program_digest, b->program_digest) == 0 &&
+           strcmp(a->sdfg_digest, b->sdfg_digest) == 0 && strcmp(a->version, b->version) == 0;
 }
 
 static GTS_COLD int refuse_stub(gts_program *self, const gts_stub *stub)
 {
+    gts_error_set(self, GTS_RUNTIME_ERROR,
+                  "Program '%s' was opened from another stub than that of '%s' which the host is linked with; "
+                  "generate and build both from the same signatures.",
+                  self->stub->name, stub->name);
     gts_leave(self);
-    return gts_error_set(self, GTS_RUNTIME_ERROR,
-                         "Program '%s' was opened from another stub than that of '%s' which the host is linked with; "
-                         "generate and build both from the same signatures.",
-                         self->stub->name, stub->name);
+    return -1;
 }
 
 int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
@@ -174,11 +182,11 @@ int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
         return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
                                "Program '%s' is not open: it was closed, or never opened.", stub->name);
     const int status = gts_enter(self, true);
-    if (GTS_LIKELY(status != 0 || self->stub == stub))
+    if (GTS_LIKELY(status != 0 || self->linked == stub))
         return status;
     if (!is_like(self->stub, stub))
         return refuse_stub(self, stub);
-    self->stub = stub;
+    self->linked = stub;
     return 0;
 }
 

@@ -117,7 +117,7 @@ static gts_program *new_program(const gts_stub *stub)
     gts_program *const self = calloc(1, sizeof *self);
     if (self == NULL)
         return NULL;
-    self->stub = stub;
+    self->stub = self->linked = stub;
     self->leaf = new_array(stub->leaf_count, sizeof *self->leaf);
     self->slots = new_array(1, stub->slots_size);
     self->args = new_array(1, stub->args_size);

@@ -1,8 +1,18 @@
-/* Inside the runtime: the lock of a program, for those who do not call it. */
+/* Inside the runtime: the lock of a program, for those who wait for it, and their clock. */
 #ifndef GTSTUB_CORE_LOCK_H
 #define GTSTUB_CORE_LOCK_H
 
+#include <time.h>
+
 #include "gtstub/stub.h"
+
+/* Nanoseconds of a clock that only goes forward. */
+static inline uint64_t gts_now(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
 
 #define GTS_FOREVER UINT64_MAX
 

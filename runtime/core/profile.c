@@ -38,13 +38,6 @@ static gts_program *programs;
 /* Where the process ends, a call is waited for so many nanoseconds: its thread may never leave. */
 #define PATIENCE UINT64_C(1000000000)
 
-static uint64_t now(void)
-{
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 /* Where a program keeps the record of `profile`, or would keep it. */
 static gts_record **place_of_record(gts_program *program, const gts_profile *profile)
 {
@@ -81,15 +74,15 @@ static GTS_COLD bool find_record(gts_program *self, gts_profile *profile)
 void gts_profile_enter(gts_program *self, gts_profile *profile)
 {
     const bool has_record = self->record != NULL && self->record->profile == profile;
-    self->entered = GTS_LIKELY(has_record) || find_record(self, profile) ? now() : 0;
+    self->entered = GTS_LIKELY(has_record) || find_record(self, profile) ? gts_now() : 0;
     self->is_special = true;
 }
 
 int gts_profile_run(gts_program *self)
 {
-    const uint64_t converted = now();
+    const uint64_t converted = gts_now();
     const int status = self->stub->run(self);
-    const uint64_t ended = now();
+    const uint64_t ended = gts_now();
     if (status == 0) {
         const bool is_initial = !self->was_called || self->has_new_handle;
         gts_calls *const calls = GTS_UNLIKELY(is_initial) ? &self->record->initial : &self->record->run;
@@ -158,8 +151,9 @@ gts_profile *gts_profile_begin(void)
     (void)pthread_mutex_lock(&lock);
     profile->outer = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
     profile->generation = __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST);
-    profile->begin = now();
+    profile->begin = gts_now();
     __atomic_store_n(&gts_profile_running, profile, __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
     (void)pthread_mutex_unlock(&lock);
     return profile;
 }
@@ -206,9 +200,10 @@ static gts_profile *end_innermost(bool at_exit)
     (void)pthread_mutex_lock(&lock);
     gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
     __atomic_store_n(&gts_profile_running, profile->outer, __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_SEQ_CST);
     (void)pthread_mutex_unlock(&lock);
     take_all_records(profile, at_exit);
-    profile->report = gts_report(profile->records, now() - profile->begin);
+    profile->report = gts_report(profile->records, gts_now() - profile->begin);
     profile->has_ended = true;
     (void)pthread_mutex_lock(&lock);
     while (profile->records != NULL && profile->outer != NULL) {
@@ -224,7 +219,7 @@ char *gts_profile_end(gts_profile *profile)
 {
     if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) { /* the parent's, who ends it himself */
         profile->records = NULL;
-        profile->report = gts_report(profile->records, now() - profile->begin);
+        profile->report = gts_report(profile->records, gts_now() - profile->begin);
     } else {
         (void)pthread_mutex_lock(&ending);
         while (!profile->has_ended)
@@ -244,6 +239,7 @@ char *gts_profile_end(gts_profile *profile)
 void gts_profile_forget(void)
 {
     __atomic_store_n(&gts_profile_running, NULL, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&gts_attention, 0, __ATOMIC_SEQ_CST); /* the threads that waited are the parent's, too */
     programs = NULL;
     (void)pthread_mutex_init(&lock, NULL);
     (void)pthread_mutex_init(&ending, NULL);

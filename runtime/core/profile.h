@@ -4,6 +4,9 @@
 
 #include "gtstub/stub.h"
 
+/* The profile that began last and has not ended; NULL when none runs. */
+extern gts_profile *gts_profile_running __attribute__((visibility("hidden")));
+
 /* Profiles reach the programs that are loaded here, to wait until their calls have ended. */
 void gts_profile_add_program(gts_program *self);
 /* What was recorded of the program stays in the profiles. */

@@ -30,10 +30,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* A number of a range, or `open` where there is none; *rest is what follows. */
 static uint64_t read_number(const char *text, uint64_t open, const char **rest)
 {
-    char *end;
-    const uint64_t number = strtoull(text, &end, 10);
+    char *end = (char *)text;
+    const bool is_number = *text >= '0' && *text <= '9'; /* strtoull() would take a sign and blanks */
+    const uint64_t number = is_number ? strtoull(text, &end, 10) : open;
     *rest = end;
-    return end == text ? open : number;
+    return number;
 }
 
 static bool read_calls(const char *text)
@@ -89,7 +90,7 @@ static bool is_on_cpu(const gts_stub *stub)
 {
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         const gts_contract *const leaf = &stub->leaves[i];
-        if ((leaf->kind == GTS_FIELD || leaf->kind == GTS_CONNECTIVITY) && leaf->device != GTS_CPU) {
+        if (gts_is_array(leaf) && leaf->device != GTS_CPU) {
             (void)fprintf(stderr, "Program '%s' is not recorded: its argument '%s' is on device '%s', not on 'cpu'.\n",
                           stub->name, leaf->path, gts_device_name(leaf->device));
             return false;

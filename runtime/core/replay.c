@@ -322,6 +322,12 @@ static int call_and_compare(gts_replay *self, const gts_replayed_call *call, con
 
 int gts_replay_call(gts_replay *self, size_t index, gts_program *program)
 {
+    if (program == NULL)
+        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
+                               "The program is not open: it was closed, or never opened.");
+    if (index >= self->index.call_count)
+        return gts_error_set(program, GTS_VALUE_ERROR, "The recording has %zu calls, counted from 0, and no call %zu.",
+                             self->index.call_count, index);
     const gts_replayed_call *const call = self->index.calls[index];
     if (strcmp(call->program->name, program->stub->name) != 0)
         return gts_error_set(program, GTS_VALUE_ERROR,

@@ -27,6 +27,11 @@ static bool find_range(const gts_program *self, const char *dim, int64_t *start,
     return is_found;
 }
 
+static int64_t base_of(const gts_leaf *leaf)
+{
+    return leaf->index_base == GTS_ANY ? 0 : leaf->index_base;
+}
+
 static int64_t element(const gts_array *table, int64_t offset)
 {
     return table->dtype == GTS_INT32 ? ((const int32_t *)table->data)[offset] : ((const int64_t *)table->data)[offset];
@@ -40,31 +45,60 @@ static void set_element(void *copy, gts_dtype dtype, int64_t offset, int64_t val
         ((int64_t *)copy)[offset] = value;
 }
 
-static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract, int64_t base, int64_t row,
-                                 int64_t column, int64_t index, int64_t start, int64_t stop)
+/* The indices of a connectivity that are right, in base 0; `stop` is NO_STOP where no field tells. */
+typedef struct range {
+    int64_t start, stop;
+} range;
+
+#define NO_STOP INT64_MAX
+
+static range find_range_of(const gts_program *self, const gts_contract *contract)
 {
-    return gts_error_set(
-        self, GTS_VALUE_ERROR,
-        WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64 ", but with index base %" PRId64
-              " those of '%s' are %" PRId64 " to %" PRId64 "; gts_set_index_base() says another base.",
-        contract->path, self->stub->name, index, row, column, base, contract->codomain, start + base, stop - 1 + base);
+    range right = {0, NO_STOP};
+    (void)find_range(self, contract->codomain, &right.start, &right.stop);
+    return right;
 }
 
-/* Checks every index; with a copy, writes there what it is in base 0. */
-static int take_indices(gts_program *self, const gts_contract *contract, int64_t base, const gts_array *table,
-                        void *copy)
+static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract, int64_t base, int64_t row,
+                                 int64_t column, int64_t index, range right)
 {
-    int64_t start = 0, stop = INT64_MAX - 1;
-    (void)find_range(self, contract->codomain, &start, &stop);
+    if (right.stop == NO_STOP)
+        return gts_error_set(self, GTS_VALUE_ERROR,
+                             WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                                   ", which is below its index base %" PRId64
+                                   "; gts_set_index_base() says where indices count from.",
+                             contract->path, self->stub->name, index + base, row, column, base);
+    return gts_error_set(self, GTS_VALUE_ERROR,
+                         WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                               ", but with index base %" PRId64 " those of '%s' are %" PRId64 " to %" PRId64
+                               "; gts_set_index_base() says where indices count from.",
+                         contract->path, self->stub->name, index + base, row, column, base, contract->codomain,
+                         right.start + base, right.stop - 1 + base);
+}
+
+/*
+ * Checks every index of a table that counts from `from`, and notes the lowest and the highest; with a copy, writes there
+ * what it is in base 0. Messages say an index as the host does.
+ */
+static int take_indices(gts_program *self, uint32_t leaf_index, const gts_array *table, int64_t from, void *copy)
+{
+    const gts_contract *const contract = &self->stub->leaves[leaf_index];
+    gts_leaf *const leaf = &self->leaf[leaf_index];
+    const range right = find_range_of(self, contract);
+    leaf->least = INT64_MAX;
+    leaf->most = INT64_MIN;
     for (int64_t column = 0; column < table->shape[1]; ++column) {
         for (int64_t row = 0; row < table->shape[0]; ++row) {
             const int64_t offset = row * table->strides[0] + column * table->strides[1];
-            const int64_t index = element(table, offset) - base;
-            const bool is_right = (index >= start && index < stop) || (index == -1 && contract->has_skip_values);
-            if (GTS_UNLIKELY(!is_right))
-                return refuse_index(self, contract, base, row, column, index + base, start, stop);
+            const int64_t index = element(table, offset) - from;
             if (copy != NULL)
                 set_element(copy, table->dtype, offset, index);
+            if (index == -1 && contract->has_skip_values)
+                continue;
+            if (GTS_UNLIKELY(index < right.start || index >= right.stop))
+                return refuse_index(self, contract, base_of(leaf), row, column, index, right);
+            leaf->least = index < leaf->least ? index : leaf->least;
+            leaf->most = index > leaf->most ? index : leaf->most;
         }
     }
     return 0;
@@ -95,7 +129,7 @@ static int shift(gts_program *self, uint32_t index, gts_array *table)
         return gts_error_set(self, GTS_RUNTIME_ERROR, WHERE "cannot be brought to index base 0: out of memory.",
                              contract->path, self->stub->name);
     void *const origin = copy + (size_t)first * size;
-    if (take_indices(self, contract, leaf->index_base, table, origin) != 0) {
+    if (take_indices(self, index, table, leaf->index_base, origin) != 0) {
         free(copy);
         return -1;
     }
@@ -105,31 +139,44 @@ static int shift(gts_program *self, uint32_t index, gts_array *table)
     return 0;
 }
 
-static int take_table(gts_program *self, uint32_t index)
+static int take_new(gts_program *self, uint32_t index)
 {
     const gts_contract *const contract = &self->stub->leaves[index];
-    const int64_t base = self->leaf[index].index_base == GTS_ANY ? 0 : self->leaf[index].index_base;
-    gts_array *const table = &self->leaf[index].now->array;
-    if (table->shape[0] <= 0 || table->shape[1] <= 0)
+    gts_leaf *const leaf = &self->leaf[index];
+    gts_array *const table = &leaf->now->array;
+    leaf->least = INT64_MAX; /* nothing is known of an empty table, nor of one on a GPU */
+    leaf->most = INT64_MIN;
+    if (table->shape[0] == 0 || table->shape[1] == 0)
         return 0;
-    if (table->device != GTS_CPU && base != 0)
+    if (table->device != GTS_CPU && base_of(leaf) != 0)
         return gts_error_set(self, GTS_VALUE_ERROR, WHERE "must have index base 0, because it is on device '%s'.",
                              contract->path, self->stub->name, gts_device_name(table->device));
     if (table->device != GTS_CPU)
         return 0;
-    return base == 0 ? take_indices(self, contract, base, table, NULL) : shift(self, index, table);
+    return base_of(leaf) == 0 ? take_indices(self, index, table, 0, NULL) : shift(self, index, table);
 }
 
-int gts_take_tables(gts_program *self, const void *known, const void *args)
+/* The table is as it was, but fields may be others; all its indices are looked at again only to say which is wrong. */
+static int check_known(gts_program *self, uint32_t index)
+{
+    gts_leaf *const leaf = &self->leaf[index];
+    const range right = find_range_of(self, &self->stub->leaves[index]);
+    if (leaf->least > leaf->most || (leaf->least >= right.start && leaf->most < right.stop))
+        return 0;
+    return take_indices(self, index, &leaf->now->array, 0, NULL);
+}
+
+int gts_take_tables(gts_program *self)
 {
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
-        const gts_contract *const contract = &self->stub->leaves[i];
-        const size_t member = contract->member;
-        if (contract->kind == GTS_CONNECTIVITY &&
-            (known == NULL || !gts_same_array((const gts_array *)((const char *)known + member),
-                                              (const gts_array *)((const char *)args + member))) &&
-            take_table(self, i) != 0)
+        gts_leaf *const leaf = &self->leaf[i];
+        if (self->stub->leaves[i].kind != GTS_CONNECTIVITY)
+            continue;
+        if ((leaf->is_new_table ? take_new(self, i) : check_known(self, i)) != 0) {
+            leaf->is_new_table = true;
             return -1;
+        }
+        leaf->is_new_table = false;
     }
     return 0;
 }

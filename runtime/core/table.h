@@ -5,9 +5,9 @@
 #include "gtstub/stub.h"
 
 /*
- * Checks the indices of all tables that are other ones than in `known`, which may be NULL; both are struct <name>_args.
- * The leaves have their arrays already. Of a table of base 1 the leaf gets a copy of base 0.
+ * Checks the indices of new tables, and those of the others against the fields of this call. The leaves have their arrays
+ * already. Of a table of base 1 the leaf gets a copy of base 0.
  */
-int gts_take_tables(gts_program *self, const void *known, const void *args);
+int gts_take_tables(gts_program *self);
 
 #endif

@@ -88,6 +88,14 @@ static void test_constants(void)
             "Argument 'vn' of program 'whole' must have stride 1 on axis 0 ('Edge'), not -1.");
 }
 
+static void test_negative_sizes(void)
+{
+    REFUSED(w.args.x_0.shape[0] = -3, GTS_VALUE_ERROR,
+            "Argument 'x[0]' of program 'whole' has size -3 on axis 0 ('K'), which no array has.");
+    REFUSED(w.args.gt_conn_E2V.shape[0] = -1, GTS_VALUE_ERROR,
+            "Argument 'E2V' of program 'whole' has size -1 on axis 0 ('Edge'), which no array has.");
+}
+
 static void test_int32(void)
 {
     REFUSED(w.args.vn.shape[1] = 3000000000, GTS_VALUE_ERROR,
@@ -132,6 +140,7 @@ int main(int argc, char **argv)
     test_dimensions();
     test_dimensions_of_known_memory();
     test_constants();
+    test_negative_sizes();
     test_int32();
     test_symbols();
     test_accepts();

@@ -56,15 +56,15 @@ static void test_base_0(void)
     args.gt_conn_E2V.data = other;
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() says another base.");
+            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() says another base.");
+            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
     other[2] = 3;
     other[4] = -2;
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index -2 in row 1, column 1, but with index base 0 those "
-            "of 'Vertex' are 0 to 3; gts_set_index_base() says another base.");
+            "of 'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
     args.gt_conn_E2V.data = table;
     CHECK(gather_call(program, &args) == 0);
 }
@@ -76,13 +76,13 @@ static void test_wrong_base(void)
     struct gather_args args = args_of(from_1);
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() says another base.");
+            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
     CHECK(gts_set_index_base(program, "E2V", 1) == 0);
     static int32_t from_0[] = {0, 1, 3, 1, 2, -1};
     args = args_of(from_0);
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index -1 in row 2, column 1, but with index base 1 those "
-            "of 'Vertex' are 1 to 4; gts_set_index_base() says another base.");
+            "of 'Vertex' are 1 to 4; gts_set_index_base() says where indices count from.");
     CHECK(gts_set_index_base(program, "E2V", 0) == 0);
     CHECK(gather_call(program, &args) == 0);
 }
@@ -144,9 +144,51 @@ static void test_origin(void)
     struct gather_args args = args_of(table);
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index 5 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() says another base.");
+            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
     args.x.origin[0] = 2;
     CHECK(gather_call(program, &args) == 0);
+}
+
+/* A table is known, and counts from 1; names of dimensions, which another caller gives, do not make it another one. */
+static void test_known_table_with_names(void)
+{
+    CHECK(gts_set_index_base(program, "E2V", 1) == 0);
+    static int32_t table[] = {1, 2, 4, 2, 3, 0};
+    static double other[VERTICES];
+    struct gather_args args = args_of(table);
+    CHECK(gather_call(program, &args) == 0);
+    check_shifted();
+    args.gt_conn_E2V.dims[0] = "Edge";
+    args.gt_conn_E2V.dims[1] = "E2V";
+    args.x.data = other;
+    CHECK(gather_call(program, &args) == 0);
+    check_shifted();
+    CHECK(gts_set_index_base(program, "E2V", 0) == 0);
+}
+
+/* A known table is right for the fields that it came with, and may not be for others, in the same memory even. */
+static void test_field_that_gets_shorter(void)
+{
+    for (int64_t base = 0; base < 2; ++base) {
+        CHECK(gts_set_index_base(program, "E2V", base) == 0);
+        static int32_t from_0[] = {0, 1, 3, 1, 2, -1}, from_1[] = {1, 2, 4, 2, 3, 0};
+        struct gather_args args = args_of(base == 0 ? from_0 : from_1);
+        CHECK(gather_call(program, &args) == 0);
+        args.x.shape[0] = VERTICES - 1;
+        const char *const
+            text = base == 0
+                       ? "Connectivity 'E2V' of program 'gather' has index 3 in row 2, column 0, but with index base 0 "
+                         "those of 'Vertex' are 0 to 2; gts_set_index_base() says where indices count from."
+                       : "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 1 "
+                         "those of 'Vertex' are 1 to 3; gts_set_index_base() says where indices count from.";
+        refused(&args, text);
+        refused(&args, text);
+        args.x.shape[0] = VERTICES;
+        CHECK(gather_call(program, &args) == 0);
+        if (base == 1)
+            check_shifted();
+    }
+    CHECK(gts_set_index_base(program, "E2V", 0) == 0);
 }
 
 static void test_what_is_said_wrongly(void)
@@ -175,6 +217,8 @@ int main(int argc, char **argv)
     test_base_1();
     test_layouts();
     test_origin();
+    test_known_table_with_names();
+    test_field_that_gets_shorter();
     test_what_is_said_wrongly();
     gts_close(&program);
     recorder.clear();

@@ -1,5 +1,6 @@
 /* Several threads call one program with arguments of their own: one call at a time, and no call sees another's values. */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "gtstub/stub.h"
 #include "whole.h"
@@ -65,6 +66,42 @@ static void test_host_can_refuse_to_wait(void)
     gts_leave(program);
 }
 
+enum { RARE_CALLS = 20, CALLS_BETWEEN = 200 };
+
+static atomic_bool has_ended;
+
+static void *call_until_the_end(void *argument)
+{
+    struct whole *const w = argument;
+    int *const calls = (int *)(void *)w->memory[0];
+    while (!atomic_load(&has_ended)) {
+        CHECK(whole_call(program, &w->args) == 0);
+        ++*calls;
+    }
+    return NULL;
+}
+
+/* A thread that calls again and again leaves the lock for nanoseconds only; another one gets it all the same. */
+static void test_nobody_waits_for_ever(void)
+{
+    static struct whole busy, rare;
+    pthread_t thread;
+    recorder.behaviour->delay = 300;
+    set_up(&busy);
+    set_up(&rare);
+    CHECK(pthread_create(&thread, NULL, call_until_the_end, &busy) == 0);
+    for (int i = 0; i < RARE_CALLS; ++i)
+        CHECK(whole_call(program, &rare.args) == 0);
+    gts_profile *const profile = gts_profile_begin();
+    free(gts_profile_end(profile)); /* waits for the call that is running, too */
+    atomic_store(&has_ended, true);
+    CHECK(pthread_join(thread, NULL) == 0);
+    int calls;
+    memcpy(&calls, busy.memory[0], sizeof calls);
+    CHECK(calls < (RARE_CALLS + 1) * CALLS_BETWEEN);
+    recorder.behaviour->delay = 0;
+}
+
 int main(int argc, char **argv)
 {
     CHECK(argc == 3);
@@ -72,6 +109,7 @@ int main(int argc, char **argv)
     program = load(argv[1], argv[2]);
     test_one_call_at_a_time();
     test_host_can_refuse_to_wait();
+    test_nobody_waits_for_ever();
     gts_close(&program);
     recorder.clear();
     return 0;

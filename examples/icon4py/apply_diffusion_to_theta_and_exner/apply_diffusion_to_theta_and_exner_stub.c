@@ -539,18 +539,18 @@ static const gts_stub STUB;
 static inline bool differ(const struct apply_diffusion_to_theta_and_exner_args *a, const struct apply_diffusion_to_theta_and_exner_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_dual_edge_length, &b->inv_dual_edge_length, 1, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v_in, &b->theta_v_in, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->inv_dual_edge_length, &b->inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_v_in, &b->theta_v_in, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_div, &b->geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->zd_vertoffset, &b->zd_vertoffset, 3, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->zd_diffcoef, &b->zd_diffcoef, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_n2s_c, &b->geofac_n2s_c, 1, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->zd_diffcoef, &b->zd_diffcoef, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->geofac_n2s_c, &b->geofac_n2s_c, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_n2s_nbh, &b->geofac_n2s_nbh, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->vcoef, &b->vcoef, 3, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v, &b->theta_v, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->exner, &b->exner, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_v, &b->theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->exner, &b->exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_C2E2C, &b->gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
@@ -687,4 +687,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 63d587cc6c176d7a36516260ca6833e060a836ff7dcb0fd4a87c32ce7e0e18cf */
+/* gtstub: sha256 of the text above: 8a6f9614f7c61956022a50caee51ccfc8d6baf64fadf4d45019149f719ee5aaf */

@@ -473,8 +473,8 @@ static const gts_stub STUB;
 static inline bool differ(const struct apply_diffusion_to_vn_args *a, const struct apply_diffusion_to_vn_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->u_vert, &b->u_vert, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->v_vert, &b->v_vert, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->u_vert, &b->u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->v_vert, &b->v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->primal_normal_vert_v1, &b->primal_normal_vert_v1, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->primal_normal_vert_v2, &b->primal_normal_vert_v2, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->z_nabla2_e, &b->z_nabla2_e, 2, GTS_START | GTS_STRIDE);
@@ -613,4 +613,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0f5625dc5662ff2cdaed57c4fca89fba4125ff08b769e1f07ada013bb8cf76db */
+/* gtstub: sha256 of the text above: a3dc7967d5e70ff62106ef82dc459dc56f46aaa192b731c001e3bc0aa1a81864 */

@@ -420,14 +420,14 @@ static const gts_stub STUB;
 static inline bool differ(const struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args *a, const struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_n2s, &b->geofac_n2s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_grg_x, &b->geofac_grg_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_grg_y, &b->geofac_grg_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->w_old, &b->w_old, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->dwdx, &b->dwdx, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->dwdy, &b->dwdy, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->w_old, &b->w_old, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->dwdx, &b->dwdx, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->dwdy, &b->dwdy, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->diff_multfac_n2w, &b->diff_multfac_n2w, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_C2E2CO, &b->gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE);
     return (difference[0] | difference[1]) != 0;
@@ -548,4 +548,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8c796103200744523786848318c54e58d51fbe2e2dde4442eec337e70e3a4989 */
+/* gtstub: sha256 of the text above: b7e3672c4ad7c66474e18bdabe40e4d2fd9e60602c60c69192b3317cd5f271c5 */

@@ -370,8 +370,8 @@ static const gts_stub STUB;
 static inline bool differ(const struct calculate_diagnostic_quantities_for_turbulence_args *a, const struct calculate_diagnostic_quantities_for_turbulence_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->kh_smag_ec, &b->kh_smag_ec, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->kh_smag_ec, &b->kh_smag_ec, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->e_bln_c_s, &b->e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_div, &b->geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->diff_multfac_smag, &b->diff_multfac_smag, 1, GTS_START | GTS_STRIDE);
@@ -494,4 +494,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b0a9be69df2f57aaf34229cae14e6d98a6cd5d95ebe14c12a4fb0b24d182bed3 */
+/* gtstub: sha256 of the text above: 8d0f2348745fe585efb4a98ce5bce3a3ebbca97394b2d620a090d03c5149910a */

@@ -268,8 +268,8 @@ static const gts_stub STUB;
 static inline bool differ(const struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args *a, const struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->theta_v, &b->theta_v, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_ref_mc, &b->theta_ref_mc, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_v, &b->theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_ref_mc, &b->theta_ref_mc, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_C2E2C, &b->gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
@@ -376,4 +376,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4c5c6e19be069cabb0c2adeaa0695e26a3a8c9f44a702175b791d0593d82ee04 */
+/* gtstub: sha256 of the text above: ec65e3124a7351afcc20a2029cdd4173a5e5c4e1f28d3b675f2b4675e952ccc6 */

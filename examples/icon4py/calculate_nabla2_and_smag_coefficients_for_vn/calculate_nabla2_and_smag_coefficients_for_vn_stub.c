@@ -553,8 +553,8 @@ static inline bool differ(const struct calculate_nabla2_and_smag_coefficients_fo
     difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->inv_vert_vert_length, &b->inv_vert_vert_length, 1, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->u_vert, &b->u_vert, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->v_vert, &b->v_vert, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->u_vert, &b->u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->v_vert, &b->v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->primal_normal_vert_x, &b->primal_normal_vert_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->primal_normal_vert_y, &b->primal_normal_vert_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->dual_normal_vert_x, &b->dual_normal_vert_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
@@ -706,4 +706,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3fb4a7e484366f92d5a6b4640cb518b8977056f65ce1cbba28dd18de92e53985 */
+/* gtstub: sha256 of the text above: fe9ba3c1ffc1b247a63438d8520e45e715346639822e2f9feeaf3fd94a2f0cbc */

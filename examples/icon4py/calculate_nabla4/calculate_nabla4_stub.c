@@ -366,8 +366,8 @@ static const gts_stub STUB;
 static inline bool differ(const struct calculate_nabla4_args *a, const struct calculate_nabla4_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->u_vert, &b->u_vert, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->v_vert, &b->v_vert, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->u_vert, &b->u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->v_vert, &b->v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->primal_normal_vert_v1, &b->primal_normal_vert_v1, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->primal_normal_vert_v2, &b->primal_normal_vert_v2, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->z_nabla2_e, &b->z_nabla2_e, 2, GTS_START | GTS_STRIDE);
@@ -504,4 +504,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c3c3bc7018ef941bd3ea7583d869388bb6a4a0ffbbed8cd41969687d35f7aa98 */
+/* gtstub: sha256 of the text above: a43ccd0163bc1ef053b5372bb3955571dfe6c8ac4444125488890ba89b11f0a6 */

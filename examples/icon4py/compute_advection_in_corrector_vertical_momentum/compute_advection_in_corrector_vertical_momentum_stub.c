@@ -756,24 +756,24 @@ static const gts_stub STUB;
 static inline bool differ(const struct compute_advection_in_corrector_vertical_momentum_args *a, const struct compute_advection_in_corrector_vertical_momentum_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->vertical_wind_advective_tendency, &b->vertical_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels, &b->contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->vertical_cfl, &b->vertical_cfl, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->tangential_wind_on_half_levels, &b->tangential_wind_on_half_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_correction_at_cells_on_half_levels, &b->contravariant_correction_at_cells_on_half_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->coeff1_dwdz, &b->coeff1_dwdz, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->coeff2_dwdz, &b->coeff2_dwdz, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->vertical_wind_advective_tendency, &b->vertical_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels, &b->contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vertical_cfl, &b->vertical_cfl, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->tangential_wind_on_half_levels, &b->tangential_wind_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_correction_at_cells_on_half_levels, &b->contravariant_correction_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->coeff1_dwdz, &b->coeff1_dwdz, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->coeff2_dwdz, &b->coeff2_dwdz, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->c_intp, &b->c_intp, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_dual_edge_length, &b->inv_dual_edge_length, 1, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->inv_dual_edge_length, &b->inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->e_bln_c_s, &b->e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->ddqz_z_half, &b->ddqz_z_half, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->ddqz_z_half, &b->ddqz_z_half, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_n2s, &b->geofac_n2s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->owner_mask, &b->owner_mask, 1, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->owner_mask, &b->owner_mask, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_C2E2CO, &b->gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
@@ -947,4 +947,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: eb383cd2ffeb635976b9768bf7627c6217cfd91d86f666013929491155896e83 */
+/* gtstub: sha256 of the text above: 0fd11849a302ee3f30a855587631a4396b826304c0930229d66d65ec96bef80a */

@@ -702,21 +702,21 @@ static const gts_stub STUB;
 static inline bool differ(const struct compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_args *a, const struct compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->normal_wind_advective_tendency, &b->normal_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->horizontal_kinetic_energy_at_edges_on_model_levels, &b->horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->tangential_wind, &b->tangential_wind, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->coriolis_frequency, &b->coriolis_frequency, 1, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels, &b->contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->normal_wind_advective_tendency, &b->normal_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->horizontal_kinetic_energy_at_edges_on_model_levels, &b->horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->tangential_wind, &b->tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->coriolis_frequency, &b->coriolis_frequency, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels, &b->contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->e_bln_c_s, &b->e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_rot, &b->geofac_rot, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->coeff_gradekin, &b->coeff_gradekin, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->c_lin_e, &b->c_lin_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->ddqz_z_full_e, &b->ddqz_z_full_e, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->area_edge, &b->area_edge, 1, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->ddqz_z_full_e, &b->ddqz_z_full_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->area_edge, &b->area_edge, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_grdiv, &b->geofac_grdiv, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
@@ -885,4 +885,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 10416d0a3051a27a456efb8ff0805c35358292a7c2df134cb80b581722237b9b */
+/* gtstub: sha256 of the text above: d0665c74c013aa4b054588ad469ef43f25998599d6b0bc24a8d0f0c3bb9ea1fd */

@@ -632,22 +632,22 @@ static const gts_stub STUB;
 static inline bool differ(const struct compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_args *a, const struct compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->normal_wind_advective_tendency, &b->normal_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->horizontal_kinetic_energy_at_edges_on_model_levels, &b->horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->tangential_wind, &b->tangential_wind, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->coriolis_frequency, &b->coriolis_frequency, 1, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels, &b->contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->normal_wind_advective_tendency, &b->normal_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->horizontal_kinetic_energy_at_edges_on_model_levels, &b->horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->tangential_wind, &b->tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->coriolis_frequency, &b->coriolis_frequency, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels, &b->contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->e_bln_c_s, &b->e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_rot, &b->geofac_rot, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->coeff_gradekin, &b->coeff_gradekin, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->c_lin_e, &b->c_lin_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->ddqz_z_full_e, &b->ddqz_z_full_e, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->area_edge, &b->area_edge, 1, GTS_STRIDE);
-    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_STRIDE);
-    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_grdiv, &b->geofac_grdiv, 2, GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->ddqz_z_full_e, &b->ddqz_z_full_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->area_edge, &b->area_edge, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->geofac_grdiv, &b->geofac_grdiv, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_E2V, &b->gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE);
@@ -800,4 +800,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b4e1609315674687ec4aa65e8799917837f053c47d87279962390526c06b7b4e */
+/* gtstub: sha256 of the text above: e45484825b2a58bdd998cc239585e56087318d869e221774be6748eb738dc8af */

@@ -646,21 +646,21 @@ static const gts_stub STUB;
 static inline bool differ(const struct compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_args *a, const struct compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->contravariant_correction_at_cells_on_half_levels, &b->contravariant_correction_at_cells_on_half_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->vertical_wind_advective_tendency, &b->vertical_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels, &b->contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->vertical_cfl, &b->vertical_cfl, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->horizontal_advection_of_w_at_edges_on_half_levels, &b->horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels, &b->contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->coeff1_dwdz, &b->coeff1_dwdz, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->coeff2_dwdz, &b->coeff2_dwdz, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_correction_at_cells_on_half_levels, &b->contravariant_correction_at_cells_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vertical_wind_advective_tendency, &b->vertical_wind_advective_tendency, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels, &b->contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vertical_cfl, &b->vertical_cfl, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->horizontal_advection_of_w_at_edges_on_half_levels, &b->horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels, &b->contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->coeff1_dwdz, &b->coeff1_dwdz, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->coeff2_dwdz, &b->coeff2_dwdz, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->e_bln_c_s, &b->e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->wgtfac_c, &b->wgtfac_c, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->ddqz_z_half, &b->ddqz_z_half, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->wgtfac_c, &b->wgtfac_c, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->ddqz_z_half, &b->ddqz_z_half, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_n2s, &b->geofac_n2s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->owner_mask, &b->owner_mask, 1, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->owner_mask, &b->owner_mask, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_C2E2CO, &b->gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE);
     return (difference[0] | difference[1]) != 0;
@@ -813,4 +813,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1ce0f8121c87761b80d7443fb90b3eb9f3c37ac662d8b93b068054435bd2ceb8 */
+/* gtstub: sha256 of the text above: 78ccdcb9a830d4b20540d5f9830e05d725052455c998f0430f7b1095758826db */

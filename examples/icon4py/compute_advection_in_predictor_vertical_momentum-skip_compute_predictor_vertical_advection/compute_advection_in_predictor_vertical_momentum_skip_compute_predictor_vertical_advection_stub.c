@@ -541,8 +541,8 @@ static inline bool differ(const struct compute_advection_in_predictor_vertical_m
     difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels, &b->contravariant_corrected_w_at_cells_on_model_levels, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->vertical_cfl, &b->vertical_cfl, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->horizontal_advection_of_w_at_edges_on_half_levels, &b->horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels, &b->contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->horizontal_advection_of_w_at_edges_on_half_levels, &b->horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels, &b->contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->coeff1_dwdz, &b->coeff1_dwdz, 2, GTS_STRIDE);
     difference |= gts_differ(&a->coeff2_dwdz, &b->coeff2_dwdz, 2, GTS_STRIDE);
     difference |= gts_differ(&a->e_bln_c_s, &b->e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
@@ -696,4 +696,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 766023785b9293a831e4f5fdc0600512cbe4d04675396e073170f8833da395d5 */
+/* gtstub: sha256 of the text above: 8490854f2c728ce5a275ec8b962a0493b150f23b531f047db3d85cae4a0b6443 */

@@ -566,23 +566,23 @@ static const gts_stub STUB;
 static inline bool differ(const struct compute_diagnostics_from_normal_wind_skip_compute_predictor_vertical_advection_args *a, const struct compute_diagnostics_from_normal_wind_skip_compute_predictor_vertical_advection_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->tangential_wind, &b->tangential_wind, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->tangential_wind_on_half_levels, &b->tangential_wind_on_half_levels, 2, GTS_STRIDE);
-    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->horizontal_kinetic_energy_at_edges_on_model_levels, &b->horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels, &b->contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->horizontal_advection_of_w_at_edges_on_half_levels, &b->horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_STRIDE);
-    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->tangential_wind, &b->tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->tangential_wind_on_half_levels, &b->tangential_wind_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->horizontal_kinetic_energy_at_edges_on_model_levels, &b->horizontal_kinetic_energy_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels, &b->contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->horizontal_advection_of_w_at_edges_on_half_levels, &b->horizontal_advection_of_w_at_edges_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->w, &b->w, 2, GTS_STRIDE);
     difference |= gts_differ(&a->rbf_vec_coeff_e, &b->rbf_vec_coeff_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->wgtfac_e, &b->wgtfac_e, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->ddxn_z_full, &b->ddxn_z_full, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->ddxt_z_full, &b->ddxt_z_full, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->wgtfacq_e, &b->wgtfacq_e, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->wgtfac_e, &b->wgtfac_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->ddxn_z_full, &b->ddxn_z_full, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->ddxt_z_full, &b->ddxt_z_full, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->wgtfacq_e, &b->wgtfacq_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->c_intp, &b->c_intp, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_dual_edge_length, &b->inv_dual_edge_length, 1, GTS_STRIDE);
-    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_STRIDE);
-    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_STRIDE);
+    difference |= gts_differ(&a->inv_dual_edge_length, &b->inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->gt_conn_E2C2E, &b->gt_conn_E2C2E, 2, GTS_SIZE | GTS_STRIDE);
     return (difference[0] | difference[1]) != 0;
 }
@@ -726,4 +726,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4c0f3cec79445954d2a68c7e8bb50ddc6e978946bdfcd654367b0ddd815dced8 */
+/* gtstub: sha256 of the text above: caecd05976e8a6e2ae9c2ae5ecd2a07c63d3d14cf388aa040f8096aa173f7c3d */

@@ -283,7 +283,7 @@ static const gts_stub STUB;
 static inline bool differ(const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *a, const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *b)
 {
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->p_e_in, &b->p_e_in, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->p_e_in, &b->p_e_in, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->ptr_coeff_1, &b->ptr_coeff_1, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->ptr_coeff_2, &b->ptr_coeff_2, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->p_u_out, &b->p_u_out, 2, GTS_START | GTS_STRIDE);
@@ -395,4 +395,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8a4f3678d8c07622cfa05e8ba77a25ba2ac007a65dc682aa3db6ba2e6b7509a5 */
+/* gtstub: sha256 of the text above: 7b269930dc70673a7b6cb947d740a60431ce9358d4ee0da3dff4c270c421bf0a */

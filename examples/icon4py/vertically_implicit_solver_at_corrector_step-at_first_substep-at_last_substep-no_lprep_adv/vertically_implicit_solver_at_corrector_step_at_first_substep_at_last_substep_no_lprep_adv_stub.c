@@ -1073,8 +1073,8 @@ static inline bool differ(const struct vertically_implicit_solver_at_corrector_s
     difference |= gts_differ(&a->dynamical_vertical_volumetric_flux_at_cells_on_half_levels, &b->dynamical_vertical_volumetric_flux_at_cells_on_half_levels, 2, GTS_STRIDE);
     difference |= gts_differ(&a->exner_dynamical_increment, &b->exner_dynamical_increment, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_div, &b->geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->mass_flux_at_edges_on_model_levels, &b->mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v_flux_at_edges_on_model_levels, &b->theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->mass_flux_at_edges_on_model_levels, &b->mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_v_flux_at_edges_on_model_levels, &b->theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->predictor_vertical_wind_advective_tendency, &b->predictor_vertical_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->corrector_vertical_wind_advective_tendency, &b->corrector_vertical_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->nonhydro_buoy_at_cells_on_half_levels, &b->nonhydro_buoy_at_cells_on_half_levels, 2, GTS_START | GTS_STRIDE);
@@ -1285,4 +1285,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4cda9708ea9cb8e11dfccb8a95175e118e58129fa63300488cfedbd7dc1d9274 */
+/* gtstub: sha256 of the text above: 6a21914e0706629987dbb4a1df2747e161f14cee310748412034bfd3cece233d */

@@ -1110,8 +1110,8 @@ static inline bool differ(const struct vertically_implicit_solver_at_corrector_s
     difference |= gts_differ(&a->dynamical_vertical_volumetric_flux_at_cells_on_half_levels, &b->dynamical_vertical_volumetric_flux_at_cells_on_half_levels, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->exner_dynamical_increment, &b->exner_dynamical_increment, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_div, &b->geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->mass_flux_at_edges_on_model_levels, &b->mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v_flux_at_edges_on_model_levels, &b->theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->mass_flux_at_edges_on_model_levels, &b->mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_v_flux_at_edges_on_model_levels, &b->theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->predictor_vertical_wind_advective_tendency, &b->predictor_vertical_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->corrector_vertical_wind_advective_tendency, &b->corrector_vertical_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->nonhydro_buoy_at_cells_on_half_levels, &b->nonhydro_buoy_at_cells_on_half_levels, 2, GTS_START | GTS_STRIDE);
@@ -1325,4 +1325,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6dcdff8475df646759c645fefe0b3e161471871210843e92a188e1ba76f72adb */
+/* gtstub: sha256 of the text above: 96a465c21fd8d22ea364deedd1c6dbc2649cf1f9390686ce19a688b2fbf50a08 */

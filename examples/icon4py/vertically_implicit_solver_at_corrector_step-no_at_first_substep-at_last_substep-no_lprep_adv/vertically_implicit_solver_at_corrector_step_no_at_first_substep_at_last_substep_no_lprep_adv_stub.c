@@ -1073,8 +1073,8 @@ static inline bool differ(const struct vertically_implicit_solver_at_corrector_s
     difference |= gts_differ(&a->dynamical_vertical_volumetric_flux_at_cells_on_half_levels, &b->dynamical_vertical_volumetric_flux_at_cells_on_half_levels, 2, GTS_STRIDE);
     difference |= gts_differ(&a->exner_dynamical_increment, &b->exner_dynamical_increment, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_div, &b->geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->mass_flux_at_edges_on_model_levels, &b->mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v_flux_at_edges_on_model_levels, &b->theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->mass_flux_at_edges_on_model_levels, &b->mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_v_flux_at_edges_on_model_levels, &b->theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->predictor_vertical_wind_advective_tendency, &b->predictor_vertical_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->corrector_vertical_wind_advective_tendency, &b->corrector_vertical_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->nonhydro_buoy_at_cells_on_half_levels, &b->nonhydro_buoy_at_cells_on_half_levels, 2, GTS_START | GTS_STRIDE);
@@ -1285,4 +1285,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7cd72b81ecd0487096e7375085031587c69d33f3d95b37381532ef06e7dc9a5c */
+/* gtstub: sha256 of the text above: 990201c73580994ac9002a39a558731b4912d2ac581b3e58b5a2df80c9f1b73f */

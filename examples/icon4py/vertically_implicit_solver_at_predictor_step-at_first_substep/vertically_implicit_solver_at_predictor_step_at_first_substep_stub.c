@@ -1147,12 +1147,12 @@ static inline bool differ(const struct vertically_implicit_solver_at_predictor_s
     difference |= gts_differ(&a->dwdz_at_cells_on_model_levels, &b->dwdz_at_cells_on_model_levels, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->exner_dynamical_increment, &b->exner_dynamical_increment, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->geofac_div, &b->geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->mass_flux_at_edges_on_model_levels, &b->mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v_flux_at_edges_on_model_levels, &b->theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->mass_flux_at_edges_on_model_levels, &b->mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_v_flux_at_edges_on_model_levels, &b->theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->predictor_vertical_wind_advective_tendency, &b->predictor_vertical_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->nonhydro_buoy_at_cells_on_half_levels, &b->nonhydro_buoy_at_cells_on_half_levels, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->rho_at_cells_on_half_levels, &b->rho_at_cells_on_half_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels, &b->contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels, &b->contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->exner_w_explicit_weight_parameter, &b->exner_w_explicit_weight_parameter, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->current_exner, &b->current_exner, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->current_rho, &b->current_rho, 2, GTS_START | GTS_STRIDE);
@@ -1364,4 +1364,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c6942d7a9b1b5fcffa1b2551a419a72fe269c3a35c8b69eff6d727e971f0f55e */
+/* gtstub: sha256 of the text above: 2464b634a0bf987c339a0118c0179ec1fd17893867f20a2dd1352bcc7ae08815 */

@@ -1132,12 +1132,12 @@ static inline bool differ(const struct vertically_implicit_solver_at_predictor_s
     difference |= gts_differ(&a->dwdz_at_cells_on_model_levels, &b->dwdz_at_cells_on_model_levels, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->exner_dynamical_increment, &b->exner_dynamical_increment, 2, GTS_STRIDE);
     difference |= gts_differ(&a->geofac_div, &b->geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->mass_flux_at_edges_on_model_levels, &b->mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v_flux_at_edges_on_model_levels, &b->theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->mass_flux_at_edges_on_model_levels, &b->mass_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_v_flux_at_edges_on_model_levels, &b->theta_v_flux_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->predictor_vertical_wind_advective_tendency, &b->predictor_vertical_wind_advective_tendency, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->nonhydro_buoy_at_cells_on_half_levels, &b->nonhydro_buoy_at_cells_on_half_levels, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->rho_at_cells_on_half_levels, &b->rho_at_cells_on_half_levels, 2, GTS_START | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels, &b->contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_correction_at_edges_on_model_levels, &b->contravariant_correction_at_edges_on_model_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->exner_w_explicit_weight_parameter, &b->exner_w_explicit_weight_parameter, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->current_exner, &b->current_exner, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->current_rho, &b->current_rho, 2, GTS_START | GTS_STRIDE);
@@ -1349,4 +1349,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a2b1aba4d5c068bc9fc2cd332aba189c4c9cc9bf02a31c7ea33deceb704e7072 */
+/* gtstub: sha256 of the text above: 57c52fefec5070d2e457ad49002ce2e945e10402d4f3af63d9307b546af90c55 */

@@ -116,8 +116,7 @@ static inline int gts_fortran_see(gts_program *self, const CFI_cdesc_t *const *f
     uint32_t next = 0;
     for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
         const gts_contract *const contract = &self->stub->leaves[leaf];
-        const bool is_array = contract->kind == GTS_FIELD || contract->kind == GTS_CONNECTIVITY;
-        if (is_array &&
+        if (gts_is_array(contract) &&
             gts_fortran_take(self, leaf, found[next++], (gts_array *)((char *)args + contract->member)) != 0)
             return -1;
     }

@@ -82,7 +82,8 @@ GTS_EXPORT int gts_replay_tolerate(gts_replay *replay, const char *argument, uin
  * @param replay   the replay
  * @param call     number of the call, from 0
  * @param program  what to call; it must not be called by another thread meanwhile, and its tables must count from 0
- * @return number of fields that differ by more than is tolerated, or -1 and the error is gts_last_error(program)
+ * @return number of fields that differ by more than is tolerated, or -1 and the error is gts_last_error(program), also
+ *         where the program is NULL because it was closed
  */
 GTS_EXPORT int gts_replay_call(gts_replay *replay, size_t call, gts_program *program);
 

@@ -65,6 +65,12 @@ typedef struct gts_contract {
     };
 } gts_contract;
 
+/** Whether an argument is passed as an array. */
+static inline bool gts_is_array(const gts_contract *contract)
+{
+    return contract->kind == GTS_FIELD || contract->kind == GTS_CONNECTIVITY;
+}
+
 /** A tuple whose elements have names: a host may also take an object that has them as attributes. */
 typedef struct gts_collection {
     const char *path;        /**< as its user writes it: state, x[1] */
@@ -85,6 +91,8 @@ typedef struct gts_leaf {
     gts_seen way[2];              /**< both of them */
     int64_t origin[GTS_MAX_RANK]; /**< what gts_set_origin() has said */
     int64_t index_base;           /**< what gts_set_index_base() has said, or GTS_ANY */
+    bool is_new_table;            /**< of a connectivity: its indices have not been looked at */
+    int64_t least, most;          /**< of a connectivity: the indices that it has, in base 0; least > most: none */
     void *table;                  /**< of a connectivity of base 1: the copy of base 0 */
 } gts_leaf;
 
@@ -156,6 +164,7 @@ typedef struct gts_recorded gts_recorded;
 /** A loaded program: what its stub, its host and the runtime know of it. A C host needs none of it. */
 struct gts_program {
     const gts_stub *stub;   /**< the descriptor */
+    const gts_stub *linked; /**< that of the host's own copy of the stub, which is alike */
     gts_leaf *leaf;         /**< [stub->leaf_count] */
     void *slots;            /**< what the SDFG is passed, as it was filled last */
     void *args;             /**< `struct <name>_args` that came last, if knows_args */
@@ -178,6 +187,7 @@ struct gts_program {
     gts_function exit;        /**< `__dace_exit_<name>` */
     int (*gpu_error)(void *); /**< __dace_gpu_last_error, or NULL */
     unsigned int is_busy;     /**< a call is running: the lock of everything here */
+    unsigned int waiters;     /**< threads that wait for it */
     unsigned int generation;  /**< gts_forks when the program was loaded */
     bool debug;               /**< GTSTUB_DEBUG was set */
     bool is_special;        /**< gts_run() does more than to run: the call is the first, debugged, timed or recorded */
@@ -218,18 +228,19 @@ GTS_EXPORT int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
 /** Forks that this process has behind it since it loaded its first program. */
 GTS_EXPORT extern unsigned int gts_forks;
 
-/** The profile that began last and has not ended; NULL when none runs. */
-GTS_EXPORT extern gts_profile *gts_profile_running;
+/** Profiles that are running, and threads that wait for any program: as long as there are some, calls look closer. */
+GTS_EXPORT extern unsigned int gts_attention;
 
 /**
- * Enters when there is nothing more to it: the program belongs to this process, no call is running, and no profile.
- * Leaving is a plain store, half as much as two atomic operations, so nobody can be woken: who waits looks again.
+ * Enters when there is nothing more to it: the program belongs to this process, no call is running, and nothing wants
+ * attention. Leaving is a plain store, half as much as two atomic operations, so nobody can be woken: who waits looks
+ * again, and who comes meanwhile lets him look first.
  */
 static inline bool gts_try_enter(gts_program *self)
 {
     unsigned int free = 0;
     return GTS_LIKELY(__atomic_load_n(&gts_forks, __ATOMIC_RELAXED) == self->generation) &&
-           GTS_LIKELY(__atomic_load_n(&gts_profile_running, __ATOMIC_RELAXED) == NULL) &&
+           GTS_LIKELY(__atomic_load_n(&gts_attention, __ATOMIC_RELAXED) == 0) &&
            GTS_LIKELY(__atomic_compare_exchange_n(&self->is_busy, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
 }
 
@@ -250,7 +261,7 @@ GTS_EXPORT int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub);
 static inline int gts_enter_linked(gts_program *self, const gts_stub *stub)
 {
     if (GTS_LIKELY(self != NULL) && GTS_LIKELY(gts_try_enter(self))) {
-        if (GTS_LIKELY(self->stub == stub))
+        if (GTS_LIKELY(self->linked == stub))
             return 0;
         gts_leave(self);
     }
