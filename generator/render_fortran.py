@@ -23,12 +23,14 @@ INDENT = " " * 12
 def entry_context(plan: CallPlan) -> dict[str, Any]:
     """For fortran.c.j2. The name of a parameter ends in an underscore: none of the entry's own names does."""
     parameters, comments, arrays, scalars = [], [], [], []
+    word = 0  # of gts_program.described, where each array has its address and two words for each axis
     for leaf in plan.taken:
         parameter = f"{leaf.name}_"
         if isinstance(leaf, FieldLeaf):
             type_ = "const CFI_cdesc_t *"
             dtype = f"GTS_{leaf.dtype.upper()}"
-            arrays.append({"parameter": parameter, "leaf": leaf.name, "dtype": dtype, "rank": len(leaf.axes)})
+            arrays.append({"parameter": parameter, "dtype": dtype, "rank": len(leaf.axes), "word": word})
+            word += 1 + 2 * len(leaf.axes)
         elif leaf.dtype == "bool":
             type_ = "unsigned char "  # some compilers set all bits of a logical for true: it would be no bool of C
             scalars.append(f"s->{leaf.name} = {parameter} != 0;")

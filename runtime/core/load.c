@@ -91,6 +91,7 @@ static void free_program(gts_program *self)
         free(self->leaf[i].table);
     free(self->leaf);
     free(self->slots);
+    free(self->described);
     free(self->args);
     free(self->bytes);
     free(self->install);
@@ -112,6 +113,15 @@ void gts_forget(gts_seen *way)
     way->object = &nothing;
 }
 
+/* An address for each array, and two words for each of its axes. */
+static size_t described_words(const gts_stub *stub)
+{
+    size_t words = 0;
+    for (uint32_t i = 0; i < stub->leaf_count; ++i)
+        words += gts_is_array(&stub->leaves[i]) ? 1 + 2 * (size_t)stub->leaves[i].rank : 0;
+    return words;
+}
+
 static gts_program *new_program(const gts_stub *stub)
 {
     gts_program *const self = calloc(1, sizeof *self);
@@ -121,13 +131,14 @@ static gts_program *new_program(const gts_stub *stub)
     self->leaf = new_array(stub->leaf_count, sizeof *self->leaf);
     self->slots = new_array(1, stub->slots_size);
     self->args = new_array(1, stub->args_size);
+    self->described = new_array(described_words(stub), sizeof *self->described);
     self->bytes = new_array(stub->workspace_count, sizeof *self->bytes);
     self->install = new_array(stub->workspace_count, sizeof *self->install);
     self->workspace = new_array(stub->workspace_count, sizeof *self->workspace);
     self->workspace_size = new_array(stub->workspace_count, sizeof *self->workspace_size);
     self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol);
-    if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->bytes == NULL ||
-        self->install == NULL || self->workspace == NULL || self->workspace_size == NULL ||
+    if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->described == NULL ||
+        self->bytes == NULL || self->install == NULL || self->workspace == NULL || self->workspace_size == NULL ||
         self->memory_symbol == NULL) {
         free_program(self);
         return NULL;

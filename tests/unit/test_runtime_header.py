@@ -67,7 +67,7 @@ def test_every_field_of_a_runtime_struct_that_the_generator_names_exists() -> No
 def test_every_declared_function_is_defined_in_the_core() -> None:
     core = "\n".join(path.read_text(encoding="utf-8") for path in sorted(CORE.glob("*.c")))
     defined = set(re.findall(r"^[a-z][\w *]*?\b(gts_\w+)\([^;{]*\)\n\{", core, re.MULTILINE))
-    inline = set(re.findall(r"^static inline [\w ]+ (gts_\w+)\(", headers(), re.MULTILINE))
+    inline = set(re.findall(r"^static inline [\w *]*?\b(gts_\w+)\(", headers(), re.MULTILINE))
     internal = "\n".join(path.read_text(encoding="utf-8") for path in sorted(CORE.glob("*.h")))
     hidden = set(re.findall(r"^\w[\w *]*?\b(gts_\w+)\([^;{]*\);", without_comments(internal), re.MULTILINE))
     assert declared_functions() == (defined - hidden) | inline
@@ -76,7 +76,7 @@ def test_every_declared_function_is_defined_in_the_core() -> None:
 
 
 def test_runtime_exports_what_the_headers_declare_and_nothing_else() -> None:
-    inline = set(re.findall(r"^static inline [\w ]+ (gts_\w+)\(", headers(), re.MULTILINE))
+    inline = set(re.findall(r"^static inline [\w *]*?\b(gts_\w+)\(", headers(), re.MULTILINE))
     assert exports(RUNTIME) == (declared_functions() - inline) | declared_variables()
     assert all(name.startswith("gts_") for name in exports(RUNTIME))
 

@@ -609,23 +609,23 @@ GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
         return;
     }
     int status = 0;
-    const struct apply_diffusion_to_theta_and_exner_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known->kh_smag_e) ||
-        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known->inv_dual_edge_length) ||
-        !gts_fortran_is_known(theta_v_in_, GTS_FLOAT64, 2, &known->theta_v_in) ||
-        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known->geofac_div) ||
-        !gts_fortran_is_known(zd_vertoffset_, GTS_INT32, 3, &known->zd_vertoffset) ||
-        !gts_fortran_is_known(zd_diffcoef_, GTS_FLOAT64, 2, &known->zd_diffcoef) ||
-        !gts_fortran_is_known(geofac_n2s_c_, GTS_FLOAT64, 1, &known->geofac_n2s_c) ||
-        !gts_fortran_is_known(geofac_n2s_nbh_, GTS_FLOAT64, 2, &known->geofac_n2s_nbh) ||
-        !gts_fortran_is_known(vcoef_, GTS_FLOAT64, 3, &known->vcoef) ||
-        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known->area) ||
-        !gts_fortran_is_known(theta_v_, GTS_FLOAT64, 2, &known->theta_v) ||
-        !gts_fortran_is_known(exner_, GTS_FLOAT64, 2, &known->exner) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E) ||
-        !gts_fortran_is_known(gt_conn_C2E2C_, GTS_INT32, 2, &known->gt_conn_C2E2C) ||
-        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known->gt_conn_E2C)) {
+        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known[5]) ||
+        !gts_fortran_is_known(theta_v_in_, GTS_FLOAT64, 2, &known[8]) ||
+        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known[13]) ||
+        !gts_fortran_is_known(zd_vertoffset_, GTS_INT32, 3, &known[18]) ||
+        !gts_fortran_is_known(zd_diffcoef_, GTS_FLOAT64, 2, &known[25]) ||
+        !gts_fortran_is_known(geofac_n2s_c_, GTS_FLOAT64, 1, &known[30]) ||
+        !gts_fortran_is_known(geofac_n2s_nbh_, GTS_FLOAT64, 2, &known[33]) ||
+        !gts_fortran_is_known(vcoef_, GTS_FLOAT64, 3, &known[38]) ||
+        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known[45]) ||
+        !gts_fortran_is_known(theta_v_, GTS_FLOAT64, 2, &known[48]) ||
+        !gts_fortran_is_known(exner_, GTS_FLOAT64, 2, &known[53]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[58]) ||
+        !gts_fortran_is_known(gt_conn_C2E2C_, GTS_INT32, 2, &known[63]) ||
+        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known[68])) {
         const CFI_cdesc_t *const found[] = {
             kh_smag_e_,
             inv_dual_edge_length_,
@@ -687,4 +687,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8a6f9614f7c61956022a50caee51ccfc8d6baf64fadf4d45019149f719ee5aaf */
+/* gtstub: sha256 of the text above: efdc8246406ab85268f79761267780bedeb8d38250f4791ad1605651375ca684 */

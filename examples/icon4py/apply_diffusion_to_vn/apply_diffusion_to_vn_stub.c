@@ -539,21 +539,21 @@ GTS_EXPORT void apply_diffusion_to_vn_fortran(
         return;
     }
     int status = 0;
-    const struct apply_diffusion_to_vn_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known->u_vert) ||
-        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known->v_vert) ||
-        !gts_fortran_is_known(primal_normal_vert_v1_, GTS_FLOAT64, 2, &known->primal_normal_vert_v1) ||
-        !gts_fortran_is_known(primal_normal_vert_v2_, GTS_FLOAT64, 2, &known->primal_normal_vert_v2) ||
-        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known->z_nabla2_e) ||
-        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known->inv_vert_vert_length) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
-        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known->area_edge) ||
-        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known->kh_smag_e) ||
-        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known->diff_multfac_vn) ||
-        !gts_fortran_is_known(nudgecoeff_e_, GTS_FLOAT64, 1, &known->nudgecoeff_e) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
-        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known->gt_conn_E2C2V)) {
+        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known[5]) ||
+        !gts_fortran_is_known(primal_normal_vert_v1_, GTS_FLOAT64, 2, &known[10]) ||
+        !gts_fortran_is_known(primal_normal_vert_v2_, GTS_FLOAT64, 2, &known[15]) ||
+        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known[20]) ||
+        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known[25]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[28]) ||
+        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known[31]) ||
+        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known[34]) ||
+        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known[39]) ||
+        !gts_fortran_is_known(nudgecoeff_e_, GTS_FLOAT64, 1, &known[42]) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[45]) ||
+        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known[50])) {
         const CFI_cdesc_t *const found[] = {
             u_vert_,
             v_vert_,
@@ -613,4 +613,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a3dc7967d5e70ff62106ef82dc459dc56f46aaa192b731c001e3bc0aa1a81864 */
+/* gtstub: sha256 of the text above: 0eef9e74257db8d52d043e76a50dbff05a68a5a06e959dcdddb465195bcd21ac */

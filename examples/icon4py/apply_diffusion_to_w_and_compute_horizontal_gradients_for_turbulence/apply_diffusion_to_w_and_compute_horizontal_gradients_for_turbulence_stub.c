@@ -480,18 +480,18 @@ GTS_EXPORT void apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbul
         return;
     }
     int status = 0;
-    const struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known->area) ||
-        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known->geofac_n2s) ||
-        !gts_fortran_is_known(geofac_grg_x_, GTS_FLOAT64, 2, &known->geofac_grg_x) ||
-        !gts_fortran_is_known(geofac_grg_y_, GTS_FLOAT64, 2, &known->geofac_grg_y) ||
-        !gts_fortran_is_known(w_old_, GTS_FLOAT64, 2, &known->w_old) ||
-        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known->w) ||
-        !gts_fortran_is_known(dwdx_, GTS_FLOAT64, 2, &known->dwdx) ||
-        !gts_fortran_is_known(dwdy_, GTS_FLOAT64, 2, &known->dwdy) ||
-        !gts_fortran_is_known(diff_multfac_n2w_, GTS_FLOAT64, 1, &known->diff_multfac_n2w) ||
-        !gts_fortran_is_known(gt_conn_C2E2CO_, GTS_INT32, 2, &known->gt_conn_C2E2CO)) {
+        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known[0]) ||
+        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known[3]) ||
+        !gts_fortran_is_known(geofac_grg_x_, GTS_FLOAT64, 2, &known[8]) ||
+        !gts_fortran_is_known(geofac_grg_y_, GTS_FLOAT64, 2, &known[13]) ||
+        !gts_fortran_is_known(w_old_, GTS_FLOAT64, 2, &known[18]) ||
+        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known[23]) ||
+        !gts_fortran_is_known(dwdx_, GTS_FLOAT64, 2, &known[28]) ||
+        !gts_fortran_is_known(dwdy_, GTS_FLOAT64, 2, &known[33]) ||
+        !gts_fortran_is_known(diff_multfac_n2w_, GTS_FLOAT64, 1, &known[38]) ||
+        !gts_fortran_is_known(gt_conn_C2E2CO_, GTS_INT32, 2, &known[41])) {
         const CFI_cdesc_t *const found[] = {
             area_,
             geofac_n2s_,
@@ -548,4 +548,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b7e3672c4ad7c66474e18bdabe40e4d2fd9e60602c60c69192b3317cd5f271c5 */
+/* gtstub: sha256 of the text above: ac47df007355e20542e20092219dc326105fb09d96902a18b08084fec554de15 */

@@ -391,15 +391,15 @@ GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran(
         return;
     }
     int status = 0;
-    const struct apply_nabla2_and_nabla4_to_vn_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known->area_edge) ||
-        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known->kh_smag_e) ||
-        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known->z_nabla2_e) ||
-        !gts_fortran_is_known(z_nabla4_e2_, GTS_FLOAT64, 2, &known->z_nabla4_e2) ||
-        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known->diff_multfac_vn) ||
-        !gts_fortran_is_known(nudgecoeff_e_, GTS_FLOAT64, 1, &known->nudgecoeff_e) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn)) {
+        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known[0]) ||
+        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known[3]) ||
+        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known[8]) ||
+        !gts_fortran_is_known(z_nabla4_e2_, GTS_FLOAT64, 2, &known[13]) ||
+        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known[18]) ||
+        !gts_fortran_is_known(nudgecoeff_e_, GTS_FLOAT64, 1, &known[21]) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[24])) {
         const CFI_cdesc_t *const found[] = {
             area_edge_,
             kh_smag_e_,
@@ -459,4 +459,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3a5b8329335bb4a2af26a4c957731482539620d88a40636d6a97be33e159aaf4 */
+/* gtstub: sha256 of the text above: 7df7393a1ed6e7f2eb9cb1275e2b313636b96434386b528a9bf75057a34e8235 */

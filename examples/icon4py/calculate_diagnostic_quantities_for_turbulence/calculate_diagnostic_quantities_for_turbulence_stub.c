@@ -428,17 +428,17 @@ GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
         return;
     }
     int status = 0;
-    const struct calculate_diagnostic_quantities_for_turbulence_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(kh_smag_ec_, GTS_FLOAT64, 2, &known->kh_smag_ec) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
-        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known->e_bln_c_s) ||
-        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known->geofac_div) ||
-        !gts_fortran_is_known(diff_multfac_smag_, GTS_FLOAT64, 1, &known->diff_multfac_smag) ||
-        !gts_fortran_is_known(wgtfac_c_, GTS_FLOAT64, 2, &known->wgtfac_c) ||
-        !gts_fortran_is_known(div_ic_, GTS_FLOAT64, 2, &known->div_ic) ||
-        !gts_fortran_is_known(hdef_ic_, GTS_FLOAT64, 2, &known->hdef_ic) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E)) {
+        !gts_fortran_is_known(kh_smag_ec_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[5]) ||
+        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known[10]) ||
+        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known[15]) ||
+        !gts_fortran_is_known(diff_multfac_smag_, GTS_FLOAT64, 1, &known[20]) ||
+        !gts_fortran_is_known(wgtfac_c_, GTS_FLOAT64, 2, &known[23]) ||
+        !gts_fortran_is_known(div_ic_, GTS_FLOAT64, 2, &known[28]) ||
+        !gts_fortran_is_known(hdef_ic_, GTS_FLOAT64, 2, &known[33]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[38])) {
         const CFI_cdesc_t *const found[] = {
             kh_smag_ec_,
             vn_,
@@ -494,4 +494,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8d0f2348745fe585efb4a98ce5bce3a3ebbca97394b2d620a090d03c5149910a */
+/* gtstub: sha256 of the text above: 0d5a5d58201953913366d338b62c81ac36ede5ae33597729cd8cb57d2d9136dd */

@@ -318,13 +318,13 @@ GTS_EXPORT void calculate_enhanced_diffusion_coefficients_for_grid_point_cold_po
         return;
     }
     int status = 0;
-    const struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(theta_v_, GTS_FLOAT64, 2, &known->theta_v) ||
-        !gts_fortran_is_known(theta_ref_mc_, GTS_FLOAT64, 2, &known->theta_ref_mc) ||
-        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known->kh_smag_e) ||
-        !gts_fortran_is_known(gt_conn_C2E2C_, GTS_INT32, 2, &known->gt_conn_C2E2C) ||
-        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known->gt_conn_E2C)) {
+        !gts_fortran_is_known(theta_v_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(theta_ref_mc_, GTS_FLOAT64, 2, &known[5]) ||
+        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known[10]) ||
+        !gts_fortran_is_known(gt_conn_C2E2C_, GTS_INT32, 2, &known[15]) ||
+        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known[20])) {
         const CFI_cdesc_t *const found[] = {
             theta_v_,
             theta_ref_mc_,
@@ -376,4 +376,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ec65e3124a7351afcc20a2029cdd4173a5e5c4e1f28d3b675f2b4675e952ccc6 */
+/* gtstub: sha256 of the text above: 49828bb7c9381127d810cca5e2021cb124a33d056f9e303d2a65a933be1f868e */

@@ -624,24 +624,24 @@ GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
         return;
     }
     int status = 0;
-    const struct calculate_nabla2_and_smag_coefficients_for_vn_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(diff_multfac_smag_, GTS_FLOAT64, 1, &known->diff_multfac_smag) ||
-        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known->tangent_orientation) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
-        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known->inv_vert_vert_length) ||
-        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known->u_vert) ||
-        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known->v_vert) ||
-        !gts_fortran_is_known(primal_normal_vert_x_, GTS_FLOAT64, 2, &known->primal_normal_vert_x) ||
-        !gts_fortran_is_known(primal_normal_vert_y_, GTS_FLOAT64, 2, &known->primal_normal_vert_y) ||
-        !gts_fortran_is_known(dual_normal_vert_x_, GTS_FLOAT64, 2, &known->dual_normal_vert_x) ||
-        !gts_fortran_is_known(dual_normal_vert_y_, GTS_FLOAT64, 2, &known->dual_normal_vert_y) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
-        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known->smag_limit) ||
-        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known->kh_smag_e) ||
-        !gts_fortran_is_known(kh_smag_ec_, GTS_FLOAT64, 2, &known->kh_smag_ec) ||
-        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known->z_nabla2_e) ||
-        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known->gt_conn_E2C2V)) {
+        !gts_fortran_is_known(diff_multfac_smag_, GTS_FLOAT64, 1, &known[0]) ||
+        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known[3]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[6]) ||
+        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known[9]) ||
+        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known[12]) ||
+        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known[17]) ||
+        !gts_fortran_is_known(primal_normal_vert_x_, GTS_FLOAT64, 2, &known[22]) ||
+        !gts_fortran_is_known(primal_normal_vert_y_, GTS_FLOAT64, 2, &known[27]) ||
+        !gts_fortran_is_known(dual_normal_vert_x_, GTS_FLOAT64, 2, &known[32]) ||
+        !gts_fortran_is_known(dual_normal_vert_y_, GTS_FLOAT64, 2, &known[37]) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[42]) ||
+        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known[47]) ||
+        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known[50]) ||
+        !gts_fortran_is_known(kh_smag_ec_, GTS_FLOAT64, 2, &known[55]) ||
+        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known[60]) ||
+        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known[65])) {
         const CFI_cdesc_t *const found[] = {
             diff_multfac_smag_,
             tangent_orientation_,
@@ -706,4 +706,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: fe9ba3c1ffc1b247a63438d8520e45e715346639822e2f9feeaf3fd94a2f0cbc */
+/* gtstub: sha256 of the text above: 5832c90dd2cc7af0df64041a4737f28af9df98306cc85b14ffa8872ecdb5c974 */

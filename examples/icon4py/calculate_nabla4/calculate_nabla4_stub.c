@@ -433,17 +433,17 @@ GTS_EXPORT void calculate_nabla4_fortran(
         return;
     }
     int status = 0;
-    const struct calculate_nabla4_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known->u_vert) ||
-        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known->v_vert) ||
-        !gts_fortran_is_known(primal_normal_vert_v1_, GTS_FLOAT64, 2, &known->primal_normal_vert_v1) ||
-        !gts_fortran_is_known(primal_normal_vert_v2_, GTS_FLOAT64, 2, &known->primal_normal_vert_v2) ||
-        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known->z_nabla2_e) ||
-        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known->inv_vert_vert_length) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
-        !gts_fortran_is_known(z_nabla4_e2_, GTS_FLOAT64, 2, &known->z_nabla4_e2) ||
-        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known->gt_conn_E2C2V)) {
+        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known[5]) ||
+        !gts_fortran_is_known(primal_normal_vert_v1_, GTS_FLOAT64, 2, &known[10]) ||
+        !gts_fortran_is_known(primal_normal_vert_v2_, GTS_FLOAT64, 2, &known[15]) ||
+        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known[20]) ||
+        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known[25]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[28]) ||
+        !gts_fortran_is_known(z_nabla4_e2_, GTS_FLOAT64, 2, &known[31]) ||
+        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known[36])) {
         const CFI_cdesc_t *const found[] = {
             u_vert_,
             v_vert_,
@@ -504,4 +504,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a43ccd0163bc1ef053b5372bb3955571dfe6c8ac4444125488890ba89b11f0a6 */
+/* gtstub: sha256 of the text above: f0636ece8285ac301d699400de679fab80a6d4f9ab81ad4da93f269c81f44a46 */

@@ -849,31 +849,31 @@ GTS_EXPORT void compute_advection_in_corrector_vertical_momentum_fortran(
         return;
     }
     int status = 0;
-    const struct compute_advection_in_corrector_vertical_momentum_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known->vertical_wind_advective_tendency) ||
-        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->contravariant_corrected_w_at_cells_on_model_levels) ||
-        !gts_fortran_is_known(vertical_cfl_, GTS_FLOAT64, 2, &known->vertical_cfl) ||
-        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known->w) ||
-        !gts_fortran_is_known(tangential_wind_on_half_levels_, GTS_FLOAT64, 2, &known->tangential_wind_on_half_levels) ||
-        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known->vn_on_half_levels) ||
-        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_cells_on_half_levels) ||
-        !gts_fortran_is_known(coeff1_dwdz_, GTS_FLOAT64, 2, &known->coeff1_dwdz) ||
-        !gts_fortran_is_known(coeff2_dwdz_, GTS_FLOAT64, 2, &known->coeff2_dwdz) ||
-        !gts_fortran_is_known(c_intp_, GTS_FLOAT64, 2, &known->c_intp) ||
-        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known->inv_dual_edge_length) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
-        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known->tangent_orientation) ||
-        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known->e_bln_c_s) ||
-        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known->ddqz_z_half) ||
-        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known->area) ||
-        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known->geofac_n2s) ||
-        !gts_fortran_is_known(owner_mask_, GTS_BOOL, 1, &known->owner_mask) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E) ||
-        !gts_fortran_is_known(gt_conn_C2E2CO_, GTS_INT32, 2, &known->gt_conn_C2E2CO) ||
-        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known->gt_conn_E2C) ||
-        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known->gt_conn_E2V) ||
-        !gts_fortran_is_known(gt_conn_V2C_, GTS_INT32, 2, &known->gt_conn_V2C)) {
+        !gts_fortran_is_known(vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known[5]) ||
+        !gts_fortran_is_known(vertical_cfl_, GTS_FLOAT64, 2, &known[10]) ||
+        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known[15]) ||
+        !gts_fortran_is_known(tangential_wind_on_half_levels_, GTS_FLOAT64, 2, &known[20]) ||
+        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known[25]) ||
+        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[30]) ||
+        !gts_fortran_is_known(coeff1_dwdz_, GTS_FLOAT64, 2, &known[35]) ||
+        !gts_fortran_is_known(coeff2_dwdz_, GTS_FLOAT64, 2, &known[40]) ||
+        !gts_fortran_is_known(c_intp_, GTS_FLOAT64, 2, &known[45]) ||
+        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known[50]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[53]) ||
+        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known[56]) ||
+        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known[59]) ||
+        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known[64]) ||
+        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known[69]) ||
+        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known[72]) ||
+        !gts_fortran_is_known(owner_mask_, GTS_BOOL, 1, &known[77]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[80]) ||
+        !gts_fortran_is_known(gt_conn_C2E2CO_, GTS_INT32, 2, &known[85]) ||
+        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known[90]) ||
+        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known[95]) ||
+        !gts_fortran_is_known(gt_conn_V2C_, GTS_INT32, 2, &known[100])) {
         const CFI_cdesc_t *const found[] = {
             vertical_wind_advective_tendency_,
             contravariant_corrected_w_at_cells_on_model_levels_,
@@ -947,4 +947,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0fd11849a302ee3f30a855587631a4396b826304c0930229d66d65ec96bef80a */
+/* gtstub: sha256 of the text above: b0261a6f1e2d38bab69f040b4a3721a385399c7e14b7ccb84cd29f3c9a975031 */

@@ -712,28 +712,28 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_no_apply_extra_diffusio
         return;
     }
     int status = 0;
-    const struct compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(normal_wind_advective_tendency_, GTS_FLOAT64, 2, &known->normal_wind_advective_tendency) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
-        !gts_fortran_is_known(horizontal_kinetic_energy_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->horizontal_kinetic_energy_at_edges_on_model_levels) ||
-        !gts_fortran_is_known(tangential_wind_, GTS_FLOAT64, 2, &known->tangential_wind) ||
-        !gts_fortran_is_known(coriolis_frequency_, GTS_FLOAT64, 1, &known->coriolis_frequency) ||
-        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->contravariant_corrected_w_at_cells_on_model_levels) ||
-        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known->vn_on_half_levels) ||
-        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known->e_bln_c_s) ||
-        !gts_fortran_is_known(geofac_rot_, GTS_FLOAT64, 2, &known->geofac_rot) ||
-        !gts_fortran_is_known(coeff_gradekin_, GTS_FLOAT64, 2, &known->coeff_gradekin) ||
-        !gts_fortran_is_known(c_lin_e_, GTS_FLOAT64, 2, &known->c_lin_e) ||
-        !gts_fortran_is_known(ddqz_z_full_e_, GTS_FLOAT64, 2, &known->ddqz_z_full_e) ||
-        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known->area_edge) ||
-        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known->tangent_orientation) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
-        !gts_fortran_is_known(geofac_grdiv_, GTS_FLOAT64, 2, &known->geofac_grdiv) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E) ||
-        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known->gt_conn_E2C) ||
-        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known->gt_conn_E2V) ||
-        !gts_fortran_is_known(gt_conn_V2E_, GTS_INT32, 2, &known->gt_conn_V2E)) {
+        !gts_fortran_is_known(normal_wind_advective_tendency_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[5]) ||
+        !gts_fortran_is_known(horizontal_kinetic_energy_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[10]) ||
+        !gts_fortran_is_known(tangential_wind_, GTS_FLOAT64, 2, &known[15]) ||
+        !gts_fortran_is_known(coriolis_frequency_, GTS_FLOAT64, 1, &known[20]) ||
+        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known[23]) ||
+        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known[28]) ||
+        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known[33]) ||
+        !gts_fortran_is_known(geofac_rot_, GTS_FLOAT64, 2, &known[38]) ||
+        !gts_fortran_is_known(coeff_gradekin_, GTS_FLOAT64, 2, &known[43]) ||
+        !gts_fortran_is_known(c_lin_e_, GTS_FLOAT64, 2, &known[48]) ||
+        !gts_fortran_is_known(ddqz_z_full_e_, GTS_FLOAT64, 2, &known[53]) ||
+        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known[58]) ||
+        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known[61]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[64]) ||
+        !gts_fortran_is_known(geofac_grdiv_, GTS_FLOAT64, 2, &known[67]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[72]) ||
+        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known[77]) ||
+        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known[82]) ||
+        !gts_fortran_is_known(gt_conn_V2E_, GTS_INT32, 2, &known[87])) {
         const CFI_cdesc_t *const found[] = {
             normal_wind_advective_tendency_,
             vn_,
@@ -800,4 +800,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e45484825b2a58bdd998cc239585e56087318d869e221774be6748eb738dc8af */
+/* gtstub: sha256 of the text above: adf69df75e3a56bbce827c0e217a15c0a262eaa90d337570e4c45b0a2c294787 */

@@ -613,24 +613,24 @@ GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_skip_compute_pr
         return;
     }
     int status = 0;
-    const struct compute_advection_in_predictor_vertical_momentum_skip_compute_predictor_vertical_advection_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_cells_on_half_levels) ||
-        !gts_fortran_is_known(vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known->vertical_wind_advective_tendency) ||
-        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->contravariant_corrected_w_at_cells_on_model_levels) ||
-        !gts_fortran_is_known(vertical_cfl_, GTS_FLOAT64, 2, &known->vertical_cfl) ||
-        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known->w) ||
-        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, GTS_FLOAT64, 2, &known->horizontal_advection_of_w_at_edges_on_half_levels) ||
-        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_edges_on_model_levels) ||
-        !gts_fortran_is_known(coeff1_dwdz_, GTS_FLOAT64, 2, &known->coeff1_dwdz) ||
-        !gts_fortran_is_known(coeff2_dwdz_, GTS_FLOAT64, 2, &known->coeff2_dwdz) ||
-        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known->e_bln_c_s) ||
-        !gts_fortran_is_known(wgtfac_c_, GTS_FLOAT64, 2, &known->wgtfac_c) ||
-        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known->ddqz_z_half) ||
-        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known->area) ||
-        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known->geofac_n2s) ||
-        !gts_fortran_is_known(owner_mask_, GTS_BOOL, 1, &known->owner_mask) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E)) {
+        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known[5]) ||
+        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known[10]) ||
+        !gts_fortran_is_known(vertical_cfl_, GTS_FLOAT64, 2, &known[15]) ||
+        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known[20]) ||
+        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, GTS_FLOAT64, 2, &known[25]) ||
+        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[30]) ||
+        !gts_fortran_is_known(coeff1_dwdz_, GTS_FLOAT64, 2, &known[35]) ||
+        !gts_fortran_is_known(coeff2_dwdz_, GTS_FLOAT64, 2, &known[40]) ||
+        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known[45]) ||
+        !gts_fortran_is_known(wgtfac_c_, GTS_FLOAT64, 2, &known[50]) ||
+        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known[55]) ||
+        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known[60]) ||
+        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known[63]) ||
+        !gts_fortran_is_known(owner_mask_, GTS_BOOL, 1, &known[68]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[71])) {
         const CFI_cdesc_t *const found[] = {
             contravariant_correction_at_cells_on_half_levels_,
             vertical_wind_advective_tendency_,
@@ -696,4 +696,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8490854f2c728ce5a275ec8b962a0493b150f23b531f047db3d85cae4a0b6443 */
+/* gtstub: sha256 of the text above: 3d73ba76272ffac2c34170fdf5734155252770d05fb4f4f6f97257b2be12c235 */

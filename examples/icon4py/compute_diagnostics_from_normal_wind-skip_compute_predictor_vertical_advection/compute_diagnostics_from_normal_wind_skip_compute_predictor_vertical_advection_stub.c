@@ -642,26 +642,26 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_skip_compute_predictor_vert
         return;
     }
     int status = 0;
-    const struct compute_diagnostics_from_normal_wind_skip_compute_predictor_vertical_advection_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(tangential_wind_, GTS_FLOAT64, 2, &known->tangential_wind) ||
-        !gts_fortran_is_known(tangential_wind_on_half_levels_, GTS_FLOAT64, 2, &known->tangential_wind_on_half_levels) ||
-        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known->vn_on_half_levels) ||
-        !gts_fortran_is_known(horizontal_kinetic_energy_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->horizontal_kinetic_energy_at_edges_on_model_levels) ||
-        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_edges_on_model_levels) ||
-        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, GTS_FLOAT64, 2, &known->horizontal_advection_of_w_at_edges_on_half_levels) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
-        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known->w) ||
-        !gts_fortran_is_known(rbf_vec_coeff_e_, GTS_FLOAT64, 2, &known->rbf_vec_coeff_e) ||
-        !gts_fortran_is_known(wgtfac_e_, GTS_FLOAT64, 2, &known->wgtfac_e) ||
-        !gts_fortran_is_known(ddxn_z_full_, GTS_FLOAT64, 2, &known->ddxn_z_full) ||
-        !gts_fortran_is_known(ddxt_z_full_, GTS_FLOAT64, 2, &known->ddxt_z_full) ||
-        !gts_fortran_is_known(wgtfacq_e_, GTS_FLOAT64, 2, &known->wgtfacq_e) ||
-        !gts_fortran_is_known(c_intp_, GTS_FLOAT64, 2, &known->c_intp) ||
-        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known->inv_dual_edge_length) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known->inv_primal_edge_length) ||
-        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known->tangent_orientation) ||
-        !gts_fortran_is_known(gt_conn_E2C2E_, GTS_INT32, 2, &known->gt_conn_E2C2E)) {
+        !gts_fortran_is_known(tangential_wind_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(tangential_wind_on_half_levels_, GTS_FLOAT64, 2, &known[5]) ||
+        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known[10]) ||
+        !gts_fortran_is_known(horizontal_kinetic_energy_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[15]) ||
+        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[20]) ||
+        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, GTS_FLOAT64, 2, &known[25]) ||
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[30]) ||
+        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known[35]) ||
+        !gts_fortran_is_known(rbf_vec_coeff_e_, GTS_FLOAT64, 2, &known[40]) ||
+        !gts_fortran_is_known(wgtfac_e_, GTS_FLOAT64, 2, &known[45]) ||
+        !gts_fortran_is_known(ddxn_z_full_, GTS_FLOAT64, 2, &known[50]) ||
+        !gts_fortran_is_known(ddxt_z_full_, GTS_FLOAT64, 2, &known[55]) ||
+        !gts_fortran_is_known(wgtfacq_e_, GTS_FLOAT64, 2, &known[60]) ||
+        !gts_fortran_is_known(c_intp_, GTS_FLOAT64, 2, &known[65]) ||
+        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known[70]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[73]) ||
+        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known[76]) ||
+        !gts_fortran_is_known(gt_conn_E2C2E_, GTS_INT32, 2, &known[79])) {
         const CFI_cdesc_t *const found[] = {
             tangential_wind_,
             tangential_wind_on_half_levels_,
@@ -726,4 +726,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: caecd05976e8a6e2ae9c2ae5ecd2a07c63d3d14cf388aa040f8096aa173f7c3d */
+/* gtstub: sha256 of the text above: c3daac05d67f3f5ad6d07749b246532d7c2315ecec5cf596804d6577da3f9a26 */

@@ -202,10 +202,10 @@ GTS_EXPORT void copy_field_fortran(
         return;
     }
     int status = 0;
-    const struct copy_field_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(old_f_, GTS_FLOAT64, 2, &known->old_f) ||
-        !gts_fortran_is_known(new_f_, GTS_FLOAT64, 2, &known->new_f)) {
+        !gts_fortran_is_known(old_f_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(new_f_, GTS_FLOAT64, 2, &known[5])) {
         const CFI_cdesc_t *const found[] = {
             old_f_,
             new_f_,
@@ -254,4 +254,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ae89db4f054c8773973b8603270699dcdc9a1d8f5cc9a1b1e545bf72485bb2d9 */
+/* gtstub: sha256 of the text above: d7d06c1bfd84537d2588665a600a1e53f274b863955f987308875481aa3c9316 */

@@ -371,12 +371,12 @@ GTS_EXPORT void init_diffusion_local_fields_for_regular_timestep_fortran(
         return;
     }
     int status = 0;
-    const struct init_diffusion_local_fields_for_regular_timestep_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(vect_a_, GTS_FLOAT64, 1, &known->vect_a) ||
-        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known->diff_multfac_vn) ||
-        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known->smag_limit) ||
-        !gts_fortran_is_known(enh_smag_fac_, GTS_FLOAT64, 1, &known->enh_smag_fac)) {
+        !gts_fortran_is_known(vect_a_, GTS_FLOAT64, 1, &known[0]) ||
+        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known[3]) ||
+        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known[6]) ||
+        !gts_fortran_is_known(enh_smag_fac_, GTS_FLOAT64, 1, &known[9])) {
         const CFI_cdesc_t *const found[] = {
             vect_a_,
             diff_multfac_vn_,
@@ -438,4 +438,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6b2f51660b1958f2c494bdacf1fee101d298fa3a4a19e7fa2ad18519d3a64b97 */
+/* gtstub: sha256 of the text above: 605157973503f7b9222dbe91c9212e8a429142f67cf47ab775a2be6d2911dd89 */

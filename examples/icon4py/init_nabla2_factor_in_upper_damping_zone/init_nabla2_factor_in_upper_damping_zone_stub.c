@@ -223,10 +223,10 @@ GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
         return;
     }
     int status = 0;
-    const struct init_nabla2_factor_in_upper_damping_zone_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(physical_heights_, GTS_FLOAT64, 1, &known->physical_heights) ||
-        !gts_fortran_is_known(diff_multfac_n2w_, GTS_FLOAT64, 1, &known->diff_multfac_n2w)) {
+        !gts_fortran_is_known(physical_heights_, GTS_FLOAT64, 1, &known[0]) ||
+        !gts_fortran_is_known(diff_multfac_n2w_, GTS_FLOAT64, 1, &known[3])) {
         const CFI_cdesc_t *const found[] = {
             physical_heights_,
             diff_multfac_n2w_,
@@ -275,4 +275,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 51c7c0d1c9adde70f2f9a47b456de5ba504b212955f98c356ed3f20616399f4d */
+/* gtstub: sha256 of the text above: 40af582cf4251c1b7e7f35a06d65cdde98760893d8961ff29f16340999cf5634 */

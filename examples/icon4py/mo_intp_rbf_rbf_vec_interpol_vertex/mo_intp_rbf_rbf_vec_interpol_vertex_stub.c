@@ -335,14 +335,14 @@ GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
         return;
     }
     int status = 0;
-    const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(p_e_in_, GTS_FLOAT64, 2, &known->p_e_in) ||
-        !gts_fortran_is_known(ptr_coeff_1_, GTS_FLOAT64, 2, &known->ptr_coeff_1) ||
-        !gts_fortran_is_known(ptr_coeff_2_, GTS_FLOAT64, 2, &known->ptr_coeff_2) ||
-        !gts_fortran_is_known(p_u_out_, GTS_FLOAT64, 2, &known->p_u_out) ||
-        !gts_fortran_is_known(p_v_out_, GTS_FLOAT64, 2, &known->p_v_out) ||
-        !gts_fortran_is_known(gt_conn_V2E_, GTS_INT32, 2, &known->gt_conn_V2E)) {
+        !gts_fortran_is_known(p_e_in_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(ptr_coeff_1_, GTS_FLOAT64, 2, &known[5]) ||
+        !gts_fortran_is_known(ptr_coeff_2_, GTS_FLOAT64, 2, &known[10]) ||
+        !gts_fortran_is_known(p_u_out_, GTS_FLOAT64, 2, &known[15]) ||
+        !gts_fortran_is_known(p_v_out_, GTS_FLOAT64, 2, &known[20]) ||
+        !gts_fortran_is_known(gt_conn_V2E_, GTS_INT32, 2, &known[25])) {
         const CFI_cdesc_t *const found[] = {
             p_e_in_,
             ptr_coeff_1_,
@@ -395,4 +395,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7b269930dc70673a7b6cb947d740a60431ce9358d4ee0da3dff4c270c421bf0a */
+/* gtstub: sha256 of the text above: e022b179cc2a5cfc489d1929d43d071abd3c9948918d95198c6550c6b8a95409 */

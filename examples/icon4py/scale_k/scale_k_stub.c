@@ -199,10 +199,10 @@ GTS_EXPORT void scale_k_fortran(
         return;
     }
     int status = 0;
-    const struct scale_k_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(field_, GTS_FLOAT64, 1, &known->field) ||
-        !gts_fortran_is_known(scaled_field_, GTS_FLOAT64, 1, &known->scaled_field)) {
+        !gts_fortran_is_known(field_, GTS_FLOAT64, 1, &known[0]) ||
+        !gts_fortran_is_known(scaled_field_, GTS_FLOAT64, 1, &known[3])) {
         const CFI_cdesc_t *const found[] = {
             field_,
             scaled_field_,
@@ -253,4 +253,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2bf5b3f1eabd40787af4bb3d92350dbd437cd30b033725ab261e5d791b72a5df */
+/* gtstub: sha256 of the text above: 599dc9b4e8ed330260f0aee12c964fc699dcc94944a6c5237af2bf5b62131ca8 */

@@ -216,10 +216,10 @@ GTS_EXPORT void setup_fields_for_initial_step_fortran(
         return;
     }
     int status = 0;
-    const struct setup_fields_for_initial_step_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known->diff_multfac_vn) ||
-        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known->smag_limit)) {
+        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known[0]) ||
+        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known[3])) {
         const CFI_cdesc_t *const found[] = {
             diff_multfac_vn_,
             smag_limit_,
@@ -271,4 +271,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 95f566b89aeffc0f10c5ed29ad22ccef1b0822d172029d66a5d94c8a12e60046 */
+/* gtstub: sha256 of the text above: 9fcc29c88ef9a35af93b36fa7bd8a154413ca796fb1b6bb1f3ef2ecb83ad7dc8 */

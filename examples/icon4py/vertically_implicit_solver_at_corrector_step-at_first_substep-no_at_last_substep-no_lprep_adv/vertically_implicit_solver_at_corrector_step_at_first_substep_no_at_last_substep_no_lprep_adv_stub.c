@@ -1148,39 +1148,39 @@ GTS_EXPORT void vertically_implicit_solver_at_corrector_step_at_first_substep_no
         return;
     }
     int status = 0;
-    const struct vertically_implicit_solver_at_corrector_step_at_first_substep_no_at_last_substep_no_lprep_adv_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(next_w_, GTS_FLOAT64, 2, &known->next_w) ||
-        !gts_fortran_is_known(next_rho_, GTS_FLOAT64, 2, &known->next_rho) ||
-        !gts_fortran_is_known(next_exner_, GTS_FLOAT64, 2, &known->next_exner) ||
-        !gts_fortran_is_known(next_theta_v_, GTS_FLOAT64, 2, &known->next_theta_v) ||
-        !gts_fortran_is_known(dynamical_vertical_mass_flux_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->dynamical_vertical_mass_flux_at_cells_on_half_levels) ||
-        !gts_fortran_is_known(dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->dynamical_vertical_volumetric_flux_at_cells_on_half_levels) ||
-        !gts_fortran_is_known(exner_dynamical_increment_, GTS_FLOAT64, 2, &known->exner_dynamical_increment) ||
-        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known->geofac_div) ||
-        !gts_fortran_is_known(mass_flux_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->mass_flux_at_edges_on_model_levels) ||
-        !gts_fortran_is_known(theta_v_flux_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known->theta_v_flux_at_edges_on_model_levels) ||
-        !gts_fortran_is_known(predictor_vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known->predictor_vertical_wind_advective_tendency) ||
-        !gts_fortran_is_known(corrector_vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known->corrector_vertical_wind_advective_tendency) ||
-        !gts_fortran_is_known(nonhydro_buoy_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->nonhydro_buoy_at_cells_on_half_levels) ||
-        !gts_fortran_is_known(rho_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->rho_at_cells_on_half_levels) ||
-        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->contravariant_correction_at_cells_on_half_levels) ||
-        !gts_fortran_is_known(exner_w_explicit_weight_parameter_, GTS_FLOAT64, 1, &known->exner_w_explicit_weight_parameter) ||
-        !gts_fortran_is_known(current_exner_, GTS_FLOAT64, 2, &known->current_exner) ||
-        !gts_fortran_is_known(current_rho_, GTS_FLOAT64, 2, &known->current_rho) ||
-        !gts_fortran_is_known(current_theta_v_, GTS_FLOAT64, 2, &known->current_theta_v) ||
-        !gts_fortran_is_known(current_w_, GTS_FLOAT64, 2, &known->current_w) ||
-        !gts_fortran_is_known(inv_ddqz_z_full_, GTS_FLOAT64, 2, &known->inv_ddqz_z_full) ||
-        !gts_fortran_is_known(exner_w_implicit_weight_parameter_, GTS_FLOAT64, 1, &known->exner_w_implicit_weight_parameter) ||
-        !gts_fortran_is_known(theta_v_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known->theta_v_at_cells_on_half_levels) ||
-        !gts_fortran_is_known(perturbed_exner_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->perturbed_exner_at_cells_on_model_levels) ||
-        !gts_fortran_is_known(exner_tendency_due_to_slow_physics_, GTS_FLOAT64, 2, &known->exner_tendency_due_to_slow_physics) ||
-        !gts_fortran_is_known(rho_iau_increment_, GTS_FLOAT64, 2, &known->rho_iau_increment) ||
-        !gts_fortran_is_known(exner_iau_increment_, GTS_FLOAT64, 2, &known->exner_iau_increment) ||
-        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known->ddqz_z_half) ||
-        !gts_fortran_is_known(rayleigh_damping_factor_, GTS_FLOAT64, 1, &known->rayleigh_damping_factor) ||
-        !gts_fortran_is_known(reference_exner_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known->reference_exner_at_cells_on_model_levels) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known->gt_conn_C2E)) {
+        !gts_fortran_is_known(next_w_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(next_rho_, GTS_FLOAT64, 2, &known[5]) ||
+        !gts_fortran_is_known(next_exner_, GTS_FLOAT64, 2, &known[10]) ||
+        !gts_fortran_is_known(next_theta_v_, GTS_FLOAT64, 2, &known[15]) ||
+        !gts_fortran_is_known(dynamical_vertical_mass_flux_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[20]) ||
+        !gts_fortran_is_known(dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[25]) ||
+        !gts_fortran_is_known(exner_dynamical_increment_, GTS_FLOAT64, 2, &known[30]) ||
+        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known[35]) ||
+        !gts_fortran_is_known(mass_flux_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[40]) ||
+        !gts_fortran_is_known(theta_v_flux_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[45]) ||
+        !gts_fortran_is_known(predictor_vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known[50]) ||
+        !gts_fortran_is_known(corrector_vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known[55]) ||
+        !gts_fortran_is_known(nonhydro_buoy_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[60]) ||
+        !gts_fortran_is_known(rho_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[65]) ||
+        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[70]) ||
+        !gts_fortran_is_known(exner_w_explicit_weight_parameter_, GTS_FLOAT64, 1, &known[75]) ||
+        !gts_fortran_is_known(current_exner_, GTS_FLOAT64, 2, &known[78]) ||
+        !gts_fortran_is_known(current_rho_, GTS_FLOAT64, 2, &known[83]) ||
+        !gts_fortran_is_known(current_theta_v_, GTS_FLOAT64, 2, &known[88]) ||
+        !gts_fortran_is_known(current_w_, GTS_FLOAT64, 2, &known[93]) ||
+        !gts_fortran_is_known(inv_ddqz_z_full_, GTS_FLOAT64, 2, &known[98]) ||
+        !gts_fortran_is_known(exner_w_implicit_weight_parameter_, GTS_FLOAT64, 1, &known[103]) ||
+        !gts_fortran_is_known(theta_v_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[106]) ||
+        !gts_fortran_is_known(perturbed_exner_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known[111]) ||
+        !gts_fortran_is_known(exner_tendency_due_to_slow_physics_, GTS_FLOAT64, 2, &known[116]) ||
+        !gts_fortran_is_known(rho_iau_increment_, GTS_FLOAT64, 2, &known[121]) ||
+        !gts_fortran_is_known(exner_iau_increment_, GTS_FLOAT64, 2, &known[126]) ||
+        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known[131]) ||
+        !gts_fortran_is_known(rayleigh_damping_factor_, GTS_FLOAT64, 1, &known[136]) ||
+        !gts_fortran_is_known(reference_exner_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known[139]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[144])) {
         const CFI_cdesc_t *const found[] = {
             next_w_,
             next_rho_,
@@ -1260,4 +1260,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e89d9d623225acab4b1059151c275d5d9937d865917824f91bbd468228c46ae9 */
+/* gtstub: sha256 of the text above: 6838dbdce0efa577ef05abe49c073199e63c04ba1eacce2a3eabeef9177bf41f */

@@ -62,21 +62,21 @@ static inline int gts_fortran_shift(gts_dtype dtype)
 }
 
 /*
- * Whether a descriptor is what `known` was made of. A stub knows dtype and rank, so that nothing is decided here. Word by
- * word, because the caller has only just written the descriptor so, and wider loads would have to wait for it.
+ * Whether a descriptor says what one said before: `known` is its address, then extent and bytes to the next element of each
+ * axis. A stub knows dtype and rank, so that nothing is decided here. Word by word, because the caller has only just
+ * written the descriptor so, and wider loads would have to wait for it.
  */
 static inline GTS_ALWAYS_INLINE bool gts_fortran_is_known(const CFI_cdesc_t *found, gts_dtype dtype, int32_t rank,
-                                                          const gts_array *known)
+                                                          const uint64_t *known)
 {
     if (GTS_UNLIKELY(found == NULL) || GTS_UNLIKELY(found->type != gts_fortran_type(dtype)) ||
         GTS_UNLIKELY(found->rank != rank))
         return false;
-    const int shift = gts_fortran_shift(dtype);
-    uint64_t difference = (uintptr_t)found->base_addr ^ (uintptr_t)known->data;
+    uint64_t difference = (uintptr_t)found->base_addr ^ known[0];
 #pragma GCC unroll 6
     for (int32_t axis = 0; axis < rank; ++axis) {
-        difference |= (uint64_t)found->dim[axis].extent ^ (uint64_t)known->shape[axis];
-        difference |= (uint64_t)found->dim[axis].sm ^ ((uint64_t)known->strides[axis] << shift);
+        difference |= (uint64_t)found->dim[axis].extent ^ known[2 * axis + 1];
+        difference |= (uint64_t)found->dim[axis].sm ^ known[2 * axis + 2];
     }
     return GTS_LIKELY(difference == 0);
 }
@@ -110,6 +110,17 @@ static inline int gts_fortran_take(gts_program *self, uint32_t leaf, const CFI_c
     return 0;
 }
 
+/* Notes what a descriptor says, for gts_fortran_is_known(); returns where the next one is noted. */
+static inline uint64_t *gts_fortran_note(const CFI_cdesc_t *found, uint64_t *known)
+{
+    *known++ = (uintptr_t)found->base_addr;
+    for (CFI_rank_t axis = 0; axis < found->rank; ++axis) {
+        *known++ = (uint64_t)found->dim[axis].extent;
+        *known++ = (uint64_t)found->dim[axis].sm;
+    }
+    return known;
+}
+
 /* For a call whose arrays are not those of the call before. `args` has room for the stub's struct. */
 static inline int gts_fortran_see(gts_program *self, const CFI_cdesc_t *const *found, void *args)
 {
@@ -122,6 +133,9 @@ static inline int gts_fortran_see(gts_program *self, const CFI_cdesc_t *const *f
     }
     if (gts_see_args(self, args) != 0)
         return -1;
+    uint64_t *known = self->described;
+    for (uint32_t i = 0; i < next; ++i)
+        known = gts_fortran_note(found[i], known);
     self->knows_fortran = true;
     return 0;
 }

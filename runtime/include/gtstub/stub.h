@@ -170,7 +170,8 @@ struct gts_program {
     void *args;             /**< `struct <name>_args` that came last, if knows_args */
     bool has_new_array;     /**< since the slots were filled */
     bool knows_args;        /**< the arrays of `args` are those of the leaves */
-    bool knows_fortran;     /**< and the Fortran entry has described them */
+    bool knows_fortran;     /**< and so are those that `described` tells of */
+    uint64_t *described;    /**< what Fortran's descriptors said of them: a few words, where `args` has cache lines */
     void *sdfg;             /**< what `__dace_init_<name>` returned; NULL until it has been called */
     gts_function program;   /**< `__program_<name>` */
     gts_function init;      /**< `__dace_init_<name>` */

@@ -174,10 +174,10 @@ GTS_EXPORT void prog_fortran(
         return;
     }
     int status = 0;
-    const struct prog_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(x_, GTS_FLOAT64, 1, &known->x) ||
-        !gts_fortran_is_known(out_, GTS_FLOAT64, 1, &known->out)) {
+        !gts_fortran_is_known(x_, GTS_FLOAT64, 1, &known[0]) ||
+        !gts_fortran_is_known(out_, GTS_FLOAT64, 1, &known[3])) {
         const CFI_cdesc_t *const found[] = {
             x_,
             out_,
@@ -228,4 +228,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b08473e4698e738bf2fd0287a6aa3f3b3cf15eeed44359b11604d09462b72185 */
+/* gtstub: sha256 of the text above: 72b0a9d3d665ec984d1917db8eb8ac32e2df3dc4c7ab4e9062523db29a121328 */

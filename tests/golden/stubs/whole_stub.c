@@ -330,13 +330,13 @@ GTS_EXPORT void whole_fortran(
         return;
     }
     int status = 0;
-    const struct whole_args *const known = self->args;
+    const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known->vn) ||
-        !gts_fortran_is_known(x_0_, GTS_FLOAT64, 1, &known->x_0) ||
-        !gts_fortran_is_known(out_0_, GTS_FLOAT64, 2, &known->out_0) ||
-        !gts_fortran_is_known(out_1_, GTS_FLOAT64, 2, &known->out_1) ||
-        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known->gt_conn_E2V)) {
+        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[0]) ||
+        !gts_fortran_is_known(x_0_, GTS_FLOAT64, 1, &known[5]) ||
+        !gts_fortran_is_known(out_0_, GTS_FLOAT64, 2, &known[8]) ||
+        !gts_fortran_is_known(out_1_, GTS_FLOAT64, 2, &known[13]) ||
+        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known[18])) {
         const CFI_cdesc_t *const found[] = {
             vn_,
             x_0_,
@@ -394,4 +394,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 21ccd8b9fa9faa7edb05cabe8ebb20d5b3fe247bd0530b8d8b35cd21b72039fe */
+/* gtstub: sha256 of the text above: 412c492bee30025f071df3f4d7bda1c15576bf81910c6a22f7fe68b87bdca036 */
