@@ -88,10 +88,16 @@ class CProgram:
         assert runtime().gts_load(*paths, ctypes.byref(self._program), ctypes.byref(error)) == 0, error.message
         self._call = ctypes.CDLL(str(stub)).prog_call
         dtypes = {argument.name: argument.dtype for argument in example.sdfg.arguments}
-        fields: list[tuple[str, Any]] = [
-            (name, Array if isinstance(value, FieldValue) else C_TYPES[dtypes[name]])
-            for name, value in example.values.items()
-        ]
+        fields: list[tuple[str, Any]] = []
+        end = 0
+        for name, value in example.values.items():
+            type_: Any = Array if isinstance(value, FieldValue) else C_TYPES[dtypes[name]]
+            alignment = 16 if type_ is Array else ctypes.alignment(type_)
+            start = -(-end // alignment) * alignment
+            if start > end and type_ is Array:  # ctypes knows no alignment of a struct's own
+                fields.append((f"before_{name}", ctypes.c_char * (start - end)))
+            fields.append((name, type_))
+            end = start + ctypes.sizeof(type_)
         self._struct = type("Args", (ctypes.Structure,), {"_fields_": fields or [("none", ctypes.c_char)]})
 
     def __call__(self, values: dict[str, FieldValue | Number]) -> str | None:

@@ -54,7 +54,8 @@ typedef enum gts_device { GTS_CPU = 1, GTS_CUDA = 2, GTS_ROCM = 10 } gts_device;
 
 /**
  * A field as a program sees it. The memory and the names belong to the caller. What stands behind the rank should be 0:
- * it is not used, but a C host's arrays are recognised by pairs of words.
+ * it is not used, but a C host's arrays are recognised by pairs of words. An array, and so a struct of arguments, is
+ * aligned to 16 bytes, as malloc() aligns.
  */
 typedef struct gts_array {
     /** the element at the lowest index of every axis, also where a stride is negative */
