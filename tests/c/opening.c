@@ -27,18 +27,21 @@ static void opens(const char *path)
     gts_close(&program); /* does nothing */
 }
 
-/* Generated from other signatures, and so of another layout. */
-static void test_program_of_another_stub(void)
+/* Generated from other signatures, or by another gtstub, and so perhaps of another layout. */
+static void test_program_of_another_stub(const char *path, const char *name)
 {
     gts_program *program;
-    CHECK(gts_open("prog_stub.so", &program) == 0);
+    CHECK(gts_open(path, &program) == 0);
     struct whole w;
     set_up(&w);
+    char text[256];
+    (void)snprintf(text, sizeof text,
+                   "Program '%s' was opened from another stub than that of 'whole' which the host is linked with; "
+                   "generate and build both from the same signatures.",
+                   name);
     for (int i = 0; i < 2; ++i) { /* it is not left busy */
         CHECK(whole_call(program, &w.args) == -1);
-        CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR,
-                    "Program 'prog' was opened from another stub than that of 'whole' which the host is linked with; "
-                    "generate and build both from the same signatures.");
+        CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR, text);
     }
     gts_close(&program);
 }
@@ -68,7 +71,10 @@ int main(void)
     opens("entry"); /* a copy of the stub that this host is linked with */
     opens("entry/");
     opens("entry/whole_stub.so");
-    test_program_of_another_stub();
+    test_program_of_another_stub("prog_stub.so", "prog");
+    test_program_of_another_stub("other_program_digest", "whole");
+    test_program_of_another_stub("other_sdfg_digest", "whole");
+    test_program_of_another_stub("other_version", "whole");
     test_descriptor();
     refused("missing", "Cannot open 'missing': No such file or directory.");
     refused("nothing", "Directory 'nothing' holds 0 call stubs (*_stub.so), not one; name the file.");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -27,6 +28,15 @@ def test_opening(build: Build) -> None:
         (build.folder / name).mkdir(exist_ok=True)
         for file in files:
             shutil.copy(build.folder / file, build.folder / name)
+    text = (build.folder / "whole_stub.c").read_text(encoding="utf-8")
+    for field in ("program_digest", "sdfg_digest", "version"):
+        other = re.sub(rf'(\.{field} = ")[^"]*', r"\1other", text)
+        assert other != text
+        folder = build.folder / f"other_{field}"
+        folder.mkdir(exist_ok=True)
+        (folder / "whole_stub.c").write_text(other, encoding="utf-8")
+        build.shared(f"{folder.name}/whole_stub.so", folder / "whole_stub.c", "-fvisibility=hidden")
+        shutil.copy(build.folder / "libwhole.so", folder)
     build.run("opening.c", stubs=["whole_stub.so"])
 
 
