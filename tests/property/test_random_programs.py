@@ -98,6 +98,8 @@ class CProgram:
                 fields.append((f"before_{name}", ctypes.c_char * (start - end)))
             fields.append((name, type_))
             end = start + ctypes.sizeof(type_)
+        if any(type_ is Array for _, type_ in fields) and end % 16 > 0:
+            fields.append(("behind", ctypes.c_char * (-end % 16)))
         self._struct = type("Args", (ctypes.Structure,), {"_fields_": fields or [("none", ctypes.c_char)]})
 
     def __call__(self, values: dict[str, FieldValue | Number]) -> str | None:
