@@ -6,9 +6,17 @@
 
 #define WHERE "Connectivity '%s' of program '%s' "
 
-/* The indices that a field along `dim` has in this call; false where no field tells. */
-static bool find_range(const gts_program *self, const char *dim, int64_t *start, int64_t *stop)
+/* Indices in base 0; `stop` is NO_STOP where no field tells. */
+typedef struct range {
+    int64_t start, stop;
+} range;
+
+#define NO_STOP INT64_MAX
+
+/* The indices of a connectivity that are right: those that the fields of this call have along its codomain. */
+static range find_range(const gts_program *self, const gts_contract *connectivity)
 {
+    range right = {0, NO_STOP};
     bool is_found = false;
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         const gts_contract *const contract = &self->stub->leaves[i];
@@ -16,15 +24,15 @@ static bool find_range(const gts_program *self, const char *dim, int64_t *start,
             continue;
         const gts_array *const array = &self->leaf[i].now->array;
         for (int32_t axis = 0; axis < contract->rank; ++axis) {
-            if (strcmp(contract->axes[axis].dim, dim) != 0)
+            if (strcmp(contract->axes[axis].dim, connectivity->codomain) != 0)
                 continue;
             const int64_t first = array->origin[axis], behind = first + array->shape[axis];
-            *start = is_found && *start < first ? *start : first;
-            *stop = is_found && *stop > behind ? *stop : behind;
+            right.start = is_found && right.start < first ? right.start : first;
+            right.stop = is_found && right.stop > behind ? right.stop : behind;
             is_found = true;
         }
     }
-    return is_found;
+    return right;
 }
 
 static int64_t base_of(const gts_leaf *leaf)
@@ -43,20 +51,6 @@ static void set_element(void *copy, gts_dtype dtype, int64_t offset, int64_t val
         ((int32_t *)copy)[offset] = (int32_t)value;
     else
         ((int64_t *)copy)[offset] = value;
-}
-
-/* The indices of a connectivity that are right, in base 0; `stop` is NO_STOP where no field tells. */
-typedef struct range {
-    int64_t start, stop;
-} range;
-
-#define NO_STOP INT64_MAX
-
-static range find_range_of(const gts_program *self, const gts_contract *contract)
-{
-    range right = {0, NO_STOP};
-    (void)find_range(self, contract->codomain, &right.start, &right.stop);
-    return right;
 }
 
 static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract, int64_t base, int64_t row,
@@ -84,7 +78,7 @@ static int take_indices(gts_program *self, uint32_t leaf_index, const gts_array 
 {
     const gts_contract *const contract = &self->stub->leaves[leaf_index];
     gts_leaf *const leaf = &self->leaf[leaf_index];
-    const range right = find_range_of(self, contract);
+    const range right = find_range(self, contract);
     leaf->least = INT64_MAX;
     leaf->most = INT64_MIN;
     for (int64_t column = 0; column < table->shape[1]; ++column) {
@@ -160,7 +154,7 @@ static int take_new(gts_program *self, uint32_t index)
 static int check_known(gts_program *self, uint32_t index)
 {
     gts_leaf *const leaf = &self->leaf[index];
-    const range right = find_range_of(self, &self->stub->leaves[index]);
+    const range right = find_range(self, &self->stub->leaves[index]);
     if (leaf->least > leaf->most || (leaf->least >= right.start && leaf->most < right.stop))
         return 0;
     return take_indices(self, index, &leaf->now->array, 0, NULL);

@@ -38,29 +38,6 @@ static inline CFI_type_t gts_fortran_type(gts_dtype dtype)
     return (CFI_type_t)CFI_type_other;
 }
 
-/* The binary logarithm of an element's size. */
-static inline int gts_fortran_shift(gts_dtype dtype)
-{
-    switch (dtype) {
-    case GTS_BOOL:
-    case GTS_INT8:
-    case GTS_UINT8:
-        return 0;
-    case GTS_INT16:
-    case GTS_UINT16:
-        return 1;
-    case GTS_INT32:
-    case GTS_UINT32:
-    case GTS_FLOAT32:
-        return 2;
-    case GTS_INT64:
-    case GTS_UINT64:
-    case GTS_FLOAT64:
-        return 3;
-    }
-    return 0;
-}
-
 /*
  * Whether a descriptor says what one said before: `known` is its address, then extent and bytes to the next element of each
  * axis. A stub knows dtype and rank, so that nothing is decided here. Word by word, because the caller has only just
@@ -98,7 +75,7 @@ static inline int gts_fortran_take(gts_program *self, uint32_t leaf, const CFI_c
     if (dtype != contract->dtype || found->rank != contract->rank)
         return gts_refuse_type(self, leaf, dtype, found->rank);
     *array = (gts_array){.data = found->base_addr, .dtype = dtype, .device = contract->device, .rank = found->rank};
-    const int64_t size = (int64_t)1 << gts_fortran_shift(dtype);
+    const int64_t size = (int64_t)gts_dtype_size(dtype);
     for (int32_t axis = 0; axis < contract->rank; ++axis) {
         const CFI_dim_t dim = found->dim[axis];
         if (dim.extent < 0 || dim.sm % size != 0)
