@@ -116,6 +116,13 @@ def wait_for(builds: Mapping[concurrent.futures.Future[Any], str]) -> None:
             _, pending = concurrent.futures.wait(pending, timeout=1, return_when=concurrent.futures.FIRST_COMPLETED)
 
 
+def done(artifact: Any) -> concurrent.futures.Future[Any]:
+    """What need not be built, as a build that is done."""
+    build: concurrent.futures.Future[Any] = concurrent.futures.Future()
+    build.set_result(artifact)
+    return build
+
+
 # --- Mode Build -------------------------------------------------------------------------------------------------------
 
 

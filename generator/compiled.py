@@ -267,9 +267,7 @@ def restore(interface: Interface, variants: Sequence[tuple[int, Mapping[str, Any
     builder = Builder(lambda _, value: value, None, cache.StubArtifact.load, lambda: None)
     program = CompiledProgram.make(interface, builder)
     for provider, static, path in variants:
-        built: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        built.set_result(cache.StubArtifact(path))
-        program.place(Variant(provider, static, built))
+        program.place(Variant(provider, static, compilation.done(cache.StubArtifact(path))))
     return program
 
 

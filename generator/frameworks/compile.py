@@ -19,7 +19,7 @@ from gt4py.next.otf import arguments, compilation_tasks, runners
 from gt4py.next.otf.definitions import ConcreteProgramDef
 from gt4py.next.type_system import type_specifications as ts
 
-from gtstub import _host, mode, ranks, waiting
+from gtstub import _host, compilation, mode, ranks, waiting
 from gtstub.arch import arch
 from gtstub.backends import Tag, choose, load_tables
 from gtstub.compiled import Builder, CompiledProgram, Interface, product
@@ -263,7 +263,7 @@ class _EmbeddedTarget(_Target):
     """A program that gt4py runs in Python."""
 
     def start(self, *_: Mapping[str, Any]) -> concurrent.futures.Future[Any]:
-        return _done(None)
+        return compilation.done(None)
 
     def load(self, _: None) -> Callable[..., None]:
         embedded = self.program.with_backend(None)
@@ -320,7 +320,7 @@ class _CompiledTarget(_Target):
             return submit()
         request = self.backend.request(concrete)
         if (artifact := request.find()) is not None:
-            return _done(artifact)
+            return compilation.done(artifact)
         return waiting.start(request.cache, request.key, ranks.current(), submit)
 
     def load(self, artifact: Any) -> Callable[..., None]:
@@ -343,12 +343,6 @@ class _CompiledTarget(_Target):
             executable(*extract(*args)[0], offset_provider=offset_provider)
 
         return call
-
-
-def _done(result: Any) -> concurrent.futures.Future[Any]:
-    future: concurrent.futures.Future[Any] = concurrent.futures.Future()
-    future.set_result(result)
-    return future
 
 
 def _sample(name: str, seconds: float) -> None:

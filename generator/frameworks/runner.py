@@ -12,6 +12,7 @@ from typing import Any
 
 from gt4py.next.otf import runners
 
+from gtstub import compilation
 from gtstub.frameworks.workflow import FoundProgramDef
 
 
@@ -25,9 +26,7 @@ class FindingRunner:
     def submit(self, task: runners.CompilationTask) -> concurrent.futures.Future[Any]:
         found = task.construct_compilable(False)
         if isinstance(found, FoundProgramDef):
-            done: concurrent.futures.Future[Any] = concurrent.futures.Future()
-            done.set_result(found.artifact)
-            return done
+            return compilation.done(found.artifact)
         with self._making:
             if self._own is None:
                 self._own = _from_config()
