@@ -69,7 +69,7 @@ class Cache:
         """The entry of a key, verified; None where no layer has one that is whole and fits this machine."""
         for layer in self.layers:
             try:
-                entry.check_machine(layer / key, entry.verify(layer / key))
+                entry.verify_usable(layer / key)
             except CacheError:
                 continue
             entry.mark_used(layer / key)

@@ -37,8 +37,7 @@ def load(path: str | PathLike[str], baked: Mapping[str, Any] | None = None) -> P
     it, and where a value that was compiled in is not the one that `baked` has under its name.
     """
     entry = Path(path)
-    manifest = verify(entry)
-    check_machine(entry, manifest)
+    manifest = verify_usable(entry)
     check_baked(entry, manifest, baked or {})
     from gtstub import _host  # Here, because tools that only look at entries do not need the host.
 
@@ -98,6 +97,14 @@ def verify(path: Path) -> dict[str, Any]:
     return manifest
 
 
+def verify_usable(path: Path) -> dict[str, Any]:
+    """The manifest of a verified cache entry that this machine can run; else raises CacheError."""
+    manifest = verify(path)
+    if reason := misfit(manifest):
+        raise CacheError(f"The cache entry '{path}' {reason}: build it on this machine.")
+    return manifest
+
+
 def is_whole(path: Path) -> bool:
     """Whether every file is the one that was built: whether it fits this machine is not asked."""
     try:
@@ -125,12 +132,6 @@ def describe(file: Path) -> dict[str, Any]:
     """A file as a manifest has it."""
     content = file.read_bytes()
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-
-
-def check_machine(path: Path, manifest: Mapping[str, Any]) -> None:
-    """Raises CacheError where this machine cannot run what was built."""
-    if reason := misfit(manifest):
-        raise CacheError(f"The cache entry '{path}' {reason}: build it on this machine.")
 
 
 def misfit(manifest: Mapping[str, Any]) -> str:

@@ -65,7 +65,7 @@ class Request:
         for layer in self.cache.layers:
             try:
                 if (layer / self.key).exists():
-                    entry.check_machine(layer / self.key, entry.verify(layer / self.key))
+                    entry.verify_usable(layer / self.key)
             except CacheError as error:
                 return error
         return None
