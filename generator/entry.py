@@ -36,9 +36,14 @@ def load(path: str | PathLike[str], baked: Mapping[str, Any] | None = None) -> P
     Raises CacheError where a file of the entry is missing or not the one that was built, where this machine cannot run
     it, and where a value that was compiled in is not the one that `baked` has under its name.
     """
-    entry = Path(path)
+    program, _ = load_with_manifest(Path(path), baked or {})
+    return program
+
+
+def load_with_manifest(entry: Path, baked: Mapping[str, Any]) -> tuple[Program, dict[str, Any]]:
+    """As `load`, for who wants to know more of the entry; it is read once."""
     manifest = verify_usable(entry)
-    check_baked(entry, manifest, baked or {})
+    check_baked(entry, manifest, baked)
     from gtstub import _host  # Here, because tools that only look at entries do not need the host.
 
     try:
@@ -48,7 +53,7 @@ def load(path: str | PathLike[str], baked: Mapping[str, Any] | None = None) -> P
         manifest = verify(entry)
         program = _host.load(entry / manifest["stub"], entry / manifest["library"])
     mark_used(entry)
-    return program
+    return program, manifest
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

@@ -106,8 +106,8 @@ class StubBackend(gtx_backend.Backend[Any]):
         assert isinstance(artifact, cache.StubArtifact)
         if mode.current() == mode.Mode.BUILD:
             compilation.stop([artifact])
-        program = artifact.load()
-        for storage, device in entry.read_manifest(artifact.path)["workspaces"].items():
+        program, manifest = entry.load_with_manifest(artifact.path, {})
+        for storage, device in manifest["workspaces"].items():
             memory = (self.external_workspace or {}).get(core_definitions.DeviceType[device.upper()])
             if memory is not None:  # Else the program refuses to run, as gt4py's own does.
                 program.set_workspace(storage, memory)
