@@ -1,4 +1,4 @@
-"""What all tests share: their own modules can be imported, and goldens can be written anew."""
+"""What all tests share: their own modules can be imported, goldens written anew, and what is built for many tests."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from gtstub import toolchain as toolchains
 sys.path.insert(0, str(Path(__file__).parent))
 
 import goldens
+from recording import build_null_library
+from signatures import SMALL_PROGRAM, SMALL_SDFG
+from stubs import build_stub
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,6 +29,15 @@ def golden(request: pytest.FixtureRequest) -> goldens.Golden:
 @pytest.fixture(scope="session")
 def toolchain(tmp_path_factory: pytest.TempPathFactory) -> toolchains.Toolchain:
     return toolchains.find(tmp_path_factory.mktemp("toolchain"))
+
+
+@pytest.fixture(scope="session")
+def libraries(tmp_path_factory: pytest.TempPathFactory, toolchain: toolchains.Toolchain) -> Path:
+    """The files of an entry, for tests that only copy them."""
+    folder = tmp_path_factory.mktemp("libraries")
+    build_null_library(SMALL_SDFG, folder)
+    build_stub(SMALL_SDFG, SMALL_PROGRAM, folder, toolchain)
+    return folder
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -16,10 +16,6 @@ from typing import Any
 import pytest
 
 from gtstub import ranks
-from gtstub.toolchain import Toolchain
-from recording import build_null_library
-from signatures import SMALL_PROGRAM, SMALL_SDFG
-from stubs import build_stub
 
 PROGRAM = Path(__file__).with_name("ranks_program.py")
 GT4PY_PROGRAM = Path(__file__).with_name("ranks_gt4py.py")
@@ -33,15 +29,6 @@ needs_mpi = pytest.mark.skipif(
     not HAS_MPIRUN or importlib.util.find_spec("mpi4py") is None,
     reason="needs mpirun and mpi4py: apt-get install openmpi-bin libopenmpi-dev; pip install gtstub[mpi]",
 )
-
-
-@pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Path:
-    """The files of an entry."""
-    folder = tmp_path_factory.mktemp("libraries")
-    build_null_library(SMALL_SDFG, folder)
-    build_stub(SMALL_SDFG, SMALL_PROGRAM, folder, toolchain)
-    return folder
 
 
 @dataclasses.dataclass(frozen=True)

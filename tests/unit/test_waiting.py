@@ -16,10 +16,7 @@ from gtstub import claim, waiting
 from gtstub.cache import Cache, StubArtifact
 from gtstub.errors import CompilationError, RanksError
 from gtstub.ranks import Ranks
-from gtstub.toolchain import Toolchain
-from recording import build_null_library
-from signatures import SMALL_PROGRAM, SMALL_SDFG
-from stubs import build_stub
+from signatures import SMALL_SDFG
 
 KEY = "prog-0123"
 ALONE = Ranks()
@@ -34,15 +31,6 @@ def rank_of_turn(turn: int) -> Ranks:
 @pytest.fixture
 def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache")
-
-
-@pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Path:
-    """The files of an entry."""
-    folder = tmp_path_factory.mktemp("libraries")
-    build_null_library(SMALL_SDFG, folder)
-    build_stub(SMALL_SDFG, SMALL_PROGRAM, folder, toolchain)
-    return folder
 
 
 class Submitter:
