@@ -34,6 +34,7 @@ from gt4py.next.otf.definitions import ConcreteProgramDef
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub import __version__
+from gtstub.canonical import plain
 from gtstub.errors import CacheError
 
 KNOWN_BY_VERSION = {"gt4py", "dace", "numpy", "gtstub", *sys.stdlib_module_names}
@@ -71,7 +72,7 @@ def read(inp: ConcreteProgramDef[Any, Any]) -> Reading:
         "static_domains": _members(contexts.get(arguments.FieldDomainDescriptor, {}), "domain", describe),
         "offset_provider": {name: _provider_element(element) for name, element in sorted(args.offset_provider.items())},
     }
-    baked = {**reader.scalars, **_sizes(args.offset_provider), **_members(static, "value", _plain)}
+    baked = {**reader.scalars, **_sizes(args.offset_provider), **_members(static, "value", plain)}
     return Reading(ingredients, baked)
 
 
@@ -116,11 +117,6 @@ def _members(descriptors: Mapping[str, Any], member: str, convert: Callable[[Any
         return None if descriptor is None else convert(getattr(descriptor, member))
 
     return {name: value(descriptor) for name, descriptor in sorted(descriptors.items()) if descriptor is not None}
-
-
-def _plain(value: Any) -> Any:
-    """A scalar, or a tuple of them, as JSON has it."""
-    return [_plain(element) for element in value] if isinstance(value, tuple) else np.asarray(value).item()
 
 
 # --- Offset providers -------------------------------------------------------------------------------------------------
@@ -324,7 +320,7 @@ class _Reader:
             return
         scalar = value.value if isinstance(value, enum.Enum) else value
         if isinstance(scalar, bool | int | float | np.generic):
-            self.scalars[name] = _plain(scalar)
+            self.scalars[name] = plain(scalar)
         if (description := self.describe(value)) != name.rpartition(".")[2]:  # else it says nothing new
             self.constants[name] = description
 
