@@ -1,4 +1,4 @@
-"""'gtstub build PROGRAMS.toml': a set of programs, ahead of time."""
+"""The command 'gtstub build': a set of programs, ahead of time, or one stub."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
 from gtstub.cache import OWN, open_cache
-from gtstub.cli_options import json_options
+from gtstub.cli_options import example, json_options
+from gtstub.cli_stub import build_stub, force_option, output_directory
 from gtstub.printing import make_console, make_error_console
 from gtstub.report import print_document
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from gtstub.summary import Outcome
 
 
-class SetOptions(TypedDict):
+class _SetOptions(TypedDict):
     """The options of `gtstub build` that are for sets."""
 
     jobs: int
@@ -30,7 +31,7 @@ class SetOptions(TypedDict):
     filter_: str | None
 
 
-def set_options[F: Callable[..., Any]](command: F) -> F:
+def _set_options[F: Callable[..., Any]](command: F) -> F:
     for option in (
         json_options,
         click.option("--dry-run", is_flag=True, help="Build nothing; exit with 1 if something is missing."),
@@ -54,7 +55,40 @@ def set_options[F: Callable[..., Any]](command: F) -> F:
     return command
 
 
-def build_set(file: Path, jobs: int, cache: Path | None, dry_run: bool, as_json: bool, filter_: str | None) -> None:
+@click.command(
+    epilog=example(
+        "gtstub build programs.toml --jobs 4 --cache DIR",
+        "gtstub build sdfg.json program.json --library build/libprogram.so -o stubs",
+    )
+)
+@click.argument(
+    "files", metavar="PROGRAMS.toml | SDFG.json PROGRAM.json", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@_set_options
+@click.option("--library", metavar="LIB", type=click.Path(path_type=Path), help="The library DaCe built of the SDFG.")
+@output_directory
+@force_option
+def build(
+    files: tuple[Path, ...], library: Path | None, output: Path, force: bool, **of_set: Unpack[_SetOptions]
+) -> None:
+    """
+    Build a set of programs ahead of time, or one stub.
+
+    PROGRAMS.toml lists programs (docs/compile.md). All their variants are built, in parallel, into the cache, where
+    'gtstub.compile()' finds them. Exits with 1 when one fails; the others are built all the same.
+
+    Of two signatures and '--library', a stub is written and compiled: <name>_stub.h, <name>_stub.c and <name>_stub.so.
+    The stub and the library can then be loaded together, from C with gts_load(), from Python with gtstub._host.load().
+    """
+    if len(files) == 1 and files[0].suffix == ".toml":
+        _build_set(files[0], **of_set)
+    elif len(files) == 2 and library is not None:
+        build_stub(files[0], files[1], library, output, force)
+    else:
+        raise click.UsageError("Give one file in TOML, or two signatures and '--library'.")
+
+
+def _build_set(file: Path, jobs: int, cache: Path | None, dry_run: bool, as_json: bool, filter_: str | None) -> None:
     """Builds what `file` lists, with progress on stderr; prints a summary, and exits with 1 when something failed."""
     from gtstub import build_pool
     from gtstub.build_set import longest_first, read_jobs
