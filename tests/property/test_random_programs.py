@@ -7,9 +7,7 @@ GTSTUB_EXAMPLES=N draws N new programs; without it a run draws the same ones eve
 from __future__ import annotations
 
 import collections
-import ctypes
 import dataclasses
-import functools
 import os
 import tempfile
 import types
@@ -22,114 +20,16 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from c_program import CProgram, load
 from gtstub import _host
 from gtstub.signature.model import ArrayArgument, FieldType, ScalarType, TupleType, Type
-from gtstub.toolchain import RUNTIME, Toolchain
+from gtstub.toolchain import Toolchain
 from random_programs import FieldValue, Number, RandomProgram, random_programs
 from recording import Recorder, build_recording_library
 from signatures import SMALL_PROGRAM, SMALL_SDFG
 from stubs import build_stub
 
 EXAMPLES = os.environ.get("GTSTUB_EXAMPLES")
-MAX_RANK = 6
-KINDS = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
-C_TYPES: dict[str, Any] = {
-    "bool": ctypes.c_bool,
-    "int8": ctypes.c_int8,
-    "uint8": ctypes.c_uint8,
-    "int16": ctypes.c_int16,
-    "uint16": ctypes.c_uint16,
-    "int32": ctypes.c_int32,
-    "uint32": ctypes.c_uint32,
-    "int64": ctypes.c_int64,
-    "uint64": ctypes.c_uint64,
-    "float32": ctypes.c_float,
-    "float64": ctypes.c_double,
-}
-
-
-class Array(ctypes.Structure):
-    """gts_array."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("dtype", ctypes.c_uint16),
-        ("device", ctypes.c_uint16),
-        ("rank", ctypes.c_int16),
-        ("readonly", ctypes.c_bool),
-        ("origin", ctypes.c_int64 * MAX_RANK),
-        ("shape", ctypes.c_int64 * MAX_RANK),
-        ("strides", ctypes.c_int64 * MAX_RANK),
-        ("dims", ctypes.c_char_p * MAX_RANK),
-    )
-
-
-class Error(ctypes.Structure):
-    """gts_error."""
-
-    _fields_ = (("kind", ctypes.c_int), ("message", ctypes.c_char * 1024))
-
-
-@functools.cache
-def runtime() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(RUNTIME))
-    library.gts_last_error.restype = ctypes.POINTER(Error)
-    return library
-
-
-class CProgram:
-    """A program as a C host uses it; its argument struct is laid out here, from the signatures alone."""
-
-    def __init__(self, stub: Path, library: Path, example: RandomProgram) -> None:
-        self._example = example
-        self._program = ctypes.c_void_p()
-        error = Error()
-        paths = (os.fsencode(stub), os.fsencode(library))
-        assert runtime().gts_load(*paths, ctypes.byref(self._program), ctypes.byref(error)) == 0, error.message
-        self._call = ctypes.CDLL(str(stub)).prog_call
-        dtypes = {argument.name: argument.dtype for argument in example.sdfg.arguments}
-        fields: list[tuple[str, Any]] = []
-        end = 0
-        for name, value in example.values.items():
-            type_: Any = Array if isinstance(value, FieldValue) else C_TYPES[dtypes[name]]
-            alignment = 16 if type_ is Array else ctypes.alignment(type_)
-            start = -(-end // alignment) * alignment
-            if start > end and type_ is Array:  # ctypes knows no alignment of a struct's own
-                fields.append((f"before_{name}", ctypes.c_char * (start - end)))
-            fields.append((name, type_))
-            end = start + ctypes.sizeof(type_)
-        if any(type_ is Array for _, type_ in fields) and end % 16 > 0:
-            fields.append(("behind", ctypes.c_char * (-end % 16)))
-        self._struct = type("Args", (ctypes.Structure,), {"_fields_": fields or [("none", ctypes.c_char)]})
-
-    def __call__(self, values: dict[str, FieldValue | Number]) -> str | None:
-        """None, or the error's message."""
-        converted = {
-            name: self._array(value) if isinstance(value, FieldValue) else value for name, value in values.items()
-        }
-        if self._call(self._program, ctypes.byref(self._struct(**converted))) == 0:
-            return None
-        message: bytes = runtime().gts_last_error(self._program).contents.message
-        return message.decode()
-
-    def set_workspace(self, memory: np.ndarray[Any, Any]) -> None:
-        arguments = (ctypes.c_void_p(memory.ctypes.data), ctypes.c_size_t(memory.nbytes))
-        assert runtime().gts_set_workspace(self._program, b"CPU_Heap", *arguments) == 0
-
-    def unload(self) -> None:
-        runtime().gts_close(ctypes.byref(self._program))
-
-    @staticmethod
-    def _array(value: FieldValue) -> Array:
-        array = Array(data=value.array.ctypes.data, dtype=1 + KINDS.index(str(value.array.dtype)), device=1)
-        array.rank = value.array.ndim
-        for axis, dim in enumerate(value.dims):
-            array.origin[axis] = value.get(axis, "start")
-            array.shape[axis] = value.get(axis, "size")
-            array.strides[axis] = value.get(axis, "stride")
-            array.dims[axis] = dim.encode()
-        return array
-
 
 # --- Arguments of Python ----------------------------------------------------------------------------------------------
 
@@ -276,7 +176,7 @@ def test_every_slot_of_random_programs(
     memory = np.zeros(1024, np.uint8)
     aligned = memory[-memory.ctypes.data % 256 :][:512]
 
-    from_c = CProgram(stub, library, example)
+    from_c = CProgram(load(stub, library), stub, example.sdfg, example.values)
     if example.sdfg.workspaces:
         from_c.set_workspace(aligned)
     check_call(recorder, example, lambda: check_none(from_c(example.values)), aligned.ctypes.data)
@@ -347,7 +247,7 @@ def test_a_wrong_slot_is_noticed(tmp_path: Path, toolchain: Toolchain) -> None:
     )
     stub = build_stub(SMALL_SDFG, SMALL_PROGRAM, tmp_path, toolchain)
     library = build_recording_library(SMALL_SDFG, tmp_path)
-    program = CProgram(stub, library, example)
+    program = CProgram(load(stub, library), stub, example.sdfg, example.values)
     check_none(program(example.values | {"x": example.values["out"], "out": example.values["x"]}))
     (found,) = Recorder(library).calls()
     with pytest.raises(AssertionError, match="out"):
