@@ -125,7 +125,7 @@ asan: .venv/.gtstub ## run the tests of runtime, host and stubs under ASan and U
 	    '--config-settings=cmake.define.GTSTUB_SANITIZE=address;undefined' --config-settings=install.strip=false .
 	CC=gcc CFLAGS='$(ASAN_FLAGS)' PYTHONPATH=build/asan LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	    GTSTUB_CACHE_DIR=$(CURDIR)/build/asan/cache $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup \
-	    tests/unit/test_host.py tests/unit/test_dispatcher.py tests/integration/test_host_objects.py tests/property \
+	    tests/unit tests/integration/test_host_objects.py tests/property \
 	    -m sanitizer $(ARGS)
 
 MINUTES ?= 20
