@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from gtstub.signature.model import (
+    PROPERTIES,
     Axis,
     Device,
     DType,
@@ -177,6 +178,19 @@ class CallPlan:
     def taken(self) -> tuple[FieldLeaf | ScalarLeaf, ...]:
         """Those leaves that the SDFG takes: all but the static ones."""
         return tuple(leaf for leaf in self.leaves if not isinstance(leaf, StaticLeaf))
+
+    def compared(self, leaf: FieldLeaf) -> tuple[Property, ...]:
+        """
+        What of a leaf's axes tells two arrays at one address apart: what slots take or the contract has fixed. Of a
+        dimension whose indices stand in tables, these were checked as far as the arrays reached.
+        """
+        compared: set[Property] = {name for axis in leaf.axes for name in axis.taken}
+        compared |= {name for axis in leaf.axes for name in PROPERTIES if getattr(axis.fixed, name) is not None}
+        if leaf.is_connectivity:
+            compared |= {"size"}
+        elif {axis.dim for axis in leaf.axes} & {table.codomain for table in self.connectivities}:
+            compared |= {"start", "size"}
+        return tuple(name for name in PROPERTIES if name in compared)
 
     @property
     def tuples(self) -> tuple[Tuple, ...]:

@@ -35,13 +35,11 @@ from gtstub.plan import (
     Unused,
     Value,
 )
-from gtstub.signature.model import DType, Property
-from gtstub.wording import C_TYPES, c_type, describe_leaf, describe_source, describe_statics
+from gtstub.signature.model import DType
+from gtstub.wording import C_TYPES, c_flags, c_type, describe_leaf, describe_source, describe_statics
 
 ABI = 3
 """GTS_ABI of the runtime that the templates are written for; tests compare it with the header."""
-
-PROPERTIES: tuple[Property, ...] = ("start", "stop", "size", "stride")
 
 DIGEST_LINE = "gtstub: sha256 of the text above: "
 
@@ -73,7 +71,6 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str, fortran: bo
     from_arrays = [slot for slot in from_arguments if not isinstance(slot.source, Value)]
     of_scalars = [one for one in plan.assertions if isinstance(one.first, Value) or isinstance(one.later, Value)]
     of_arrays = [one for one in plan.assertions if one not in of_scalars]
-    codomains = {leaf.codomain for leaf in plan.connectivities}
     context: dict[str, Any] = {
         "name": plan.name,
         "sdfg_name": plan.sdfg_name,
@@ -126,7 +123,7 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str, fortran: bo
         "takes_slots": bool(from_arguments),
         "scalars": [slot.name for slot in from_arguments if isinstance(slot.source, Value)],
         "conversions": list(_conversions(plan, index)),
-        "differences": [_difference(leaf, codomains) for leaf in plan.leaves if isinstance(leaf, FieldLeaf)],
+        "differences": [_difference(leaf, plan) for leaf in plan.leaves if isinstance(leaf, FieldLeaf)],
         "init_at_load": _c_bool(not plan.init),
         "has_metrics": _c_bool(any(isinstance(slot.source, Metric) for slot in plan.slots)),
         **render_fortran.entry_context(plan),
@@ -212,7 +209,7 @@ def _axis_row(axis: AxisContract) -> str:
     for name in ("size", "start", "stop", "stride"):
         value = getattr(axis.fixed, name)
         fields.append(f".{name} = {'GTS_ANY' if value is None else value}")
-    fields.append(f".slots = {' | '.join(f'GTS_{name.upper()}' for name in axis.taken) or 0}")
+    fields.append(f".slots = {c_flags(axis.taken)}")
     return "{" + ", ".join(fields) + "}"
 
 
@@ -308,19 +305,9 @@ def _assertion(assertion: Assertion, plan: CallPlan) -> dict[str, str]:
     }
 
 
-def _difference(leaf: FieldLeaf, codomains: set[str | None]) -> str:
-    """
-    Not zero where two arrays for a leaf differ in what slots take or the contract has fixed. `codomains` are dimensions
-    whose indices stand in tables, which were checked as far as the arrays reached.
-    """
-    taken: set[Property] = {name for axis in leaf.axes for name in axis.taken}
-    taken |= {name for axis in leaf.axes for name in PROPERTIES if getattr(axis.fixed, name) is not None}
-    if leaf.is_connectivity:
-        taken |= {"size"}
-    elif any(axis.dim in codomains for axis in leaf.axes):
-        taken |= {"start", "size"}
-    what = " | ".join(f"GTS_{name.upper()}" for name in PROPERTIES if name in taken) or "0"
-    return f"gts_differ(&a->{leaf.name}, &b->{leaf.name}, {len(leaf.axes)}, {what})"
+def _difference(leaf: FieldLeaf, plan: CallPlan) -> str:
+    """Not zero where two arrays for a leaf differ."""
+    return f"gts_differ(&a->{leaf.name}, &b->{leaf.name}, {len(leaf.axes)}, {c_flags(plan.compared(leaf))})"
 
 
 def _slot_comment(slot: Slot, plan: CallPlan) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gtstub.fortran import Argument, make_interface
 from gtstub.plan import CallPlan, FieldLeaf
-from gtstub.wording import C_TYPES, describe_leaf, describe_statics
+from gtstub.wording import C_TYPES, c_flags, describe_leaf, describe_statics
 
 MAX_LINE = 132
 """Characters of a line in free form."""
@@ -28,8 +28,8 @@ def entry_context(plan: CallPlan) -> dict[str, Any]:
         parameter = f"{leaf.name}_"
         if isinstance(leaf, FieldLeaf):
             type_ = "const CFI_cdesc_t *"
-            dtype = f"GTS_{leaf.dtype.upper()}"
-            arrays.append({"parameter": parameter, "dtype": dtype, "rank": len(leaf.axes), "word": word})
+            what = c_flags(plan.compared(leaf))
+            arrays.append({"parameter": parameter, "rank": len(leaf.axes), "what": what, "word": word})
             word += 1 + 2 * len(leaf.axes)
         elif leaf.dtype == "bool":
             type_ = "unsigned char "  # some compilers set all bits of a logical for true: it would be no bool of C

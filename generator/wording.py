@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gtstub.plan import (
     METRICS_LEVEL,
     AxisValue,
@@ -15,7 +17,7 @@ from gtstub.plan import (
     StaticLeaf,
     Value,
 )
-from gtstub.signature.model import DType
+from gtstub.signature.model import DType, Property
 
 C_TYPES: dict[DType, str] = {
     "bool": "bool",
@@ -35,6 +37,11 @@ C_TYPES: dict[DType, str] = {
 def c_type(slot: Slot) -> str:
     """The type of a slot in the prototype of `__program_<name>`."""
     return f"{C_TYPES[slot.dtype]} *" if slot.is_array else C_TYPES[slot.dtype]
+
+
+def c_flags(properties: Iterable[Property]) -> str:
+    """Properties of axes as the runtime numbers them: `GTS_START | GTS_STRIDE`."""
+    return " | ".join(f"GTS_{name.upper()}" for name in properties) or "0"
 
 
 def describe_source(source: Source, plan: CallPlan) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import Literal, get_args
 
 DType = Literal[
     "bool",
@@ -21,6 +21,7 @@ DType = Literal[
 Device = Literal["cpu", "cuda", "rocm"]
 Access = Literal["read", "write", "readwrite", "none"]
 Property = Literal["start", "stop", "size", "stride"]
+PROPERTIES: tuple[Property, ...] = get_args(Property)
 
 
 # --- The program signature: what the user of a gt4py program passes ---------------------------------------------------

@@ -107,17 +107,11 @@ unsigned int gts_attention;
 /* Pauses double up to this: of the calls that are worth waiting for, most take longer. */
 #define LONGEST_PAUSE_NS 128000L
 
-static bool try_lock(gts_program *self)
-{
-    unsigned int free = 0;
-    return __atomic_compare_exchange_n(&self->is_busy, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-}
-
 bool gts_lock(gts_program *self, uint64_t patience)
 {
     /* Who waits already looks at least once in the first pause of who comes now. */
     const bool others_wait = __atomic_load_n(&self->waiters, __ATOMIC_RELAXED) > 0;
-    if (!others_wait && try_lock(self))
+    if (!others_wait && gts_try_lock(self))
         return true;
     if (patience == 0)
         return false;
@@ -129,7 +123,7 @@ bool gts_lock(gts_program *self, uint64_t patience)
     do {
         (void)nanosleep(&pause, NULL);
         pause.tv_nsec = pause.tv_nsec < LONGEST_PAUSE_NS ? 2 * pause.tv_nsec : LONGEST_PAUSE_NS;
-        is_locked = try_lock(self);
+        is_locked = gts_try_lock(self);
     } while (!is_locked && (patience == GTS_FOREVER || gts_now() - begin < patience));
     (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
     (void)__atomic_fetch_sub(&self->waiters, 1, __ATOMIC_RELAXED);

@@ -124,9 +124,10 @@ static size_t described_words(const gts_stub *stub)
 
 static gts_program *new_program(const gts_stub *stub)
 {
-    gts_program *const self = calloc(1, sizeof *self);
+    gts_program *const self = aligned_alloc(_Alignof(gts_program), sizeof *self);
     if (self == NULL)
         return NULL;
+    memset(self, 0, sizeof *self);
     self->stub = self->linked = stub;
     self->leaf = new_array(stub->leaf_count, sizeof *self->leaf);
     self->slots = new_array(1, stub->slots_size);

@@ -582,6 +582,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct apply_diffusion_to_theta_and_exner_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *kh_smag_e_,            /* kh_smag_e: float64 field on [Edge, K] */
@@ -611,21 +617,21 @@ GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known[5]) ||
-        !gts_fortran_is_known(theta_v_in_, GTS_FLOAT64, 2, &known[8]) ||
-        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known[13]) ||
-        !gts_fortran_is_known(zd_vertoffset_, GTS_INT32, 3, &known[18]) ||
-        !gts_fortran_is_known(zd_diffcoef_, GTS_FLOAT64, 2, &known[25]) ||
-        !gts_fortran_is_known(geofac_n2s_c_, GTS_FLOAT64, 1, &known[30]) ||
-        !gts_fortran_is_known(geofac_n2s_nbh_, GTS_FLOAT64, 2, &known[33]) ||
-        !gts_fortran_is_known(vcoef_, GTS_FLOAT64, 3, &known[38]) ||
-        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known[45]) ||
-        !gts_fortran_is_known(theta_v_, GTS_FLOAT64, 2, &known[48]) ||
-        !gts_fortran_is_known(exner_, GTS_FLOAT64, 2, &known[53]) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[58]) ||
-        !gts_fortran_is_known(gt_conn_C2E2C_, GTS_INT32, 2, &known[63]) ||
-        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known[68])) {
+        !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(inv_dual_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(theta_v_in_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[8]) ||
+        !gts_fortran_is_known(geofac_div_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[13]) ||
+        !gts_fortran_is_known(zd_vertoffset_, 3, GTS_START | GTS_SIZE | GTS_STRIDE, &known[18]) ||
+        !gts_fortran_is_known(zd_diffcoef_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[25]) ||
+        !gts_fortran_is_known(geofac_n2s_c_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[30]) ||
+        !gts_fortran_is_known(geofac_n2s_nbh_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[33]) ||
+        !gts_fortran_is_known(vcoef_, 3, GTS_START | GTS_SIZE | GTS_STRIDE, &known[38]) ||
+        !gts_fortran_is_known(area_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[45]) ||
+        !gts_fortran_is_known(theta_v_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[48]) ||
+        !gts_fortran_is_known(exner_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[53]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE, &known[58]) ||
+        !gts_fortran_is_known(gt_conn_C2E2C_, 2, GTS_SIZE | GTS_STRIDE, &known[63]) ||
+        !gts_fortran_is_known(gt_conn_E2C_, 2, GTS_SIZE | GTS_STRIDE, &known[68])) {
         const CFI_cdesc_t *const found[] = {
             kh_smag_e_,
             inv_dual_edge_length_,
@@ -643,8 +649,7 @@ GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
             gt_conn_C2E2C_,
             gt_conn_E2C_,
         };
-        struct apply_diffusion_to_theta_and_exner_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
@@ -687,4 +692,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: efdc8246406ab85268f79761267780bedeb8d38250f4791ad1605651375ca684 */
+/* gtstub: sha256 of the text above: a1254c2052aecace9984b972a7a34497f680ffe6d8e7db9a113c75723ed16ada */

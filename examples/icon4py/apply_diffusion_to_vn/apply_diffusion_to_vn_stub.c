@@ -514,6 +514,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct apply_diffusion_to_vn_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void apply_diffusion_to_vn_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex, K] */
@@ -541,19 +547,19 @@ GTS_EXPORT void apply_diffusion_to_vn_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known[5]) ||
-        !gts_fortran_is_known(primal_normal_vert_v1_, GTS_FLOAT64, 2, &known[10]) ||
-        !gts_fortran_is_known(primal_normal_vert_v2_, GTS_FLOAT64, 2, &known[15]) ||
-        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known[20]) ||
-        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known[25]) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[28]) ||
-        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known[31]) ||
-        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known[34]) ||
-        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known[39]) ||
-        !gts_fortran_is_known(nudgecoeff_e_, GTS_FLOAT64, 1, &known[42]) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[45]) ||
-        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known[50])) {
+        !gts_fortran_is_known(u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(primal_normal_vert_v1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
+        !gts_fortran_is_known(primal_normal_vert_v2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[15]) ||
+        !gts_fortran_is_known(z_nabla2_e_, 2, GTS_START | GTS_STRIDE, &known[20]) ||
+        !gts_fortran_is_known(inv_vert_vert_length_, 1, GTS_START | GTS_STRIDE, &known[25]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, 1, GTS_START | GTS_STRIDE, &known[28]) ||
+        !gts_fortran_is_known(area_edge_, 1, GTS_START | GTS_STRIDE, &known[31]) ||
+        !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_STRIDE, &known[34]) ||
+        !gts_fortran_is_known(diff_multfac_vn_, 1, GTS_START | GTS_STRIDE, &known[39]) ||
+        !gts_fortran_is_known(nudgecoeff_e_, 1, GTS_STRIDE, &known[42]) ||
+        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_STRIDE, &known[45]) ||
+        !gts_fortran_is_known(gt_conn_E2C2V_, 2, GTS_SIZE | GTS_STRIDE, &known[50])) {
         const CFI_cdesc_t *const found[] = {
             u_vert_,
             v_vert_,
@@ -569,8 +575,7 @@ GTS_EXPORT void apply_diffusion_to_vn_fortran(
             vn_,
             gt_conn_E2C2V_,
         };
-        struct apply_diffusion_to_vn_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
@@ -613,4 +618,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0eef9e74257db8d52d043e76a50dbff05a68a5a06e959dcdddb465195bcd21ac */
+/* gtstub: sha256 of the text above: 57c709248c4ad9267f2606c5b45864bf44e2a4839aca118f80a52aafa063a88f */

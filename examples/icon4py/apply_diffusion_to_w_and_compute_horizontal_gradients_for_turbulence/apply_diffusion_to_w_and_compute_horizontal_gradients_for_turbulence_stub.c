@@ -458,6 +458,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *area_,             /* area: float64 field on [Cell] */
@@ -482,16 +488,16 @@ GTS_EXPORT void apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbul
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known[0]) ||
-        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known[3]) ||
-        !gts_fortran_is_known(geofac_grg_x_, GTS_FLOAT64, 2, &known[8]) ||
-        !gts_fortran_is_known(geofac_grg_y_, GTS_FLOAT64, 2, &known[13]) ||
-        !gts_fortran_is_known(w_old_, GTS_FLOAT64, 2, &known[18]) ||
-        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known[23]) ||
-        !gts_fortran_is_known(dwdx_, GTS_FLOAT64, 2, &known[28]) ||
-        !gts_fortran_is_known(dwdy_, GTS_FLOAT64, 2, &known[33]) ||
-        !gts_fortran_is_known(diff_multfac_n2w_, GTS_FLOAT64, 1, &known[38]) ||
-        !gts_fortran_is_known(gt_conn_C2E2CO_, GTS_INT32, 2, &known[41])) {
+        !gts_fortran_is_known(area_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(geofac_n2s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[3]) ||
+        !gts_fortran_is_known(geofac_grg_x_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[8]) ||
+        !gts_fortran_is_known(geofac_grg_y_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[13]) ||
+        !gts_fortran_is_known(w_old_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[18]) ||
+        !gts_fortran_is_known(w_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[23]) ||
+        !gts_fortran_is_known(dwdx_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[28]) ||
+        !gts_fortran_is_known(dwdy_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[33]) ||
+        !gts_fortran_is_known(diff_multfac_n2w_, 1, GTS_START | GTS_STRIDE, &known[38]) ||
+        !gts_fortran_is_known(gt_conn_C2E2CO_, 2, GTS_SIZE | GTS_STRIDE, &known[41])) {
         const CFI_cdesc_t *const found[] = {
             area_,
             geofac_n2s_,
@@ -504,8 +510,7 @@ GTS_EXPORT void apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbul
             diff_multfac_n2w_,
             gt_conn_C2E2CO_,
         };
-        struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
@@ -548,4 +553,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ac47df007355e20542e20092219dc326105fb09d96902a18b08084fec554de15 */
+/* gtstub: sha256 of the text above: d5d25674d9b28271354e07503808a9270d24ae105a11a1f3b9a1e2bf03536ee1 */

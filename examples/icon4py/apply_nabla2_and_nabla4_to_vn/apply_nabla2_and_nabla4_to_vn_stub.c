@@ -367,6 +367,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct apply_nabla2_and_nabla4_to_vn_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *area_edge_,       /* area_edge: float64 field on [Edge] */
@@ -393,13 +399,13 @@ GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known[0]) ||
-        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known[3]) ||
-        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known[8]) ||
-        !gts_fortran_is_known(z_nabla4_e2_, GTS_FLOAT64, 2, &known[13]) ||
-        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known[18]) ||
-        !gts_fortran_is_known(nudgecoeff_e_, GTS_FLOAT64, 1, &known[21]) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[24])) {
+        !gts_fortran_is_known(area_edge_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_STRIDE, &known[3]) ||
+        !gts_fortran_is_known(z_nabla2_e_, 2, GTS_START | GTS_STRIDE, &known[8]) ||
+        !gts_fortran_is_known(z_nabla4_e2_, 2, GTS_START | GTS_STRIDE, &known[13]) ||
+        !gts_fortran_is_known(diff_multfac_vn_, 1, GTS_START | GTS_STRIDE, &known[18]) ||
+        !gts_fortran_is_known(nudgecoeff_e_, 1, GTS_START | GTS_STRIDE, &known[21]) ||
+        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_STRIDE, &known[24])) {
         const CFI_cdesc_t *const found[] = {
             area_edge_,
             kh_smag_e_,
@@ -409,8 +415,7 @@ GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran(
             nudgecoeff_e_,
             vn_,
         };
-        struct apply_nabla2_and_nabla4_to_vn_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -459,4 +464,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7df7393a1ed6e7f2eb9cb1275e2b313636b96434386b528a9bf75057a34e8235 */
+/* gtstub: sha256 of the text above: d0bc0f43c25fd321933b96819149a3c5dedf92e9d911602d6deedb154dd8dc10 */

@@ -407,6 +407,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct calculate_diagnostic_quantities_for_turbulence_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *kh_smag_ec_,        /* kh_smag_ec: float64 field on [Edge, K] */
@@ -430,15 +436,15 @@ GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(kh_smag_ec_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[5]) ||
-        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known[10]) ||
-        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known[15]) ||
-        !gts_fortran_is_known(diff_multfac_smag_, GTS_FLOAT64, 1, &known[20]) ||
-        !gts_fortran_is_known(wgtfac_c_, GTS_FLOAT64, 2, &known[23]) ||
-        !gts_fortran_is_known(div_ic_, GTS_FLOAT64, 2, &known[28]) ||
-        !gts_fortran_is_known(hdef_ic_, GTS_FLOAT64, 2, &known[33]) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[38])) {
+        !gts_fortran_is_known(kh_smag_ec_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(e_bln_c_s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
+        !gts_fortran_is_known(geofac_div_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[15]) ||
+        !gts_fortran_is_known(diff_multfac_smag_, 1, GTS_START | GTS_STRIDE, &known[20]) ||
+        !gts_fortran_is_known(wgtfac_c_, 2, GTS_START | GTS_STRIDE, &known[23]) ||
+        !gts_fortran_is_known(div_ic_, 2, GTS_START | GTS_STRIDE, &known[28]) ||
+        !gts_fortran_is_known(hdef_ic_, 2, GTS_START | GTS_STRIDE, &known[33]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE, &known[38])) {
         const CFI_cdesc_t *const found[] = {
             kh_smag_ec_,
             vn_,
@@ -450,8 +456,7 @@ GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
             hdef_ic_,
             gt_conn_C2E_,
         };
-        struct calculate_diagnostic_quantities_for_turbulence_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
@@ -494,4 +499,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0d5a5d58201953913366d338b62c81ac36ede5ae33597729cd8cb57d2d9136dd */
+/* gtstub: sha256 of the text above: d531f4d0541f36a94b81f26b08dca9729160a93f76407c1dc1c5f5bff5e7ad5e */

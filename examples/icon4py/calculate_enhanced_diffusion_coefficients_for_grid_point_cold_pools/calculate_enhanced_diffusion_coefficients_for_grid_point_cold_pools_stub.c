@@ -301,6 +301,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *theta_v_,       /* theta_v: float64 field on [Cell, K] */
@@ -320,11 +326,11 @@ GTS_EXPORT void calculate_enhanced_diffusion_coefficients_for_grid_point_cold_po
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(theta_v_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(theta_ref_mc_, GTS_FLOAT64, 2, &known[5]) ||
-        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known[10]) ||
-        !gts_fortran_is_known(gt_conn_C2E2C_, GTS_INT32, 2, &known[15]) ||
-        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known[20])) {
+        !gts_fortran_is_known(theta_v_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(theta_ref_mc_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_STRIDE, &known[10]) ||
+        !gts_fortran_is_known(gt_conn_C2E2C_, 2, GTS_SIZE | GTS_STRIDE, &known[15]) ||
+        !gts_fortran_is_known(gt_conn_E2C_, 2, GTS_SIZE | GTS_STRIDE, &known[20])) {
         const CFI_cdesc_t *const found[] = {
             theta_v_,
             theta_ref_mc_,
@@ -332,8 +338,7 @@ GTS_EXPORT void calculate_enhanced_diffusion_coefficients_for_grid_point_cold_po
             gt_conn_C2E2C_,
             gt_conn_E2C_,
         };
-        struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
@@ -376,4 +381,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 49828bb7c9381127d810cca5e2021cb124a33d056f9e303d2a65a933be1f868e */
+/* gtstub: sha256 of the text above: b8bb6403a8b8c7da1914746afb77f19bc4872105f7e2de47a9ea55c9491247aa */

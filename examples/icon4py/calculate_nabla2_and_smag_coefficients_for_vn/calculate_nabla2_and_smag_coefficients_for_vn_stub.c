@@ -595,6 +595,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct calculate_nabla2_and_smag_coefficients_for_vn_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *diff_multfac_smag_,      /* diff_multfac_smag: float64 field on [K] */
@@ -626,22 +632,22 @@ GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(diff_multfac_smag_, GTS_FLOAT64, 1, &known[0]) ||
-        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known[3]) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[6]) ||
-        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known[9]) ||
-        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known[12]) ||
-        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known[17]) ||
-        !gts_fortran_is_known(primal_normal_vert_x_, GTS_FLOAT64, 2, &known[22]) ||
-        !gts_fortran_is_known(primal_normal_vert_y_, GTS_FLOAT64, 2, &known[27]) ||
-        !gts_fortran_is_known(dual_normal_vert_x_, GTS_FLOAT64, 2, &known[32]) ||
-        !gts_fortran_is_known(dual_normal_vert_y_, GTS_FLOAT64, 2, &known[37]) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[42]) ||
-        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known[47]) ||
-        !gts_fortran_is_known(kh_smag_e_, GTS_FLOAT64, 2, &known[50]) ||
-        !gts_fortran_is_known(kh_smag_ec_, GTS_FLOAT64, 2, &known[55]) ||
-        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known[60]) ||
-        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known[65])) {
+        !gts_fortran_is_known(diff_multfac_smag_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(tangent_orientation_, 1, GTS_START | GTS_STRIDE, &known[3]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, 1, GTS_START | GTS_STRIDE, &known[6]) ||
+        !gts_fortran_is_known(inv_vert_vert_length_, 1, GTS_START | GTS_STRIDE, &known[9]) ||
+        !gts_fortran_is_known(u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[12]) ||
+        !gts_fortran_is_known(v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[17]) ||
+        !gts_fortran_is_known(primal_normal_vert_x_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[22]) ||
+        !gts_fortran_is_known(primal_normal_vert_y_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[27]) ||
+        !gts_fortran_is_known(dual_normal_vert_x_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[32]) ||
+        !gts_fortran_is_known(dual_normal_vert_y_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[37]) ||
+        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_STRIDE, &known[42]) ||
+        !gts_fortran_is_known(smag_limit_, 1, GTS_START | GTS_STRIDE, &known[47]) ||
+        !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_STRIDE, &known[50]) ||
+        !gts_fortran_is_known(kh_smag_ec_, 2, GTS_START | GTS_STRIDE, &known[55]) ||
+        !gts_fortran_is_known(z_nabla2_e_, 2, GTS_START | GTS_STRIDE, &known[60]) ||
+        !gts_fortran_is_known(gt_conn_E2C2V_, 2, GTS_SIZE | GTS_STRIDE, &known[65])) {
         const CFI_cdesc_t *const found[] = {
             diff_multfac_smag_,
             tangent_orientation_,
@@ -660,8 +666,7 @@ GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
             z_nabla2_e_,
             gt_conn_E2C2V_,
         };
-        struct calculate_nabla2_and_smag_coefficients_for_vn_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -706,4 +711,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 5832c90dd2cc7af0df64041a4737f28af9df98306cc85b14ffa8872ecdb5c974 */
+/* gtstub: sha256 of the text above: d4c2fcb512057fb766fce458458ccfe0e5609828dd13f4a70be95422f85c72a1 */

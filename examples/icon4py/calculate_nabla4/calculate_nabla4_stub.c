@@ -408,6 +408,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct calculate_nabla4_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void calculate_nabla4_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex, K] */
@@ -435,15 +441,15 @@ GTS_EXPORT void calculate_nabla4_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(u_vert_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(v_vert_, GTS_FLOAT64, 2, &known[5]) ||
-        !gts_fortran_is_known(primal_normal_vert_v1_, GTS_FLOAT64, 2, &known[10]) ||
-        !gts_fortran_is_known(primal_normal_vert_v2_, GTS_FLOAT64, 2, &known[15]) ||
-        !gts_fortran_is_known(z_nabla2_e_, GTS_FLOAT64, 2, &known[20]) ||
-        !gts_fortran_is_known(inv_vert_vert_length_, GTS_FLOAT64, 1, &known[25]) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[28]) ||
-        !gts_fortran_is_known(z_nabla4_e2_, GTS_FLOAT64, 2, &known[31]) ||
-        !gts_fortran_is_known(gt_conn_E2C2V_, GTS_INT32, 2, &known[36])) {
+        !gts_fortran_is_known(u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(primal_normal_vert_v1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
+        !gts_fortran_is_known(primal_normal_vert_v2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[15]) ||
+        !gts_fortran_is_known(z_nabla2_e_, 2, GTS_START | GTS_STRIDE, &known[20]) ||
+        !gts_fortran_is_known(inv_vert_vert_length_, 1, GTS_START | GTS_STRIDE, &known[25]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, 1, GTS_START | GTS_STRIDE, &known[28]) ||
+        !gts_fortran_is_known(z_nabla4_e2_, 2, GTS_START | GTS_STRIDE, &known[31]) ||
+        !gts_fortran_is_known(gt_conn_E2C2V_, 2, GTS_SIZE | GTS_STRIDE, &known[36])) {
         const CFI_cdesc_t *const found[] = {
             u_vert_,
             v_vert_,
@@ -455,8 +461,7 @@ GTS_EXPORT void calculate_nabla4_fortran(
             z_nabla4_e2_,
             gt_conn_E2C2V_,
         };
-        struct calculate_nabla4_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -504,4 +509,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f0636ece8285ac301d699400de679fab80a6d4f9ab81ad4da93f269c81f44a46 */
+/* gtstub: sha256 of the text above: 0ddd9c65f81d9adc8f3ad6360f7e16db2e871c646b2973b40466e3933128031c */

@@ -811,6 +811,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct compute_advection_in_corrector_vertical_momentum_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void compute_advection_in_corrector_vertical_momentum_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *vertical_wind_advective_tendency_,                   /* vertical_wind_advective_tendency: float64 field on [Cell, K], written */
@@ -851,29 +857,29 @@ GTS_EXPORT void compute_advection_in_corrector_vertical_momentum_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known[5]) ||
-        !gts_fortran_is_known(vertical_cfl_, GTS_FLOAT64, 2, &known[10]) ||
-        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known[15]) ||
-        !gts_fortran_is_known(tangential_wind_on_half_levels_, GTS_FLOAT64, 2, &known[20]) ||
-        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known[25]) ||
-        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[30]) ||
-        !gts_fortran_is_known(coeff1_dwdz_, GTS_FLOAT64, 2, &known[35]) ||
-        !gts_fortran_is_known(coeff2_dwdz_, GTS_FLOAT64, 2, &known[40]) ||
-        !gts_fortran_is_known(c_intp_, GTS_FLOAT64, 2, &known[45]) ||
-        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known[50]) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[53]) ||
-        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known[56]) ||
-        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known[59]) ||
-        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known[64]) ||
-        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known[69]) ||
-        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known[72]) ||
-        !gts_fortran_is_known(owner_mask_, GTS_BOOL, 1, &known[77]) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[80]) ||
-        !gts_fortran_is_known(gt_conn_C2E2CO_, GTS_INT32, 2, &known[85]) ||
-        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known[90]) ||
-        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known[95]) ||
-        !gts_fortran_is_known(gt_conn_V2C_, GTS_INT32, 2, &known[100])) {
+        !gts_fortran_is_known(vertical_wind_advective_tendency_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(vertical_cfl_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
+        !gts_fortran_is_known(w_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[15]) ||
+        !gts_fortran_is_known(tangential_wind_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[20]) ||
+        !gts_fortran_is_known(vn_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[25]) ||
+        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[30]) ||
+        !gts_fortran_is_known(coeff1_dwdz_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[35]) ||
+        !gts_fortran_is_known(coeff2_dwdz_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[40]) ||
+        !gts_fortran_is_known(c_intp_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[45]) ||
+        !gts_fortran_is_known(inv_dual_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[50]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[53]) ||
+        !gts_fortran_is_known(tangent_orientation_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[56]) ||
+        !gts_fortran_is_known(e_bln_c_s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[59]) ||
+        !gts_fortran_is_known(ddqz_z_half_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[64]) ||
+        !gts_fortran_is_known(area_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[69]) ||
+        !gts_fortran_is_known(geofac_n2s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[72]) ||
+        !gts_fortran_is_known(owner_mask_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[77]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE, &known[80]) ||
+        !gts_fortran_is_known(gt_conn_C2E2CO_, 2, GTS_SIZE | GTS_STRIDE, &known[85]) ||
+        !gts_fortran_is_known(gt_conn_E2C_, 2, GTS_SIZE | GTS_STRIDE, &known[90]) ||
+        !gts_fortran_is_known(gt_conn_E2V_, 2, GTS_SIZE | GTS_STRIDE, &known[95]) ||
+        !gts_fortran_is_known(gt_conn_V2C_, 2, GTS_SIZE | GTS_STRIDE, &known[100])) {
         const CFI_cdesc_t *const found[] = {
             vertical_wind_advective_tendency_,
             contravariant_corrected_w_at_cells_on_model_levels_,
@@ -899,8 +905,7 @@ GTS_EXPORT void compute_advection_in_corrector_vertical_momentum_fortran(
             gt_conn_E2V_,
             gt_conn_V2C_,
         };
-        struct compute_advection_in_corrector_vertical_momentum_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -947,4 +952,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b0261a6f1e2d38bab69f040b4a3721a385399c7e14b7ccb84cd29f3c9a975031 */
+/* gtstub: sha256 of the text above: 679fb1ab9f2eb5f3dbf7dd02503de7ede927c694873e8d15b053301ac7529086 */

@@ -755,6 +755,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *normal_wind_advective_tendency_,                     /* normal_wind_advective_tendency: float64 field on [Edge, K], written */
@@ -793,27 +799,27 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_apply_extra_diffusion_o
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(normal_wind_advective_tendency_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[5]) ||
-        !gts_fortran_is_known(horizontal_kinetic_energy_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[10]) ||
-        !gts_fortran_is_known(tangential_wind_, GTS_FLOAT64, 2, &known[15]) ||
-        !gts_fortran_is_known(coriolis_frequency_, GTS_FLOAT64, 1, &known[20]) ||
-        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known[23]) ||
-        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known[28]) ||
-        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known[33]) ||
-        !gts_fortran_is_known(geofac_rot_, GTS_FLOAT64, 2, &known[38]) ||
-        !gts_fortran_is_known(coeff_gradekin_, GTS_FLOAT64, 2, &known[43]) ||
-        !gts_fortran_is_known(c_lin_e_, GTS_FLOAT64, 2, &known[48]) ||
-        !gts_fortran_is_known(ddqz_z_full_e_, GTS_FLOAT64, 2, &known[53]) ||
-        !gts_fortran_is_known(area_edge_, GTS_FLOAT64, 1, &known[58]) ||
-        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known[61]) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[64]) ||
-        !gts_fortran_is_known(geofac_grdiv_, GTS_FLOAT64, 2, &known[67]) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[72]) ||
-        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known[77]) ||
-        !gts_fortran_is_known(gt_conn_E2C2EO_, GTS_INT32, 2, &known[82]) ||
-        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known[87]) ||
-        !gts_fortran_is_known(gt_conn_V2E_, GTS_INT32, 2, &known[92])) {
+        !gts_fortran_is_known(normal_wind_advective_tendency_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(horizontal_kinetic_energy_at_edges_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
+        !gts_fortran_is_known(tangential_wind_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[15]) ||
+        !gts_fortran_is_known(coriolis_frequency_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[20]) ||
+        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[23]) ||
+        !gts_fortran_is_known(vn_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[28]) ||
+        !gts_fortran_is_known(e_bln_c_s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[33]) ||
+        !gts_fortran_is_known(geofac_rot_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[38]) ||
+        !gts_fortran_is_known(coeff_gradekin_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[43]) ||
+        !gts_fortran_is_known(c_lin_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[48]) ||
+        !gts_fortran_is_known(ddqz_z_full_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[53]) ||
+        !gts_fortran_is_known(area_edge_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[58]) ||
+        !gts_fortran_is_known(tangent_orientation_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[61]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[64]) ||
+        !gts_fortran_is_known(geofac_grdiv_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[67]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE, &known[72]) ||
+        !gts_fortran_is_known(gt_conn_E2C_, 2, GTS_SIZE | GTS_STRIDE, &known[77]) ||
+        !gts_fortran_is_known(gt_conn_E2C2EO_, 2, GTS_SIZE | GTS_STRIDE, &known[82]) ||
+        !gts_fortran_is_known(gt_conn_E2V_, 2, GTS_SIZE | GTS_STRIDE, &known[87]) ||
+        !gts_fortran_is_known(gt_conn_V2E_, 2, GTS_SIZE | GTS_STRIDE, &known[92])) {
         const CFI_cdesc_t *const found[] = {
             normal_wind_advective_tendency_,
             vn_,
@@ -837,8 +843,7 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_apply_extra_diffusion_o
             gt_conn_E2V_,
             gt_conn_V2E_,
         };
-        struct compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -885,4 +890,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ea30d51792cae6771a638084b7f1f944738082da5704d5e7df08da640cbe942a */
+/* gtstub: sha256 of the text above: bede61bc5ef794a28fa0181c057680eb0529df07d9fa215783692cbf519c6b0e */

@@ -695,6 +695,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,   /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
@@ -729,23 +735,23 @@ GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_no_skip_compute
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known[5]) ||
-        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known[10]) ||
-        !gts_fortran_is_known(vertical_cfl_, GTS_FLOAT64, 2, &known[15]) ||
-        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known[20]) ||
-        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, GTS_FLOAT64, 2, &known[25]) ||
-        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[30]) ||
-        !gts_fortran_is_known(coeff1_dwdz_, GTS_FLOAT64, 2, &known[35]) ||
-        !gts_fortran_is_known(coeff2_dwdz_, GTS_FLOAT64, 2, &known[40]) ||
-        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known[45]) ||
-        !gts_fortran_is_known(wgtfac_c_, GTS_FLOAT64, 2, &known[50]) ||
-        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known[55]) ||
-        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known[60]) ||
-        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known[63]) ||
-        !gts_fortran_is_known(owner_mask_, GTS_BOOL, 1, &known[68]) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[71]) ||
-        !gts_fortran_is_known(gt_conn_C2E2CO_, GTS_INT32, 2, &known[76])) {
+        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(vertical_wind_advective_tendency_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
+        !gts_fortran_is_known(vertical_cfl_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[15]) ||
+        !gts_fortran_is_known(w_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[20]) ||
+        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[25]) ||
+        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[30]) ||
+        !gts_fortran_is_known(coeff1_dwdz_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[35]) ||
+        !gts_fortran_is_known(coeff2_dwdz_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[40]) ||
+        !gts_fortran_is_known(e_bln_c_s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[45]) ||
+        !gts_fortran_is_known(wgtfac_c_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[50]) ||
+        !gts_fortran_is_known(ddqz_z_half_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[55]) ||
+        !gts_fortran_is_known(area_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[60]) ||
+        !gts_fortran_is_known(geofac_n2s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[63]) ||
+        !gts_fortran_is_known(owner_mask_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[68]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE, &known[71]) ||
+        !gts_fortran_is_known(gt_conn_C2E2CO_, 2, GTS_SIZE | GTS_STRIDE, &known[76])) {
         const CFI_cdesc_t *const found[] = {
             contravariant_correction_at_cells_on_half_levels_,
             vertical_wind_advective_tendency_,
@@ -765,8 +771,7 @@ GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_no_skip_compute
             gt_conn_C2E_,
             gt_conn_C2E2CO_,
         };
-        struct compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -813,4 +818,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c0b90a49f2faeebb6e2a47b286abd3e476f5aaf43083af9c8890e445f95a2134 */
+/* gtstub: sha256 of the text above: 9bccbae645f641be631ac42fbb5c1d322abb707be9c09cd0d9560a3f5079af51 */

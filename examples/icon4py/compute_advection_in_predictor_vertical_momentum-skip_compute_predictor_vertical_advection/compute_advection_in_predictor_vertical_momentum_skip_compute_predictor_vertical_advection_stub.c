@@ -583,6 +583,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct compute_advection_in_predictor_vertical_momentum_skip_compute_predictor_vertical_advection_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_skip_compute_predictor_vertical_advection_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,   /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
@@ -615,22 +621,22 @@ GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_skip_compute_pr
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known[5]) ||
-        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known[10]) ||
-        !gts_fortran_is_known(vertical_cfl_, GTS_FLOAT64, 2, &known[15]) ||
-        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known[20]) ||
-        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, GTS_FLOAT64, 2, &known[25]) ||
-        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[30]) ||
-        !gts_fortran_is_known(coeff1_dwdz_, GTS_FLOAT64, 2, &known[35]) ||
-        !gts_fortran_is_known(coeff2_dwdz_, GTS_FLOAT64, 2, &known[40]) ||
-        !gts_fortran_is_known(e_bln_c_s_, GTS_FLOAT64, 2, &known[45]) ||
-        !gts_fortran_is_known(wgtfac_c_, GTS_FLOAT64, 2, &known[50]) ||
-        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known[55]) ||
-        !gts_fortran_is_known(area_, GTS_FLOAT64, 1, &known[60]) ||
-        !gts_fortran_is_known(geofac_n2s_, GTS_FLOAT64, 2, &known[63]) ||
-        !gts_fortran_is_known(owner_mask_, GTS_BOOL, 1, &known[68]) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[71])) {
+        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, 2, GTS_START | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(vertical_wind_advective_tendency_, 2, GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(contravariant_corrected_w_at_cells_on_model_levels_, 2, GTS_START | GTS_STRIDE, &known[10]) ||
+        !gts_fortran_is_known(vertical_cfl_, 2, GTS_START | GTS_STRIDE, &known[15]) ||
+        !gts_fortran_is_known(w_, 2, GTS_START | GTS_STRIDE, &known[20]) ||
+        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[25]) ||
+        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[30]) ||
+        !gts_fortran_is_known(coeff1_dwdz_, 2, GTS_STRIDE, &known[35]) ||
+        !gts_fortran_is_known(coeff2_dwdz_, 2, GTS_STRIDE, &known[40]) ||
+        !gts_fortran_is_known(e_bln_c_s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[45]) ||
+        !gts_fortran_is_known(wgtfac_c_, 2, GTS_START | GTS_STRIDE, &known[50]) ||
+        !gts_fortran_is_known(ddqz_z_half_, 2, GTS_START | GTS_STRIDE, &known[55]) ||
+        !gts_fortran_is_known(area_, 1, GTS_STRIDE, &known[60]) ||
+        !gts_fortran_is_known(geofac_n2s_, 2, GTS_SIZE | GTS_STRIDE, &known[63]) ||
+        !gts_fortran_is_known(owner_mask_, 1, GTS_STRIDE, &known[68]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE, &known[71])) {
         const CFI_cdesc_t *const found[] = {
             contravariant_correction_at_cells_on_half_levels_,
             vertical_wind_advective_tendency_,
@@ -649,8 +655,7 @@ GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_skip_compute_pr
             owner_mask_,
             gt_conn_C2E_,
         };
-        struct compute_advection_in_predictor_vertical_momentum_skip_compute_predictor_vertical_advection_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -696,4 +701,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3d73ba76272ffac2c34170fdf5734155252770d05fb4f4f6f97257b2be12c235 */
+/* gtstub: sha256 of the text above: 5cdf511fc20caaf09ae9222c66c532231fd3310cc0206f38552f4009b8e9092d */

@@ -754,6 +754,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *tangential_wind_,                                    /* tangential_wind: float64 field on [Edge, K], written */
@@ -789,27 +795,27 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_no_skip_compute_predictor_v
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(tangential_wind_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(tangential_wind_on_half_levels_, GTS_FLOAT64, 2, &known[5]) ||
-        !gts_fortran_is_known(vn_on_half_levels_, GTS_FLOAT64, 2, &known[10]) ||
-        !gts_fortran_is_known(horizontal_kinetic_energy_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[15]) ||
-        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[20]) ||
-        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, GTS_FLOAT64, 2, &known[25]) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[30]) ||
-        !gts_fortran_is_known(w_, GTS_FLOAT64, 2, &known[35]) ||
-        !gts_fortran_is_known(rbf_vec_coeff_e_, GTS_FLOAT64, 2, &known[40]) ||
-        !gts_fortran_is_known(wgtfac_e_, GTS_FLOAT64, 2, &known[45]) ||
-        !gts_fortran_is_known(ddxn_z_full_, GTS_FLOAT64, 2, &known[50]) ||
-        !gts_fortran_is_known(ddxt_z_full_, GTS_FLOAT64, 2, &known[55]) ||
-        !gts_fortran_is_known(wgtfacq_e_, GTS_FLOAT64, 2, &known[60]) ||
-        !gts_fortran_is_known(c_intp_, GTS_FLOAT64, 2, &known[65]) ||
-        !gts_fortran_is_known(inv_dual_edge_length_, GTS_FLOAT64, 1, &known[70]) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, GTS_FLOAT64, 1, &known[73]) ||
-        !gts_fortran_is_known(tangent_orientation_, GTS_FLOAT64, 1, &known[76]) ||
-        !gts_fortran_is_known(gt_conn_E2C_, GTS_INT32, 2, &known[79]) ||
-        !gts_fortran_is_known(gt_conn_E2C2E_, GTS_INT32, 2, &known[84]) ||
-        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known[89]) ||
-        !gts_fortran_is_known(gt_conn_V2C_, GTS_INT32, 2, &known[94])) {
+        !gts_fortran_is_known(tangential_wind_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(tangential_wind_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(vn_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
+        !gts_fortran_is_known(horizontal_kinetic_energy_at_edges_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[15]) ||
+        !gts_fortran_is_known(contravariant_correction_at_edges_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[20]) ||
+        !gts_fortran_is_known(horizontal_advection_of_w_at_edges_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[25]) ||
+        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[30]) ||
+        !gts_fortran_is_known(w_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[35]) ||
+        !gts_fortran_is_known(rbf_vec_coeff_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[40]) ||
+        !gts_fortran_is_known(wgtfac_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[45]) ||
+        !gts_fortran_is_known(ddxn_z_full_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[50]) ||
+        !gts_fortran_is_known(ddxt_z_full_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[55]) ||
+        !gts_fortran_is_known(wgtfacq_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[60]) ||
+        !gts_fortran_is_known(c_intp_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[65]) ||
+        !gts_fortran_is_known(inv_dual_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[70]) ||
+        !gts_fortran_is_known(inv_primal_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[73]) ||
+        !gts_fortran_is_known(tangent_orientation_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[76]) ||
+        !gts_fortran_is_known(gt_conn_E2C_, 2, GTS_SIZE | GTS_STRIDE, &known[79]) ||
+        !gts_fortran_is_known(gt_conn_E2C2E_, 2, GTS_SIZE | GTS_STRIDE, &known[84]) ||
+        !gts_fortran_is_known(gt_conn_E2V_, 2, GTS_SIZE | GTS_STRIDE, &known[89]) ||
+        !gts_fortran_is_known(gt_conn_V2C_, 2, GTS_SIZE | GTS_STRIDE, &known[94])) {
         const CFI_cdesc_t *const found[] = {
             tangential_wind_,
             tangential_wind_on_half_levels_,
@@ -833,8 +839,7 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_no_skip_compute_predictor_v
             gt_conn_E2V_,
             gt_conn_V2C_,
         };
-        struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
@@ -877,4 +882,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 986923ae78b05869df276fe8682e3b066a75edc3aeaa39615529621f49b9a028 */
+/* gtstub: sha256 of the text above: dda9acef9b779610a61c683d0d61494797578f5bd4798fa04ab49e1ccf461c5b */

@@ -188,6 +188,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct copy_field_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void copy_field_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *old_f_, /* old_f: float64 field on [Cell, K] */
@@ -204,14 +210,13 @@ GTS_EXPORT void copy_field_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(old_f_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(new_f_, GTS_FLOAT64, 2, &known[5])) {
+        !gts_fortran_is_known(old_f_, 2, GTS_START | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(new_f_, 2, GTS_START | GTS_STOP | GTS_STRIDE, &known[5])) {
         const CFI_cdesc_t *const found[] = {
             old_f_,
             new_f_,
         };
-        struct copy_field_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
@@ -254,4 +259,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d7d06c1bfd84537d2588665a600a1e53f274b863955f987308875481aa3c9316 */
+/* gtstub: sha256 of the text above: dd6349cde37f8a07e22a4ab736848e7e2e6910813f0dba783b8f111ce2a32cd5 */

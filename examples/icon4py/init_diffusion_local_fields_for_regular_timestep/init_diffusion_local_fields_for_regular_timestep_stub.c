@@ -345,6 +345,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct init_diffusion_local_fields_for_regular_timestep_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void init_diffusion_local_fields_for_regular_timestep_fortran(
     gts_program *const *program,
     double k4_,                          /* k4: float64 */
@@ -373,18 +379,17 @@ GTS_EXPORT void init_diffusion_local_fields_for_regular_timestep_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(vect_a_, GTS_FLOAT64, 1, &known[0]) ||
-        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known[3]) ||
-        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known[6]) ||
-        !gts_fortran_is_known(enh_smag_fac_, GTS_FLOAT64, 1, &known[9])) {
+        !gts_fortran_is_known(vect_a_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(diff_multfac_vn_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[3]) ||
+        !gts_fortran_is_known(smag_limit_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[6]) ||
+        !gts_fortran_is_known(enh_smag_fac_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[9])) {
         const CFI_cdesc_t *const found[] = {
             vect_a_,
             diff_multfac_vn_,
             smag_limit_,
             enh_smag_fac_,
         };
-        struct init_diffusion_local_fields_for_regular_timestep_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -438,4 +443,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 605157973503f7b9222dbe91c9212e8a429142f67cf47ab775a2be6d2911dd89 */
+/* gtstub: sha256 of the text above: 1ecb0fdf840f279cc47207382401148afb4b461d505a13a93790e0396491e9b5 */

@@ -209,6 +209,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct init_nabla2_factor_in_upper_damping_zone_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *physical_heights_, /* physical_heights: float64 field on [K] */
@@ -225,14 +231,13 @@ GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(physical_heights_, GTS_FLOAT64, 1, &known[0]) ||
-        !gts_fortran_is_known(diff_multfac_n2w_, GTS_FLOAT64, 1, &known[3])) {
+        !gts_fortran_is_known(physical_heights_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(diff_multfac_n2w_, 1, GTS_START | GTS_STRIDE, &known[3])) {
         const CFI_cdesc_t *const found[] = {
             physical_heights_,
             diff_multfac_n2w_,
         };
-        struct init_nabla2_factor_in_upper_damping_zone_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
@@ -275,4 +280,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 40af582cf4251c1b7e7f35a06d65cdde98760893d8961ff29f16340999cf5634 */
+/* gtstub: sha256 of the text above: 0b0b6e4a709e574a72f9fba535f58890af4e5c4dbec652899438a04b4ba00cb9 */

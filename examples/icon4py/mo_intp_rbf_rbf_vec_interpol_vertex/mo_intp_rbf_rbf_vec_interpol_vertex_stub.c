@@ -317,6 +317,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct mo_intp_rbf_rbf_vec_interpol_vertex_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *p_e_in_,      /* p_e_in: float64 field on [Edge, K] */
@@ -337,12 +343,12 @@ GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(p_e_in_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(ptr_coeff_1_, GTS_FLOAT64, 2, &known[5]) ||
-        !gts_fortran_is_known(ptr_coeff_2_, GTS_FLOAT64, 2, &known[10]) ||
-        !gts_fortran_is_known(p_u_out_, GTS_FLOAT64, 2, &known[15]) ||
-        !gts_fortran_is_known(p_v_out_, GTS_FLOAT64, 2, &known[20]) ||
-        !gts_fortran_is_known(gt_conn_V2E_, GTS_INT32, 2, &known[25])) {
+        !gts_fortran_is_known(p_e_in_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(ptr_coeff_1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(ptr_coeff_2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
+        !gts_fortran_is_known(p_u_out_, 2, GTS_START | GTS_STRIDE, &known[15]) ||
+        !gts_fortran_is_known(p_v_out_, 2, GTS_START | GTS_STRIDE, &known[20]) ||
+        !gts_fortran_is_known(gt_conn_V2E_, 2, GTS_SIZE | GTS_STRIDE, &known[25])) {
         const CFI_cdesc_t *const found[] = {
             p_e_in_,
             ptr_coeff_1_,
@@ -351,8 +357,7 @@ GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
             p_v_out_,
             gt_conn_V2E_,
         };
-        struct mo_intp_rbf_rbf_vec_interpol_vertex_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
@@ -395,4 +400,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e022b179cc2a5cfc489d1929d43d071abd3c9948918d95198c6550c6b8a95409 */
+/* gtstub: sha256 of the text above: 3c7f8f9c6df8b65faba858aec9a888c3895afa455c63568a796179f1604fef39 */

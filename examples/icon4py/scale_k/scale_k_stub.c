@@ -184,6 +184,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct scale_k_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void scale_k_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *field_,        /* field: float64 field on [K] */
@@ -201,14 +207,13 @@ GTS_EXPORT void scale_k_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(field_, GTS_FLOAT64, 1, &known[0]) ||
-        !gts_fortran_is_known(scaled_field_, GTS_FLOAT64, 1, &known[3])) {
+        !gts_fortran_is_known(field_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(scaled_field_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[3])) {
         const CFI_cdesc_t *const found[] = {
             field_,
             scaled_field_,
         };
-        struct scale_k_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -253,4 +258,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 599dc9b4e8ed330260f0aee12c964fc699dcc94944a6c5237af2bf5b62131ca8 */
+/* gtstub: sha256 of the text above: 0f898cdccf7bbe65bfcffa6409a07922dfebdc93f3025e792b367928a4b41218 */

@@ -200,6 +200,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct setup_fields_for_initial_step_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void setup_fields_for_initial_step_fortran(
     gts_program *const *program,
     double k4_,                          /* k4: float64 */
@@ -218,14 +224,13 @@ GTS_EXPORT void setup_fields_for_initial_step_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(diff_multfac_vn_, GTS_FLOAT64, 1, &known[0]) ||
-        !gts_fortran_is_known(smag_limit_, GTS_FLOAT64, 1, &known[3])) {
+        !gts_fortran_is_known(diff_multfac_vn_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(smag_limit_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[3])) {
         const CFI_cdesc_t *const found[] = {
             diff_multfac_vn_,
             smag_limit_,
         };
-        struct setup_fields_for_initial_step_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -271,4 +276,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9fcc29c88ef9a35af93b36fa7bd8a154413ca796fb1b6bb1f3ef2ecb83ad7dc8 */
+/* gtstub: sha256 of the text above: 726138f621d6252035e8b2c02e48b16849d98a2088c995bb291018b9e11bc504 */

@@ -1104,6 +1104,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct vertically_implicit_solver_at_corrector_step_no_at_first_substep_no_at_last_substep_no_lprep_adv_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void vertically_implicit_solver_at_corrector_step_no_at_first_substep_no_at_last_substep_no_lprep_adv_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *next_w_,                                                     /* next_w: float64 field on [Cell, K], written */
@@ -1150,37 +1156,37 @@ GTS_EXPORT void vertically_implicit_solver_at_corrector_step_no_at_first_substep
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(next_w_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(next_rho_, GTS_FLOAT64, 2, &known[5]) ||
-        !gts_fortran_is_known(next_exner_, GTS_FLOAT64, 2, &known[10]) ||
-        !gts_fortran_is_known(next_theta_v_, GTS_FLOAT64, 2, &known[15]) ||
-        !gts_fortran_is_known(dynamical_vertical_mass_flux_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[20]) ||
-        !gts_fortran_is_known(dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[25]) ||
-        !gts_fortran_is_known(exner_dynamical_increment_, GTS_FLOAT64, 2, &known[30]) ||
-        !gts_fortran_is_known(geofac_div_, GTS_FLOAT64, 2, &known[35]) ||
-        !gts_fortran_is_known(mass_flux_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[40]) ||
-        !gts_fortran_is_known(theta_v_flux_at_edges_on_model_levels_, GTS_FLOAT64, 2, &known[45]) ||
-        !gts_fortran_is_known(predictor_vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known[50]) ||
-        !gts_fortran_is_known(corrector_vertical_wind_advective_tendency_, GTS_FLOAT64, 2, &known[55]) ||
-        !gts_fortran_is_known(nonhydro_buoy_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[60]) ||
-        !gts_fortran_is_known(rho_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[65]) ||
-        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[70]) ||
-        !gts_fortran_is_known(exner_w_explicit_weight_parameter_, GTS_FLOAT64, 1, &known[75]) ||
-        !gts_fortran_is_known(current_exner_, GTS_FLOAT64, 2, &known[78]) ||
-        !gts_fortran_is_known(current_rho_, GTS_FLOAT64, 2, &known[83]) ||
-        !gts_fortran_is_known(current_theta_v_, GTS_FLOAT64, 2, &known[88]) ||
-        !gts_fortran_is_known(current_w_, GTS_FLOAT64, 2, &known[93]) ||
-        !gts_fortran_is_known(inv_ddqz_z_full_, GTS_FLOAT64, 2, &known[98]) ||
-        !gts_fortran_is_known(exner_w_implicit_weight_parameter_, GTS_FLOAT64, 1, &known[103]) ||
-        !gts_fortran_is_known(theta_v_at_cells_on_half_levels_, GTS_FLOAT64, 2, &known[106]) ||
-        !gts_fortran_is_known(perturbed_exner_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known[111]) ||
-        !gts_fortran_is_known(exner_tendency_due_to_slow_physics_, GTS_FLOAT64, 2, &known[116]) ||
-        !gts_fortran_is_known(rho_iau_increment_, GTS_FLOAT64, 2, &known[121]) ||
-        !gts_fortran_is_known(exner_iau_increment_, GTS_FLOAT64, 2, &known[126]) ||
-        !gts_fortran_is_known(ddqz_z_half_, GTS_FLOAT64, 2, &known[131]) ||
-        !gts_fortran_is_known(rayleigh_damping_factor_, GTS_FLOAT64, 1, &known[136]) ||
-        !gts_fortran_is_known(reference_exner_at_cells_on_model_levels_, GTS_FLOAT64, 2, &known[139]) ||
-        !gts_fortran_is_known(gt_conn_C2E_, GTS_INT32, 2, &known[144])) {
+        !gts_fortran_is_known(next_w_, 2, GTS_START | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(next_rho_, 2, GTS_START | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(next_exner_, 2, GTS_START | GTS_STRIDE, &known[10]) ||
+        !gts_fortran_is_known(next_theta_v_, 2, GTS_START | GTS_STRIDE, &known[15]) ||
+        !gts_fortran_is_known(dynamical_vertical_mass_flux_at_cells_on_half_levels_, 2, GTS_STRIDE, &known[20]) ||
+        !gts_fortran_is_known(dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, 2, GTS_STRIDE, &known[25]) ||
+        !gts_fortran_is_known(exner_dynamical_increment_, 2, GTS_STRIDE, &known[30]) ||
+        !gts_fortran_is_known(geofac_div_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[35]) ||
+        !gts_fortran_is_known(mass_flux_at_edges_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[40]) ||
+        !gts_fortran_is_known(theta_v_flux_at_edges_on_model_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[45]) ||
+        !gts_fortran_is_known(predictor_vertical_wind_advective_tendency_, 2, GTS_START | GTS_STRIDE, &known[50]) ||
+        !gts_fortran_is_known(corrector_vertical_wind_advective_tendency_, 2, GTS_START | GTS_STRIDE, &known[55]) ||
+        !gts_fortran_is_known(nonhydro_buoy_at_cells_on_half_levels_, 2, GTS_START | GTS_STRIDE, &known[60]) ||
+        !gts_fortran_is_known(rho_at_cells_on_half_levels_, 2, GTS_START | GTS_STRIDE, &known[65]) ||
+        !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, 2, GTS_START | GTS_STRIDE, &known[70]) ||
+        !gts_fortran_is_known(exner_w_explicit_weight_parameter_, 1, GTS_START | GTS_STRIDE, &known[75]) ||
+        !gts_fortran_is_known(current_exner_, 2, GTS_START | GTS_STRIDE, &known[78]) ||
+        !gts_fortran_is_known(current_rho_, 2, GTS_START | GTS_STRIDE, &known[83]) ||
+        !gts_fortran_is_known(current_theta_v_, 2, GTS_START | GTS_STRIDE, &known[88]) ||
+        !gts_fortran_is_known(current_w_, 2, GTS_START | GTS_STRIDE, &known[93]) ||
+        !gts_fortran_is_known(inv_ddqz_z_full_, 2, GTS_START | GTS_STRIDE, &known[98]) ||
+        !gts_fortran_is_known(exner_w_implicit_weight_parameter_, 1, GTS_START | GTS_STRIDE, &known[103]) ||
+        !gts_fortran_is_known(theta_v_at_cells_on_half_levels_, 2, GTS_START | GTS_STRIDE, &known[106]) ||
+        !gts_fortran_is_known(perturbed_exner_at_cells_on_model_levels_, 2, GTS_START | GTS_STRIDE, &known[111]) ||
+        !gts_fortran_is_known(exner_tendency_due_to_slow_physics_, 2, GTS_START | GTS_STRIDE, &known[116]) ||
+        !gts_fortran_is_known(rho_iau_increment_, 2, GTS_STRIDE, &known[121]) ||
+        !gts_fortran_is_known(exner_iau_increment_, 2, GTS_STRIDE, &known[126]) ||
+        !gts_fortran_is_known(ddqz_z_half_, 2, GTS_START | GTS_STRIDE, &known[131]) ||
+        !gts_fortran_is_known(rayleigh_damping_factor_, 1, GTS_START | GTS_STRIDE, &known[136]) ||
+        !gts_fortran_is_known(reference_exner_at_cells_on_model_levels_, 2, GTS_START | GTS_STRIDE, &known[139]) ||
+        !gts_fortran_is_known(gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE, &known[144])) {
         const CFI_cdesc_t *const found[] = {
             next_w_,
             next_rho_,
@@ -1214,8 +1220,7 @@ GTS_EXPORT void vertically_implicit_solver_at_corrector_step_no_at_first_substep
             reference_exner_at_cells_on_model_levels_,
             gt_conn_C2E_,
         };
-        struct vertically_implicit_solver_at_corrector_step_no_at_first_substep_no_at_last_substep_no_lprep_adv_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -1260,4 +1265,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e2b653ad1b12723352f425d11d463e4f56a3a3f47af5b8d8452a7c8ef51cec08 */
+/* gtstub: sha256 of the text above: 7e8365ca87cc84a8aafad651431e70d570b982fc3e85824f0bc8c47c11ef77c9 */

@@ -39,21 +39,23 @@ static inline CFI_type_t gts_fortran_type(gts_dtype dtype)
 }
 
 /*
- * Whether a descriptor says what one said before: `known` is its address, then extent and bytes to the next element of each
- * axis. A stub knows dtype and rank, so that nothing is decided here. Word by word, because the caller has only just
- * written the descriptor so, and wider loads would have to wait for it.
+ * Whether a descriptor says what one said before, as far as the SDFG can tell: `known` is its address, then extent and bytes
+ * to the next element of each axis, and `what` of them counts. The type is looked at where something is new: at the same
+ * address another one would have other bytes, or another interface than that of the program's module. Word by word, because
+ * the caller has only just written the descriptor so, and wider loads would have to wait for it.
  */
-static inline GTS_ALWAYS_INLINE bool gts_fortran_is_known(const CFI_cdesc_t *found, gts_dtype dtype, int32_t rank,
+static inline GTS_ALWAYS_INLINE bool gts_fortran_is_known(const CFI_cdesc_t *found, int32_t rank, unsigned int what,
                                                           const uint64_t *known)
 {
-    if (GTS_UNLIKELY(found == NULL) || GTS_UNLIKELY(found->type != gts_fortran_type(dtype)) ||
-        GTS_UNLIKELY(found->rank != rank))
+    if (GTS_UNLIKELY(found == NULL) || GTS_UNLIKELY(found->rank != rank))
         return false;
     uint64_t difference = (uintptr_t)found->base_addr ^ known[0];
 #pragma GCC unroll 6
     for (int32_t axis = 0; axis < rank; ++axis) {
-        difference |= (uint64_t)found->dim[axis].extent ^ known[2 * axis + 1];
-        difference |= (uint64_t)found->dim[axis].sm ^ known[2 * axis + 2];
+        if ((what & (GTS_SIZE | GTS_STOP)) != 0)
+            difference |= (uint64_t)found->dim[axis].extent ^ known[2 * axis + 1];
+        if ((what & GTS_STRIDE) != 0)
+            difference |= (uint64_t)found->dim[axis].sm ^ known[2 * axis + 2];
     }
     return GTS_LIKELY(difference == 0);
 }

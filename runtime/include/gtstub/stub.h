@@ -163,43 +163,45 @@ typedef struct gts_recorded gts_recorded;
 
 /** A loaded program: what its stub, its host and the runtime know of it. A C host needs none of it. */
 struct gts_program {
+    /* One cache line: all that a call needs whose arrays are known. */
+    const gts_stub *linked;  /**< that of the host's own copy of the stub, which is like `stub` */
+    void *slots;             /**< what the SDFG is passed, as it was filled last */
+    void *args;              /**< `struct <name>_args` that came last, if knows_args */
+    uint64_t *described;     /**< what Fortran's descriptors said of them: a few words, where `args` has cache lines */
+    void *sdfg;              /**< what `__dace_init_<name>` returned; NULL until it has been called */
+    gts_function program;    /**< `__program_<name>` */
+    unsigned int is_busy;    /**< a call is running: the lock of everything here */
+    unsigned int generation; /**< gts_forks when the program was loaded */
+    int32_t metrics_level;   /**< gt4py's: 10 and above measure */
+    bool has_new_array;      /**< since the slots were filled */
+    bool knows_args;         /**< the arrays of `args` are those of the leaves */
+    bool knows_fortran;      /**< and so are those that `described` tells of */
+    bool is_special;         /**< gts_run() does more than to run: the call is the first, debugged, timed or recorded */
+
     const gts_stub *stub;   /**< the descriptor */
-    const gts_stub *linked; /**< that of the host's own copy of the stub, which is alike */
     gts_leaf *leaf;         /**< [stub->leaf_count] */
-    void *slots;            /**< what the SDFG is passed, as it was filled last */
-    void *args;             /**< `struct <name>_args` that came last, if knows_args */
-    bool has_new_array;     /**< since the slots were filled */
-    bool knows_args;        /**< the arrays of `args` are those of the leaves */
-    bool knows_fortran;     /**< and so are those that `described` tells of */
-    uint64_t *described;    /**< what Fortran's descriptors said of them: a few words, where `args` has cache lines */
-    void *sdfg;             /**< what `__dace_init_<name>` returned; NULL until it has been called */
-    gts_function program;   /**< `__program_<name>` */
+    void *host;             /**< the host's own; Python: the Program object */
     gts_function init;      /**< `__dace_init_<name>` */
     gts_function *bytes;    /**< `__dace_get_external_memory_size_<storage>`, [stub->workspace_count] */
     gts_function *install;  /**< `__dace_set_external_memory_<storage>`, [stub->workspace_count] */
     void **workspace;       /**< lent memory, [stub->workspace_count] */
     int64_t *memory_symbol; /**< values that the handle was initialised with, [stub->memory_symbol_count] */
     double compute_time;    /**< seconds, written by the SDFG when metrics_level asks for it */
-    int32_t metrics_level;  /**< gt4py's: 10 and above measure */
-    void *host;             /**< the host's own; Python: the Program object */
     gts_error error;        /**< the last one */
     /* Of the runtime alone. */
     size_t *workspace_size;   /**< bytes that were lent, [stub->workspace_count] */
     gts_function exit;        /**< `__dace_exit_<name>` */
     int (*gpu_error)(void *); /**< __dace_gpu_last_error, or NULL */
-    unsigned int is_busy;     /**< a call is running: the lock of everything here */
-    unsigned int waiters;     /**< threads that wait for it */
-    unsigned int generation;  /**< gts_forks when the program was loaded */
+    unsigned int waiters;     /**< threads that wait for the lock */
     bool debug;               /**< GTSTUB_DEBUG was set */
-    bool is_special;        /**< gts_run() does more than to run: the call is the first, debugged, timed or recorded */
-    bool was_called;        /**< with success */
-    bool has_new_handle;    /**< since the last special call began */
-    uint64_t entered;       /**< when the call was entered that a profile times, in nanoseconds; 0 when none does */
-    gts_record *record;     /**< of the innermost profile, then of those around it */
-    gts_recorded *recorded; /**< NULL when calls are not recorded */
-    gts_program *next;      /**< the program that was loaded before */
-    unsigned int pins;      /**< profiles that end and wait for this program: it must not be freed */
-};
+    bool was_called;          /**< with success */
+    bool has_new_handle;      /**< since the last special call began */
+    uint64_t entered;         /**< when the call was entered that a profile times, in nanoseconds; 0 when none does */
+    gts_record *record;       /**< of the innermost profile, then of those around it */
+    gts_recorded *recorded;   /**< NULL when calls are not recorded */
+    gts_program *next;        /**< the program that was loaded before */
+    unsigned int pins;        /**< profiles that end and wait for this program: it must not be freed */
+} __attribute__((aligned(64)));
 
 /** Whether `object` is another one than in the last call. */
 static inline bool gts_is_new(const gts_host *host, const gts_leaf *leaf, const void *object)
@@ -232,6 +234,13 @@ GTS_EXPORT extern unsigned int gts_forks;
 /** Profiles that are running, and threads that wait for any program: as long as there are some, calls look closer. */
 GTS_EXPORT extern unsigned int gts_attention;
 
+/** Takes the lock of a program, unless it is taken. */
+static inline bool gts_try_lock(gts_program *self)
+{
+    unsigned int free = 0;
+    return __atomic_compare_exchange_n(&self->is_busy, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 /**
  * Enters when there is nothing more to it: the program belongs to this process, no call is running, and nothing wants
  * attention. Leaving is a plain store, half as much as two atomic operations, so nobody can be woken: who waits looks
@@ -239,10 +248,8 @@ GTS_EXPORT extern unsigned int gts_attention;
  */
 static inline bool gts_try_enter(gts_program *self)
 {
-    unsigned int free = 0;
     return GTS_LIKELY(__atomic_load_n(&gts_forks, __ATOMIC_RELAXED) == self->generation) &&
-           GTS_LIKELY(__atomic_load_n(&gts_attention, __ATOMIC_RELAXED) == 0) &&
-           GTS_LIKELY(__atomic_compare_exchange_n(&self->is_busy, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+           GTS_LIKELY(__atomic_load_n(&gts_attention, __ATOMIC_RELAXED) == 0) && GTS_LIKELY(gts_try_lock(self));
 }
 
 static inline void gts_leave(gts_program *self)

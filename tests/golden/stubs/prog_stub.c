@@ -159,6 +159,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct prog_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void prog_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *x_,   /* x: float64 field on [K] */
@@ -176,14 +182,13 @@ GTS_EXPORT void prog_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(x_, GTS_FLOAT64, 1, &known[0]) ||
-        !gts_fortran_is_known(out_, GTS_FLOAT64, 1, &known[3])) {
+        !gts_fortran_is_known(x_, 1, GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(out_, 1, GTS_SIZE | GTS_STRIDE, &known[3])) {
         const CFI_cdesc_t *const found[] = {
             x_,
             out_,
         };
-        struct prog_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -228,4 +233,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 72b0a9d3d665ec984d1917db8eb8ac32e2df3dc4c7ab4e9062523db29a121328 */
+/* gtstub: sha256 of the text above: 431825774ee2228330546bf4d3c8fc33e6993ca4d55374cda1844b0e1a42ff15 */

@@ -310,6 +310,12 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
+static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+{
+    struct whole_args args;
+    return gts_fortran_see(self, found, &args);
+}
+
 GTS_EXPORT void whole_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *vn_,          /* vn: float64 field on [Edge, K] */
@@ -332,11 +338,11 @@ GTS_EXPORT void whole_fortran(
     int status = 0;
     const uint64_t *const known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(vn_, GTS_FLOAT64, 2, &known[0]) ||
-        !gts_fortran_is_known(x_0_, GTS_FLOAT64, 1, &known[5]) ||
-        !gts_fortran_is_known(out_0_, GTS_FLOAT64, 2, &known[8]) ||
-        !gts_fortran_is_known(out_1_, GTS_FLOAT64, 2, &known[13]) ||
-        !gts_fortran_is_known(gt_conn_E2V_, GTS_INT32, 2, &known[18])) {
+        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE, &known[0]) ||
+        !gts_fortran_is_known(x_0_, 1, GTS_SIZE | GTS_STRIDE, &known[5]) ||
+        !gts_fortran_is_known(out_0_, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE, &known[8]) ||
+        !gts_fortran_is_known(out_1_, 2, GTS_STRIDE, &known[13]) ||
+        !gts_fortran_is_known(gt_conn_E2V_, 2, GTS_SIZE | GTS_STRIDE, &known[18])) {
         const CFI_cdesc_t *const found[] = {
             vn_,
             x_0_,
@@ -344,8 +350,7 @@ GTS_EXPORT void whole_fortran(
             out_1_,
             gt_conn_E2V_,
         };
-        struct whole_args args;
-        status = gts_fortran_see(self, found, &args);
+        status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -394,4 +399,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 412c492bee30025f071df3f4d7bda1c15576bf81910c6a22f7fe68b87bdca036 */
+/* gtstub: sha256 of the text above: d8a8dfeec5e66055b9c17325516f3c5b94126a312ff4fab04d3b0a6aa1d2cc86 */
