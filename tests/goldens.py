@@ -1,10 +1,25 @@
-"""Golden files: committed texts that generated ones must equal, byte for byte."""
+"""Golden files: committed texts that generated ones must equal, byte for byte. The signatures of programs are, too."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from gtstub.signature.documents import program_from_json, sdfg_from_json
+from gtstub.signature.model import ProgramSignature, SdfgSignature
+
 FOLDER = Path(__file__).parent / "golden"
+SIGNATURES = FOLDER / "signatures"
+
+REAL = sorted(path.name.removesuffix(".sdfg.json") for path in SIGNATURES.glob("*.sdfg.json"))
+"""The names of the real programs whose signatures are there."""
+
+
+def signatures_of(name: str) -> tuple[SdfgSignature, ProgramSignature]:
+    sdfg, program = (SIGNATURES / f"{name}.{kind}.json" for kind in ("sdfg", "program"))
+    return (
+        sdfg_from_json(sdfg.read_text(encoding="utf-8"), sdfg.name),
+        program_from_json(program.read_text(encoding="utf-8"), program.name),
+    )
 
 
 class Golden:

@@ -10,8 +10,7 @@ from typing import get_args
 
 import pytest
 
-from goldens import FOLDER
-from gtstub.signature.documents import program_from_json, sdfg_from_json
+import goldens
 from gtstub.signature.model import Axis, DType, ProgramSignature, SdfgSignature
 from gtstub.toolchain import INCLUDE
 from signatures import (
@@ -77,16 +76,9 @@ SIGNATURES: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     ),
 }
 
-REAL = sorted(path.name.removesuffix(".sdfg.json") for path in (FOLDER / "signatures").glob("*.sdfg.json"))
-
 
 def signatures_of(name: str) -> tuple[SdfgSignature, ProgramSignature]:
-    if name in SIGNATURES:
-        return SIGNATURES[name]
-    sdfg_text, program_text = (
-        (FOLDER / "signatures" / f"{name}.{kind}.json").read_text(encoding="utf-8") for kind in ("sdfg", "program")
-    )
-    return sdfg_from_json(sdfg_text, name), program_from_json(program_text, name)
+    return SIGNATURES[name] if name in SIGNATURES else goldens.signatures_of(name)
 
 
 def compiles(compiler: str, *arguments: str | Path, folder: Path) -> None:
@@ -99,7 +91,7 @@ def compiles(compiler: str, *arguments: str | Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("name", [*SIGNATURES, *REAL])
+@pytest.mark.parametrize("name", [*SIGNATURES, *goldens.REAL])
 def test_stub_compiles_without_a_warning(name: str, compiler: str, tmp_path: Path) -> None:
     compiles(compiler, "-std=c11", write_stub(*signatures_of(name), tmp_path), folder=tmp_path)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import fortran_hosts
-from goldens import FOLDER
-from gtstub.signature.documents import program_from_json, sdfg_from_json
+import goldens
 from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature
 from gtstub.toolchain import INCLUDE
 from signatures import (
@@ -66,16 +65,9 @@ SIGNATURES: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     ),
 }
 
-REAL = sorted(path.name.removesuffix(".sdfg.json") for path in (FOLDER / "signatures").glob("*.sdfg.json"))
-
 
 def signatures_of(name: str) -> tuple[SdfgSignature, ProgramSignature]:
-    if name in SIGNATURES:
-        return SIGNATURES[name]
-    sdfg_text, program_text = (
-        (FOLDER / "signatures" / f"{name}.{kind}.json").read_text(encoding="utf-8") for kind in ("sdfg", "program")
-    )
-    return sdfg_from_json(sdfg_text, name), program_from_json(program_text, name)
+    return SIGNATURES[name] if name in SIGNATURES else goldens.signatures_of(name)
 
 
 def compiles(*command: str | Path, folder: Path) -> None:
@@ -91,7 +83,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", [*SIGNATURES, *REAL])
+@pytest.mark.parametrize("name", [*SIGNATURES, *goldens.REAL])
 def test_module_compiles_without_a_warning(name: str, modules: Path, tmp_path: Path) -> None:
     text = render_stub(*signatures_of(name), fortran=True).module
     assert text is not None
@@ -111,7 +103,7 @@ def test_programs_may_be_called_as_fortran_calls_its_own(name: str, modules: Pat
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("name", [*SIGNATURES, *REAL])
+@pytest.mark.parametrize("name", [*SIGNATURES, *goldens.REAL])
 def test_entry_compiles_without_a_warning(name: str, compiler: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from goldens import signatures_of
 from gtstub.frameworks.gt4py import make_backend
 from gtstub.planner import make_plan
 from gtstub.signature.documents import program_from_json, sdfg_from_json
@@ -27,10 +27,7 @@ pytestmark = [
     ),
 ]
 
-SIGNATURES = Path(__file__).parents[1] / "golden" / "signatures"
-NAME = "apply_diffusion_to_vn"
-PROGRAM = program_from_json((SIGNATURES / f"{NAME}.program.json").read_text(), NAME)
-SDFG = sdfg_from_json((SIGNATURES / f"{NAME}.sdfg.json").read_text(), NAME)
+SDFG, PROGRAM = signatures_of("apply_diffusion_to_vn")
 PLAN = make_plan(SDFG, PROGRAM)
 STATIC: Mapping[str, bool | int | float] = {
     "nudgezone_diff": 0.5,

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import goldens
 from gtstub.errors import SignatureError
 from gtstub.signature import documents
 from gtstub.signature.model import (
@@ -30,8 +31,6 @@ from gtstub.signature.model import (
     TupleType,
     Workspace,
 )
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "signatures"
 
 EDGE = Dimension("Edge", "horizontal")
 K = Dimension("K", "vertical")
@@ -90,7 +89,7 @@ def test_sdfg_signature_survives_a_round_trip() -> None:
     assert documents.sdfg_from_json(documents.sdfg_to_json(SDFG), "file.json") == SDFG
 
 
-@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.program.json")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(goldens.SIGNATURES.glob("*.program.json")), ids=lambda path: path.name)
 def test_signatures_of_real_programs_are_canonical(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert documents.program_to_json(documents.program_from_json(text, path.name)) == text
