@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import scale_program as scale
 from gtstub.toolchain import INCLUDE, RUNTIME, Toolchain
+from pages import block, run_commands
 from stubs import build_stub
 
 PAGE = (Path(__file__).parents[2] / "docs" / "c-abi.md").read_text(encoding="utf-8")
-
-
-def block(language: str) -> str:
-    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    return str(text)
 
 
 def test_example(tmp_path: Path, toolchain: Toolchain) -> None:
@@ -28,14 +21,8 @@ def test_example(tmp_path: Path, toolchain: Toolchain) -> None:
         pytest.skip("pkg-config is not installed")
     build_stub(scale.SDFG, scale.PROGRAM, tmp_path, toolchain)
     scale.build_library(tmp_path)
-    (tmp_path / "host.c").write_text(block("c"))
-    (tmp_path / "gtstub").write_text(f"#!{sys.executable}\nfrom gtstub.cli import main\nmain()\n")
-    (tmp_path / "gtstub").chmod(0o755)
-    path = os.pathsep.join((str(tmp_path), os.environ["PATH"]))
-    environment = os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
-    commands = f"set -e\n{block('sh')}./host\n"
-    done = subprocess.run(["sh", "-c", commands], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "2.5 5 7.5\n"), done.stderr
+    (tmp_path / "host.c").write_text(block(PAGE, "c"))
+    assert run_commands(PAGE, tmp_path) == "2.5 5 7.5\n"
 
 
 def test_soname_is_the_abi() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 import fortran_hosts
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import Axis
+from pages import block, run_commands
 from signatures import EDGE, NEIGHBORS, VERTEX, K, array, field, program, scalar, sdfg, symbol
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fortran.md").read_text(encoding="utf-8")
@@ -52,27 +51,13 @@ void __program_edge_mean(void *handle, int *conn, double *out, double *x, int co
 """
 
 
-def block(language: str) -> str:
-    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    return str(text)
-
-
 def test_example(tmp_path: Path) -> None:
     (tmp_path / "edge_mean.sdfg.json").write_text(sdfg_to_json(SDFG), encoding="utf-8")
     (tmp_path / "edge_mean.program.json").write_text(program_to_json(PROGRAM), encoding="utf-8")
     (tmp_path / "edge_mean.c").write_text(LIBRARY, encoding="utf-8")
     subprocess.run(["gcc", "-shared", "-fPIC", "edge_mean.c", "-o", "libedge_mean.so"], cwd=tmp_path, check=True)
-    (tmp_path / "host.f90").write_text(block("fortran"), encoding="utf-8")
-    (tmp_path / "gtstub").write_text(f"#!{sys.executable}\nfrom gtstub.cli import main\nmain()\n", encoding="utf-8")
-    (tmp_path / "gtstub").chmod(0o755)
-    path = os.pathsep.join((str(tmp_path), os.environ["PATH"]))
-    environment = os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
-    commands = f"set -e\n{block('sh')}./host\n"
-    done = subprocess.run(
-        ["sh", "-c", commands], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "   1.5   2.5   3.5  15.0  25.0  35.0"
+    (tmp_path / "host.f90").write_text(block(PAGE, "fortran"), encoding="utf-8")
+    assert run_commands(PAGE, tmp_path).splitlines()[-1] == "   1.5   2.5   3.5  15.0  25.0  35.0"
 
 
 def test_every_procedure_of_the_module_is_on_the_page() -> None:
