@@ -9,11 +9,11 @@ import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from gtstub import _host, cache, compilation, entry, mode
 from gtstub.errors import CacheError, CompilationError
-from gtstub.signature.model import DType
+from gtstub.signature.model import DTYPES, DType
 
 # --- Variants ---------------------------------------------------------------------------------------------------------
 
@@ -99,7 +99,6 @@ class CompiledProgram(_host.Dispatcher):
     def make(cls, interface: Interface, builder: Builder) -> CompiledProgram:
         parameters = tuple(interface.signature.parameters)
         variants: list[Variant] = []
-        dtypes = get_args(DType)
 
         def build(number: int) -> Callable[..., None]:
             if mode.current() == mode.Mode.BUILD:
@@ -121,7 +120,7 @@ class CompiledProgram(_host.Dispatcher):
             dict(interface.bound),
             interface.overridable,
             tuple(
-                (parameters.index(static.parameter), static.steps, static.path, 1 + dtypes.index(static.dtype))
+                (parameters.index(static.parameter), static.steps, static.path, 1 + DTYPES.index(static.dtype))
                 for static in interface.statics
             ),
             interface.offset_providers,

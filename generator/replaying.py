@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from gtstub.errors import GtstubError
 from gtstub.recorded import Archive
+from gtstub.signature.model import DTYPES
 from gtstub.toolchain import RUNTIME
 
 if TYPE_CHECKING:
     import numpy as np
 
 MAX_RANK = 6
-
-DTYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
-"""gts_dtype, from 1."""
 
 
 class _Error(ctypes.Structure):

@@ -17,7 +17,6 @@ from gtstub.toolchain import RUNTIME
 from random_programs import FieldValue, Number
 
 MAX_RANK = 6
-KINDS = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
 C_TYPES: dict[str, Any] = {
     "bool": ctypes.c_bool,
     "int8": ctypes.c_int8,
@@ -31,6 +30,7 @@ C_TYPES: dict[str, Any] = {
     "float32": ctypes.c_float,
     "float64": ctypes.c_double,
 }
+"""By dtype, in the order of gts_dtype, which begins with 1."""
 
 
 class Array(ctypes.Structure):
@@ -125,7 +125,7 @@ class CProgram:
 
     @staticmethod
     def _array(value: FieldValue) -> Array:
-        array = Array(data=value.array.ctypes.data, dtype=1 + KINDS.index(str(value.array.dtype)), device=1)
+        array = Array(data=value.array.ctypes.data, dtype=1 + list(C_TYPES).index(str(value.array.dtype)), device=1)
         array.rank = value.array.ndim
         for axis, dim in enumerate(value.dims):
             array.origin[axis] = value.get(axis, "start")

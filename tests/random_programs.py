@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import get_args
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gtstub.signature.model import (
+    DTYPES,
     Access,
     Argument,
     ArrayArgument,
@@ -37,7 +37,6 @@ from gtstub.signature.model import (
 )
 
 Number = bool | int | float
-DTYPES: tuple[DType, ...] = get_args(DType)
 DIMS = (
     *(Dimension(name, "horizontal") for name in ("Cell", "Edge", "Vertex")),
     Dimension("K", "vertical"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Iterator, Mapping
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import numpy as np
 from gt4py.next import common
@@ -14,7 +14,7 @@ from gt4py.next.type_system import type_specifications as ts
 from gt4py.next.type_system import type_translation
 
 from gtstub.compiled import StaticScalar
-from gtstub.signature.model import DType
+from gtstub.signature.model import DTYPES, DType
 
 
 def parameter_types(program: Any) -> dict[str, Any]:
@@ -114,5 +114,5 @@ class ArgumentTypes:
                 yield from self._static_scalars(name, f"{path}[{index}]", element, (*steps, (index, len(type_.types))))
             return
         dtype = type_.kind.name.lower()
-        assert dtype in get_args(DType)
+        assert dtype in DTYPES
         yield StaticScalar(name, path, cast(DType, dtype), steps)

@@ -9,7 +9,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import dace
 import jq
@@ -17,6 +17,7 @@ import jq
 from gtstub import signature
 from gtstub.errors import SignatureError
 from gtstub.signature.model import (
+    DTYPES,
     Access,
     Argument,
     ArrayArgument,
@@ -132,10 +133,10 @@ def _reduction() -> Any:
 
 def _dtype(program: str, argument: str, dtype: dace.dtypes.typeclass) -> DType:
     text = dtype.to_string()
-    if text not in get_args(DType):
+    if text not in DTYPES:
         raise SignatureError(
             f"Argument '{argument}' of SDFG '{program}' must have one of the element types"
-            f" {', '.join(repr(known) for known in get_args(DType))}, but has '{text}'."
+            f" {', '.join(repr(known) for known in DTYPES)}, but has '{text}'."
         )
     return cast(DType, text)
 

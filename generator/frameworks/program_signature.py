@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import numpy as np
 from gt4py.next import common, utils
@@ -15,6 +15,7 @@ from gt4py.next.type_system import type_specifications as ts
 from gtstub.errors import SignatureError
 from gtstub.request import Request
 from gtstub.signature.model import (
+    DTYPES,
     Connectivity,
     Dimension,
     DType,
@@ -116,12 +117,12 @@ def _type(program: str, path: str, type_: ts.TypeSpec) -> Type:
 
 
 def _dtype(program: str, path: str, dtype: str) -> DType:
-    if dtype not in get_args(DType):
+    if dtype not in DTYPES:
         raise SignatureError(
             f"Argument '{path}' of program '{program}' must have one of the element types"
-            f" {', '.join(repr(known) for known in get_args(DType))}, but has '{dtype}'."
+            f" {', '.join(repr(known) for known in DTYPES)}, but has '{dtype}'."
         )
-    return cast(DType, dtype)
+    return dtype
 
 
 def _dimension(dimension: common.Dimension) -> Dimension:

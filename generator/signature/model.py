@@ -21,6 +21,9 @@ DType = Literal[
 Device = Literal["cpu", "cuda", "rocm"]
 Access = Literal["read", "write", "readwrite", "none"]
 Property = Literal["start", "stop", "size", "stride"]
+DTYPES: tuple[DType, ...] = get_args(DType)
+"""As gts_dtype counts them, from 1."""
+
 PROPERTIES: tuple[Property, ...] = get_args(Property)
 
 

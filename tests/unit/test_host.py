@@ -16,26 +16,13 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.signature.model import DType
+from gtstub.signature.model import DTYPES
 from gtstub.toolchain import Toolchain
 from hosting import EK, LEVELS, Bound, check_refused, edge_field, good_arguments
 from signatures import program, scalar, sdfg, symbol
 
 pytestmark = pytest.mark.sanitizer
 
-DTYPES: tuple[DType, ...] = (
-    "bool",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-    "uint32",
-    "int64",
-    "uint64",
-    "float32",
-    "float64",
-)
 INTEGERS = DTYPES[1:9]
 
 
