@@ -46,27 +46,32 @@ function(gtstub_add_program target)
         message(FATAL_ERROR "${call}: the committed source '${file}' does not exist: "
           "make it with 'gtstub generate', or leave COMMITTED out.")
       endif()
+      _gtstub_check_head("${call}" "${file}" SDFG_SIGNATURE "SDFG signature" "${arg_SDFG_SIGNATURE}")
+      _gtstub_check_head("${call}" "${file}" PROGRAM_SIGNATURE "program signature" "${arg_PROGRAM_SIGNATURE}")
     endforeach()
   else()
-    _gtstub_generate("${call}" "${arg_SDFG_SIGNATURE}" "${arg_PROGRAM_SIGNATURE}" ${name} "${folder}" "${files}")
+    _gtstub_generate("${call}" "${arg_SDFG_SIGNATURE}" "${arg_PROGRAM_SIGNATURE}" ${name} "${folder}" "${files}"
+      "${arg_LANGUAGES}")
   endif()
 
   add_library(${target} SHARED ${files})
   set_target_properties(${target} PROPERTIES
     PREFIX ""
+    SUFFIX .so
     OUTPUT_NAME "${name}_stub"
     LIBRARY_OUTPUT_DIRECTORY "${folder}"
     C_STANDARD 11
     C_STANDARD_REQUIRED ON
     C_VISIBILITY_PRESET hidden)
-  target_include_directories(${target} PUBLIC "${sources}")
+  _gtstub_keep_place(${target})
+  target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${sources}>")
   target_link_libraries(${target} PUBLIC gtstub::gtstub)
   if("Fortran" IN_LIST arg_LANGUAGES)
     _gtstub_add_fortran()
     set_target_properties(${target} PROPERTIES Fortran_MODULE_DIRECTORY "${folder}")
-    target_include_directories(${target} PUBLIC "${folder}")
+    target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${folder}>")
     target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:GTS_FORTRAN>)
-    target_link_libraries(${target} PUBLIC gtstub::fortran)
+    target_link_libraries(${target} PUBLIC "$<BUILD_INTERFACE:gtstub::fortran>")
   endif()
   if(arg_LIBRARY)
     _gtstub_lay_beside(${target} "${call}" "${arg_LIBRARY}" "${arg_SDFG_SIGNATURE}")
@@ -104,15 +109,43 @@ function(_gtstub_read_name call signature name)
   set(${name} "${found}" PARENT_SCOPE)
 endfunction()
 
+# A committed source says in its head which signatures it was generated from. Nothing else would notice another one: a
+# call finds the SDFG's functions by their names, and these stay when sizes that are compiled in, or arguments, change.
+function(_gtstub_check_head call source argument kind signature)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}" "${signature}")
+  file(READ "${source}" head LIMIT 4096)
+  if(NOT head MATCHES "${kind} +sha256 ([0-9a-f]+)")
+    message(FATAL_ERROR "${call}: the committed source '${source}' does not say which ${kind} it was generated from: "
+      "make it with 'gtstub generate'.")
+  endif()
+  set(generated_from "${CMAKE_MATCH_1}")
+  file(SHA256 "${signature}" given)
+  if(NOT given STREQUAL generated_from)
+    message(FATAL_ERROR "${call}: the committed source '${source}' was generated from another ${kind}: from one with "
+      "SHA-256 ${generated_from}, and ${argument} '${signature}' has ${given}. Name the signature that belongs to the "
+      "source, or generate the source again with 'gtstub generate'. Another formatting, as line ends that git changed "
+      "(core.autocrlf), makes another file, too.")
+  endif()
+endfunction()
+
+# gts_open() finds <name>_stub.so, and the SDFG's library beside it, whatever a project says of all its libraries.
+function(_gtstub_keep_place target)
+  foreach(config IN LISTS CMAKE_CONFIGURATION_TYPES CMAKE_BUILD_TYPE)
+    string(TOUPPER "${config}" config)
+    set_property(TARGET ${target} PROPERTY ${config}_POSTFIX)
+    set_property(TARGET ${target} PROPERTY LIBRARY_OUTPUT_DIRECTORY_${config})
+  endforeach()
+endfunction()
+
 # Has the stub generated when something is built, and again when a signature or gtstub has changed.
-function(_gtstub_generate call sdfg program name folder files)
+function(_gtstub_generate call sdfg program name folder files languages)
   find_program(GTSTUB_EXECUTABLE gtstub HINTS ${gtstub_PROGRAM_HINTS} DOC "Generates stubs")
   if(NOT GTSTUB_EXECUTABLE)
     message(FATAL_ERROR "${call}: the program 'gtstub', which generates the stub, was not found: install it with "
       "'pip install gtstub', name it in GTSTUB_EXECUTABLE, or say COMMITTED and take sources that are there.")
   endif()
   set(fortran)
-  if(files MATCHES "f90")
+  if("Fortran" IN_LIST languages)
     set(fortran --fortran)
   endif()
   add_custom_command(
@@ -131,8 +164,24 @@ function(_gtstub_lay_beside target call library signature)
   if(error)
     message(FATAL_ERROR "${call}: SDFG_SIGNATURE '${signature}' is no SDFG signature (${error}).")
   endif()
+  get_filename_component(entry "${library}" DIRECTORY)
+  if(EXISTS "${entry}/sdfg.json")
+    _gtstub_check_entry("${call}" "${library}" "${entry}/sdfg.json" "${signature}")
+  endif()
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${library}")
   add_custom_command(TARGET ${target} POST_BUILD
     COMMAND "${CMAKE_COMMAND}" -E copy "${library}" "$<TARGET_FILE_DIR:${target}>/${name}"
     VERBATIM)
+endfunction()
+
+# In a cache entry the signature of a library's SDFG lies beside it.
+function(_gtstub_check_entry call library built_from signature)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${built_from}" "${signature}")
+  file(SHA256 "${built_from}" built)
+  file(SHA256 "${signature}" given)
+  if(NOT built STREQUAL given)
+    message(FATAL_ERROR "${call}: LIBRARY '${library}' was built from another SDFG: 'sdfg.json' beside it has SHA-256 "
+      "${built}, and SDFG_SIGNATURE '${signature}' has ${given}. Name the library that was built from this signature, "
+      "or make the stub of that 'sdfg.json' and the 'program.json' beside it.")
+  endif()
 endfunction()

@@ -5,99 +5,19 @@ that was installed alone.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import scale_program as scale
+from cmake_projects import ALONE, ENVIRONMENT, FROM_PACKAGE, HOSTS, PROGRAM, ROOT, Project, cmake, need_gfortran
 from gtstub import cli
-from gtstub.toolchain import PACKAGE, RUNTIME, find_cmake
+from gtstub.toolchain import RUNTIME
 from stubs import render_stub, write_stub
-
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-
-FROM_PACKAGE, ALONE = "the Python package", "a runtime alone"
-
-PROGRAM = shutil.which("gtstub", path=os.pathsep.join((str(PACKAGE.parent / "bin"), sysconfig.get_path("scripts"))))
-assert PROGRAM is not None, "gtstub is not installed with its scripts"
-
-# No program 'gtstub' is found by chance.
-ENVIRONMENT = {
-    **os.environ,
-    "PATH": os.pathsep.join(
-        place for place in os.environ["PATH"].split(os.pathsep) if not (Path(place) / "gtstub").exists()
-    ),
-}
-
-
-def cmake(*arguments: str | Path, fails: bool = False) -> str:
-    """What CMake prints, blanks for line ends."""
-    command = [find_cmake() or "cmake", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
-    assert (done.returncode != 0) is fails, f"{done.stdout}{done.stderr}"
-    return " ".join((done.stdout + done.stderr).split())
-
-
-def need_gfortran() -> None:
-    if shutil.which("gfortran") is None:
-        pytest.skip("gfortran is not installed")
-
-
-@pytest.fixture(scope="module")
-def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Where gtstub is installed, in each way."""
-    folder = tmp_path_factory.mktemp("alone")
-    cmake("-S", ROOT, "-B", folder / "build", "-DGTSTUB_PYTHON=OFF")
-    cmake("--build", folder / "build")
-    cmake("--install", folder / "build", "--prefix", folder / "installed")
-    moved = folder / "moved"
-    (folder / "installed").rename(moved)  # it may be copied to where it is used
-    return {FROM_PACKAGE: PACKAGE, ALONE: moved}
-
-
-@pytest.fixture(params=[FROM_PACKAGE, ALONE])
-def root(request: pytest.FixtureRequest, roots: dict[str, Path]) -> Path:
-    return roots[request.param]
-
-
-@pytest.fixture
-def sources(tmp_path: Path) -> Path:
-    folder = tmp_path / "sources"
-    scale.write_sources(folder)
-    return folder
-
-
-class Project:
-    """A copy of tests/cmake/project; CMake is told where gtstub and the sources are."""
-
-    def __init__(self, folder: Path, root: Path, sources: Path, *languages: str) -> None:
-        self.folder = folder / "project"
-        self.build_folder = folder / "build"
-        shutil.copytree(HERE / "project", self.folder)
-        self._options = [
-            f"-Dgtstub_ROOT={root}",
-            f"-DSOURCES={sources}",
-            f"-DLANGUAGES_OF_HOSTS={';'.join(languages or ('C',))}",
-        ]
-
-    def configure(self, *options: str, fails: bool = False) -> str:
-        return cmake("-S", self.folder, "-B", self.build_folder, *self._options, *options, fails=fails)
-
-    def build(self, fails: bool = False) -> str:
-        return cmake("--build", self.build_folder, fails=fails)
-
-    def run(self, host: str, *arguments: str) -> str:
-        command = [str(self.build_folder / host), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
 
 def test_generated(root: Path, sources: Path, tmp_path: Path) -> None:
@@ -230,7 +150,7 @@ def test_pkg_config(root: Path, sources: Path, tmp_path: Path) -> None:
     if shutil.which("pkg-config") is None:
         pytest.skip("pkg-config is not installed")
     write_stub(scale.SDFG, scale.PROGRAM, sources)
-    shutil.copy(HERE / "project" / "host.c", sources)
+    shutil.copy(HOSTS / "host.c", sources)
     commands = """
         set -e
         flags="$(pkg-config --cflags --libs gtstub) -Wl,-rpath,$(pkg-config --variable=libdir gtstub)"
