@@ -1,0 +1,61 @@
+"""What a project says of all its targets, or where it lies, does not change what gts_open() finds."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import scale_program as scale
+from cmake_projects import ALONE, FROM_PACKAGE, Project, cmake, need_gfortran
+from stubs import write_stub
+
+
+@pytest.mark.parametrize("generator", ["Unix Makefiles", "Ninja Multi-Config"])
+def test_postfix_and_output_directories(generator: str, roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
+    if generator.startswith("Ninja") and shutil.which("ninja") is None:
+        pytest.skip("ninja is not installed")
+    write_stub(scale.SDFG, scale.PROGRAM, sources)
+    project = Project(tmp_path, roots[ALONE], sources)
+    project.configure(
+        *("-G", generator, "-DHOW=COMMITTED", "-DCMAKE_BUILD_TYPE=Debug"),
+        "-DCMAKE_DEBUG_POSTFIX=d",
+        f"-DCMAKE_LIBRARY_OUTPUT_DIRECTORY_DEBUG={tmp_path}/all",
+        f"-DCMAKE_LIBRARY_OUTPUT_DIRECTORY={tmp_path}/all",
+        "-DCMAKE_SHARED_LIBRARY_SUFFIX=.plugin",
+    )
+    project.build()
+    host = "Debug/host_c" if generator.startswith("Ninja") else "host_c"
+    assert project.run(host) == "2.5 5 7.5\n"
+
+
+def test_language_is_not_read_from_a_path(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
+    project = Project(tmp_path / "my f90 models", roots[FROM_PACKAGE], sources)
+    project.configure()
+    project.build()
+    assert project.run("host_c") == "2.5 5 7.5\n"
+    assert not list(project.build_folder.rglob("*.f90"))
+
+
+EXPORTED = """
+cmake_minimum_required(VERSION 3.20)
+project(exported LANGUAGES C Fortran)
+find_package(gtstub REQUIRED)
+gtstub_add_program(scale LANGUAGES C Fortran
+  SDFG_SIGNATURE scale.sdfg.json PROGRAM_SIGNATURE scale.program.json LIBRARY libscale.so)
+install(TARGETS scale EXPORT programs DESTINATION lib INCLUDES DESTINATION include)
+install(EXPORT programs DESTINATION lib/cmake/programs FILE programsConfig.cmake)
+"""
+
+
+def test_stub_can_be_exported(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
+    need_gfortran()
+    (sources / "CMakeLists.txt").write_text(EXPORTED)
+    build = tmp_path / "build"
+    cmake("-S", sources, "-B", build, f"-Dgtstub_ROOT={roots[FROM_PACKAGE]}")
+    cmake("--build", build)
+    cmake("--install", build, "--prefix", tmp_path / "installed")
+    config = (tmp_path / "installed" / "lib" / "cmake" / "programs" / "programsConfig.cmake").read_text()
+    assert "gtstub::gtstub" in config
+    assert str(tmp_path) not in config
