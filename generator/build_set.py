@@ -12,7 +12,7 @@ from gtstub import entry
 from gtstub.cache import Cache
 from gtstub.errors import CacheError
 from gtstub.summary import Outcome
-from gtstub.toml_file import Places, read_toml
+from gtstub.toml_file import Places, did_you_mean, read_toml
 
 KINDS = {"text": str, "a table": dict, "true or false": bool}
 
@@ -66,6 +66,15 @@ def read_jobs(file: Path) -> list[Job]:
     if not isinstance(programs, list) or not all(isinstance(program, dict) for program in programs):
         raise places.refusal(("program",), "Programs are tables of an array: write [[program]], not [program].")
     return [job for number, program in enumerate(programs) for job in _jobs(number, program, default, places)]
+
+
+def select(jobs: Sequence[Job], names: Sequence[str]) -> list[Job]:
+    """All variants of the programs with these names; of all programs if there are none. ValueError names a stranger."""
+    known = list(dict.fromkeys(job.program for job in jobs))
+    for name in names:
+        if name not in known:
+            raise ValueError(f"There is no program '{name}'.{did_you_mean(name, known)}")
+    return [job for job in jobs if not names or job.program in names]
 
 
 def failed(job: Job, error: str, seconds: float = 0.0, key: str = "") -> Outcome:

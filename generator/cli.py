@@ -51,7 +51,10 @@ class _Group(click.Group):
             ctx.exit(7)
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
+START = example("gtstub doctor", "gtstub build programs.toml --cache DIR", "gtstub show ENTRY", "gtstub COMMAND -h")
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]}, epilog=f"{START}\n\n{EXIT_CODES}")
 @click.version_option(__version__, message="gtstub %(version)s")
 def main() -> None:
     """

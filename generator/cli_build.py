@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class _SetOptions(TypedDict):
     """The options of `gtstub build` that are for sets."""
 
+    program: tuple[str, ...]
     jobs: int
     cache: Path | None
     dry_run: bool
@@ -50,6 +51,9 @@ def _set_options[F: Callable[..., Any]](command: F) -> F:
             show_default=True,
             help="How many processes build at a time.",
         ),
+        click.option(
+            "--program", metavar="NAME", multiple=True, help="Build this one of the set; may be given several times."
+        ),
     ):
         command = option(command)
     return command
@@ -58,6 +62,7 @@ def _set_options[F: Callable[..., Any]](command: F) -> F:
 @click.command(
     epilog=example(
         "gtstub build programs.toml --jobs 4 --cache DIR",
+        "gtstub build programs.toml --program relax --cache DIR",
         "gtstub build sdfg.json program.json --library build/libprogram.so -o stubs",
     )
 )
@@ -83,15 +88,25 @@ def build(
     if len(files) == 1 and files[0].suffix == ".toml":
         _build_set(files[0], **of_set)
     elif len(files) == 2 and library is not None:
+        if of_set["program"]:
+            raise click.UsageError("'--program' is for a set of programs; two signatures are those of one.")
         build_stub(files[0], files[1], library, output, force)
     else:
         raise click.UsageError("Give one file in TOML, or two signatures and '--library'.")
 
 
-def _build_set(file: Path, jobs: int, cache: Path | None, dry_run: bool, as_json: bool, filter_: str | None) -> None:
+def _build_set(
+    file: Path,
+    program: tuple[str, ...],
+    jobs: int,
+    cache: Path | None,
+    dry_run: bool,
+    as_json: bool,
+    filter_: str | None,
+) -> None:
     """Builds what `file` lists, with progress on stderr; prints a summary, and exits with 1 when something failed."""
     from gtstub import build_pool
-    from gtstub.build_set import longest_first, read_jobs
+    from gtstub.build_set import longest_first, read_jobs, select
     from gtstub.summary import print_summary
 
     if cache is not None:
@@ -99,7 +114,10 @@ def _build_set(file: Path, jobs: int, cache: Path | None, dry_run: bool, as_json
     is_named = bool(os.environ.get(OWN) or os.environ.get("GT_CACHE_ROOT"))
     if not is_named and os.environ.get("GT4PY_BUILD_CACHE_LIFETIME", "").lower() != "persistent":
         raise click.UsageError(f"Say where entries go, with '--cache' or {OWN}: gt4py's cache would end with this run.")
-    wanted = read_jobs(file)
+    try:
+        wanted = select(read_jobs(file), program)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="'--program'") from None
     if is_named:
         wanted = longest_first(wanted, open_cache())
     outcomes = list(_watched(build_pool.run(wanted, jobs, dry_run), len(wanted)))

@@ -237,15 +237,23 @@ def import_(file: Path, opened: Cache) -> None:
     click.echo(f"'{artifact.path}' is a cache entry.")
 
 
-@cache.command(epilog=example("gtstub cache path", "gtstub cache path --jq .root"))
+@cache.command(epilog=example("gtstub cache path", "gtstub cache path graupel_run", "gtstub cache path --jq .root"))
+@click.argument("program", metavar="[PROGRAM | KEY]", required=False)
 @_cache_option
 @json_options
-def path(opened: Cache, as_json: bool, filter_: str | None) -> None:
+def path(program: str | None, opened: Cache, as_json: bool, filter_: str | None) -> None:
     """
-    Say where entries are looked for, and what says so.
+    Say where an entry lies, or where entries are looked for.
 
-    Ranks that run different code have a directory each in these, which is a cache of its own: '--cache' looks into it.
+    Of PROGRAM, or KEY, the directory of its entry is printed, and nothing else. Where a program has several entries,
+    they are listed, each with what tells it apart, and one has to be named by its key.
+
+    Without PROGRAM all layers of the cache are printed, and what says so. Ranks that run different code have a
+    directory each in these, which is a cache of its own: '--cache' looks into it.
     """
+    if program is not None:
+        _print_place(program, opened, as_json, filter_)
+        return
     beside = _beside_gt4py()
     default = "the user's cache directory" if beside is None else "gt4py's cache"
     own = next((name for name in (OWN, "GT_CACHE_ROOT") if os.environ.get(name)), default)
@@ -263,6 +271,17 @@ def path(opened: Cache, as_json: bool, filter_: str | None) -> None:
         from gtstub.cache_tables import print_places
 
         print_places(places)
+
+
+def _print_place(program: str, opened: Cache, as_json: bool, filter_: str | None) -> None:
+    from gtstub.cache_tables import item_to_json
+    from gtstub.inventory import inventory, pick_of_program
+
+    item = pick_of_program(inventory(opened), program)
+    if as_json or filter_ is not None:
+        print_document(item_to_json(item), filter_)
+    else:
+        click.echo(item.path)
 
 
 @cache.command(

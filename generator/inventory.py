@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,6 +54,25 @@ def pick(items: list[Item], prefix: str) -> Item:
     return found[0]
 
 
+def pick_of_program(items: list[Item], program: str) -> Item:
+    """The one whole entry of a program, or the one whose key begins with `program`."""
+    found: dict[str, Item] = {}
+    for item in items:
+        if item.name == program and item.state == "ok":
+            found.setdefault(item.key, item)  # of one key in several layers, the one that is loaded
+    if not found:
+        return pick(items, program)
+    if len(found) > 1:
+        entries = sorted(found.values(), key=lambda item: item.built, reverse=True)
+        lines = [f"  {item.key}: {_told_apart(item, entries)}" for item in entries]
+        raise CacheError(
+            f"Program '{program}' has {len(found)} entries: name one by the beginning of its key, which 'gtstub cache"
+            f" show' explains.\n{'\n'.join(lines)}"
+        )
+    (item,) = found.values()
+    return item
+
+
 def code_paths(layer: Path) -> list[str]:
     """The directories in a layer that are caches themselves: those of ranks that run different code."""
     try:
@@ -65,6 +85,18 @@ def code_paths(layer: Path) -> list[str]:
 def age(seconds_since_1970: float) -> float:
     """Seconds; what is of the future, because a clock went backwards, is new."""
     return max(0.0, time.time() - seconds_since_1970)
+
+
+def _told_apart(item: Item, others: list[Item]) -> str:
+    """When an entry was built, of which SDFG signature, and which values were compiled in that not all others have."""
+    built = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(item.built))
+    signature = item.manifest["files"].get("sdfg.json", {}).get("sha256", "")
+    baked = [
+        f"{name} = {json.dumps(value)}"
+        for name, value in item.manifest["baked"].items()
+        if any(other.manifest["baked"].get(name) != value for other in others)
+    ]
+    return ", ".join([f"built {built}", *([f"SDFG signature {signature[:12]}"] if signature else []), *baked])
 
 
 def _item(path: Path) -> Item | None:

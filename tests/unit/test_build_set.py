@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from gtstub.build_set import Job, read_jobs
+from gtstub.build_set import Job, read_jobs, select
+from gtstub.cli import main
 from gtstub.errors import ConfigError
 
 
@@ -77,3 +79,34 @@ def test_what_is_wrong_is_refused_with_its_line(file: Path, text: str, line: int
     with pytest.raises(ConfigError) as refused:
         read_jobs(file)
     assert str(refused.value) == f"'{file}', line {line}: {message}"
+
+
+SET = """
+[[program]]
+source = "m:one"
+static_args.a = [1, 2]
+
+[[program]]
+source = "m:two"
+"""
+
+
+def test_programs_of_a_set_are_chosen_by_name(file: Path) -> None:
+    file.write_text(SET)
+    jobs = read_jobs(file)
+    assert select(jobs, ()) == jobs
+    assert [job.label for job in select(jobs, ("one",))] == ["one (a=1)", "one (a=2)"]
+    assert select(jobs, ("two", "one")) == jobs
+
+
+def test_program_that_the_set_has_not(file: Path) -> None:
+    file.write_text(SET)
+    refused = CliRunner().invoke(main, ["build", str(file), "--program", "tow", "--cache", "cache"])
+    assert refused.exit_code == 2
+    assert "Invalid value for '--program': There is no program 'tow'. Did you mean: 'two'?" in refused.stderr
+
+
+def test_program_is_chosen_in_sets_only() -> None:
+    refused = CliRunner().invoke(main, ["build", "sdfg.json", "program.json", "--library", "lib.so", "--program", "p"])
+    assert refused.exit_code == 2
+    assert "'--program' is for a set of programs; two signatures are those of one." in refused.stderr

@@ -71,6 +71,7 @@ def test_help_lists_commands_and_exit_codes() -> None:
     text = run("--help").stdout
     for command in COMMANDS:
         assert f"\n  {command} " in text
+    assert "\n  Example:\n    gtstub doctor\n" in text
     for exit_code in range(9):
         assert f"\n    {exit_code}  " in text
     assert "..." not in text.partition("Commands:")[2], "The summary of a command was cut off."

@@ -107,6 +107,34 @@ def test_layers(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert rows(said("path", "--cache", "x"))[1:] == [["root", str(Path("x").absolute()), "--cache", "not", "there"]]
 
 
+def test_path_of_a_program(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTSTUB_SHARED_CACHE_DIR", str(tmp_path / "shared"))
+    first = publish(cache, "prog-0a").path
+    publish(Cache(tmp_path / "shared"), "prog-0a")
+    (publish(cache, "prog-broken").path / LIBRARY).unlink()
+    publish(cache, "prog_two-00", name="prog_two")
+    assert said("path", "prog") == f"{first}\n"
+    assert document("path", "prog")["key"] == "prog-0a"
+    assert said("path", "prog_t") == f"{cache.root / 'prog_two-00'}\n"
+    refused = run("path", "prig")
+    assert (refused.exit_code, refused.stdout) == (6, "")
+    assert refused.stderr == "The cache has no entry 'prig': 'gtstub cache list' lists them.\n"
+
+
+def test_path_of_one_of_several_entries(cache: Cache) -> None:
+    first, second = (time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when)) for when in (60, 120))
+    publish(cache, "prog-0a", built={"time": 60}, baked={"n": 1, "same": True})
+    publish(cache, "prog-0b", built={"time": 120}, baked={"n": 2, "same": True})
+    refused = run("path", "prog")
+    assert (refused.exit_code, refused.stdout) == (6, "")
+    assert refused.stderr == (
+        "Program 'prog' has 2 entries: name one by the beginning of its key, which 'gtstub cache show' explains.\n"
+        f"  prog-0b: built {second}, n = 2\n"
+        f"  prog-0a: built {first}, n = 1\n"
+    )
+    assert said("path", "prog-0b") == f"{cache.root / 'prog-0b'}\n"
+
+
 def test_code_paths_are_caches_of_their_own(cache: Cache) -> None:
     publish(cache, "prog-00")
     publish(Cache(cache.root / "12"), "prog-00")
