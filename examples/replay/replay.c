@@ -3,8 +3,9 @@
  *
  *     replay RECORDING PROGRAM [ULP]
  *
- * RECORDING is the directory of one process, PROGRAM a cache entry or a stub library. Exits with 1 where a result is
- * further from the recorded one than ULP units in the last place, which are 0 unless given, and with 2 after an error.
+ * RECORDING is the directory of one process, recording/<host>-<process>; PROGRAM is a cache entry or a stub library.
+ * Exits with 1 where a result is further from the recorded one than ULP units in the last place, which are 0 unless
+ * given, and with 2 after an error.
  */
 #include <stdio.h>
 #include <stdlib.h>

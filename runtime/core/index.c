@@ -246,8 +246,11 @@ int gts_index_read(gts_index *index, const char *path, gts_error *error)
     const int length = snprintf(file, sizeof file, "%s/%s", path, GTS_RECORDING_INDEX);
     index->text = length < (int)sizeof file ? read_text(file) : NULL;
     if (index->text == NULL)
-        return gts_error_write(error, GTS_RUNTIME_ERROR, "There is no recording at '%s': '%s' cannot be read.", path,
-                               GTS_RECORDING_INDEX);
+        return gts_error_write(
+            error, GTS_RUNTIME_ERROR,
+            "There is no recording at '%s': '%s' cannot be read. A recording is the directory of one "
+            "process, as 'recording/host-1234'.",
+            path, GTS_RECORDING_INDEX);
     reader in = {.rest = index->text, .is_right = true};
     (void)next_line(&in, GTS_RECORDING_SCHEMA);
     while (in.is_right && read_block(index, &in))

@@ -66,14 +66,28 @@ size_t gts_replay_count(const gts_replay *self)
     return self->index.call_count;
 }
 
+/* NULL with an error where there is no such call. */
+static const gts_replayed_call *find_call(const gts_replay *self, size_t call, gts_error *error)
+{
+    if (call < self->index.call_count)
+        return self->index.calls[call];
+    (void)gts_error_write(error, GTS_VALUE_ERROR, "The recording has %zu calls, counted from 0, and no call %zu.",
+                          self->index.call_count, call);
+    return NULL;
+}
+
 const char *gts_replay_program(const gts_replay *self, size_t call)
 {
-    return self->index.calls[call]->program->name;
+    const gts_replayed_call *const found = find_call(self, call, &gts_own_error);
+    return found == NULL ? NULL : found->program->name;
 }
 
 bool gts_replay_is_of(const gts_replay *self, size_t call, const gts_program *program)
 {
-    const gts_recorded_program *const recorded = self->index.calls[call]->program;
+    const gts_replayed_call *const found = find_call(self, call, &gts_own_error);
+    if (found == NULL || program == NULL)
+        return false;
+    const gts_recorded_program *const recorded = found->program;
     return strcmp(recorded->program_digest, program->stub->program_digest) == 0 &&
            strcmp(recorded->sdfg_digest, program->stub->sdfg_digest) == 0;
 }
@@ -181,7 +195,9 @@ static int compare(gts_replay *self, const gts_replayed_call *call, uint32_t lea
 
 int gts_replay_compare(gts_replay *self, size_t index, const char *argument, const gts_array *found)
 {
-    const gts_replayed_call *const call = self->index.calls[index];
+    const gts_replayed_call *const call = find_call(self, index, &gts_own_error);
+    if (call == NULL)
+        return -1;
     const uint32_t leaf = find_path(call->program, argument);
     if (leaf == call->program->leaf_count || call->values[leaf].after < 0)
         return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
@@ -193,6 +209,18 @@ int gts_replay_compare(gts_replay *self, size_t index, const char *argument, con
         return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
                                "Argument '%s' of program '%s' must have the type and the shape that were recorded.",
                                argument, call->program->name);
+    if (found->device != GTS_CPU)
+        return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
+                               "Argument '%s' of program '%s' must be in host memory to be compared, not on device "
+                               "'%s'.",
+                               argument, call->program->name, gts_device_name(found->device));
+    size_t size;
+    gts_extent extent;
+    (void)gts_measure(recorded, &size, &extent);
+    if (found->data == NULL && size > 0)
+        return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
+                               "Argument '%s' of program '%s' has no memory: its pointer is NULL.", argument,
+                               call->program->name);
     return compare(self, call, leaf, found, &gts_own_error);
 }
 
@@ -325,10 +353,9 @@ int gts_replay_call(gts_replay *self, size_t index, gts_program *program)
     if (program == NULL)
         return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
                                "The program is not open: it was closed, or never opened.");
-    if (index >= self->index.call_count)
-        return gts_error_set(program, GTS_VALUE_ERROR, "The recording has %zu calls, counted from 0, and no call %zu.",
-                             self->index.call_count, index);
-    const gts_replayed_call *const call = self->index.calls[index];
+    const gts_replayed_call *const call = find_call(self, index, &program->error);
+    if (call == NULL)
+        return -1;
     if (strcmp(call->program->name, program->stub->name) != 0)
         return gts_error_set(program, GTS_VALUE_ERROR,
                              "A call of program '%s' was recorded; it cannot be replayed on '%s'.", call->program->name,

@@ -81,6 +81,18 @@ static void test_a_host_compares_what_it_has_made_itself(void)
     CHECK(gts_replay_compare(replay, 0, "out", &found) == -1);
     CHECK_ERROR(gts_last_error(NULL), GTS_VALUE_ERROR,
                 "Argument 'out' of program 'prog' must have the type and the shape that were recorded.");
+    found.shape[0] = 3;
+    found.device = GTS_CUDA;
+    CHECK(gts_replay_compare(replay, 0, "out", &found) == -1);
+    CHECK_ERROR(gts_last_error(NULL), GTS_VALUE_ERROR,
+                "Argument 'out' of program 'prog' must be in host memory to be compared, not on device 'cuda'.");
+    found.device = GTS_CPU;
+    found.data = NULL;
+    CHECK(gts_replay_compare(replay, 0, "out", &found) == -1);
+    CHECK_ERROR(gts_last_error(NULL), GTS_VALUE_ERROR,
+                "Argument 'out' of program 'prog' has no memory: its pointer is NULL.");
+    found.shape[0] = 0;
+    CHECK(gts_replay_compare(replay, 4, "out", &found) == 0); /* nothing is where no elements are */
     char *const report = gts_replay_close(&replay);
     CHECK(strstr(report, "\"index\": [1], \"expected\": 6, \"found\": \"nan\", \"ulp\": null, \"absolute\": \"nan\"") !=
           NULL);
@@ -125,8 +137,27 @@ static void test_what_cannot_be_replayed(void)
                 "A call of program 'whole' was recorded; it cannot be replayed on 'prog'.");
     CHECK(gts_replay_call(replay, 0, program) == 0);
     gts_close(&program);
+    CHECK(!gts_replay_is_of(replay, 0, program));
     end(replay);
     end(of_whole);
+}
+
+static void test_calls_that_are_not_there(void)
+{
+    gts_replay *const replay = open_archive(archive);
+    gts_program *program = load(prog_stub, prog_library);
+    const gts_array found = {.dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .strides = {1}};
+    static const char message[] = "The recording has 6 calls, counted from 0, and no call 6.";
+    CHECK(gts_replay_call(replay, 6, program) == -1);
+    CHECK_ERROR(gts_last_error(program), GTS_VALUE_ERROR, message);
+    CHECK(gts_replay_compare(replay, 6, "out", &found) == -1);
+    CHECK_ERROR(gts_last_error(NULL), GTS_VALUE_ERROR, message);
+    CHECK(gts_replay_program(replay, 6) == NULL);
+    CHECK_ERROR(gts_last_error(NULL), GTS_VALUE_ERROR, message);
+    CHECK(!gts_replay_is_of(replay, 6, program));
+    CHECK_ERROR(gts_last_error(NULL), GTS_VALUE_ERROR, message);
+    gts_close(&program);
+    end(replay);
 }
 
 /* ---- Archives -------------------------------------------------------------------------------------------------- */
@@ -218,8 +249,10 @@ static void test_an_archive_that_is_not_there(void)
 {
     gts_replay *replay;
     CHECK(gts_replay_open("nowhere", &replay) == -1 && replay == NULL);
-    CHECK_ERROR(gts_last_error(NULL), GTS_RUNTIME_ERROR,
-                "There is no recording at 'nowhere': 'recording.txt' cannot be read.");
+    CHECK_ERROR(
+        gts_last_error(NULL), GTS_RUNTIME_ERROR,
+        "There is no recording at 'nowhere': 'recording.txt' cannot be read. A recording is the directory of one "
+        "process, as 'recording/host-1234'.");
     CHECK(gts_replay_close(&replay) == NULL);
 }
 
@@ -238,6 +271,7 @@ int main(int argc, char **argv)
     test_a_host_compares_what_it_has_made_itself();
     test_layouts_are_as_recorded();
     test_what_cannot_be_replayed();
+    test_calls_that_are_not_there();
     test_an_index_that_ends_anywhere();
     test_an_index_that_is_wrong();
     test_values_that_are_missing();

@@ -310,7 +310,8 @@ def test_the_example_replays_a_recording(build: Build, model: Model) -> None:
     done = subprocess.run([example, "nowhere", archive], env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         2,
-        "There is no recording at 'nowhere': 'recording.txt' cannot be read.\n",
+        "There is no recording at 'nowhere': 'recording.txt' cannot be read. A recording is the directory of one"
+        " process, as 'recording/host-1234'.\n",
     )
 
 

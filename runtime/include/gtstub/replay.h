@@ -48,7 +48,8 @@ GTS_EXPORT size_t gts_replay_count(const gts_replay *replay);
  *
  * @param replay  the replay
  * @param call    number of the call, from 0
- * @return text that lives as long as the replay
+ * @return text that lives as long as the replay, or NULL where there is no such call and the error is
+ *         gts_last_error(NULL)
  */
 GTS_EXPORT const char *gts_replay_program(const gts_replay *replay, size_t call);
 
@@ -59,7 +60,8 @@ GTS_EXPORT const char *gts_replay_program(const gts_replay *replay, size_t call)
  * @param replay   the replay
  * @param call     number of the call, from 0
  * @param program  a program
- * @return whether it was made from the signatures that the recording names
+ * @return whether it was made from the signatures that the recording names; false where there is no such call, or where
+ *         the program is NULL
  */
 GTS_EXPORT bool gts_replay_is_of(const gts_replay *replay, size_t call, const gts_program *program);
 
