@@ -60,7 +60,7 @@ gts_difference gts_compare(gts_dtype dtype, size_t count, const void *expected, 
         if (ulp == 0)
             continue;
         ++difference.differ;
-        difference.beyond += ulp > tolerance;
+        difference.beyond += ulp == GTS_APART || ulp > tolerance;
         if (ulp > difference.ulp) {
             difference.ulp = ulp;
             difference.worst = i;

@@ -73,8 +73,10 @@ static void test_comparisons_find_the_worst(void)
     gts_difference difference = gts_compare(GTS_FLOAT64, 5, expected, found, 1);
     CHECK(difference.differ == 3 && difference.beyond == 2 && difference.worst == 3 && difference.ulp == 2);
     found[4] = (double)NAN;
-    difference = gts_compare(GTS_FLOAT64, 5, expected, found, UINT64_MAX - 1);
+    difference = gts_compare(GTS_FLOAT64, 5, expected, found, UINT64_MAX);
     CHECK(difference.differ == 3 && difference.beyond == 1 && difference.worst == 4 && difference.ulp == GTS_APART);
+    const int32_t one = 1, two = 2;
+    CHECK(gts_compare(GTS_INT32, 1, &one, &two, UINT64_MAX).beyond == 1);
 }
 
 /* ---- Strided memory -------------------------------------------------------------------------------------------- */
