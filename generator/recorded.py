@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 INDEX = "recording.txt"
 SCHEMA = "gtstub/recording/1"
+PROGRAMS = "programs.txt"
 INCOMPLETE = ".incomplete"
 """How the name of an archive ends whose process could not write all calls."""
 
@@ -111,9 +112,19 @@ class Archive:
 
 def archives(directory: Path) -> list[Archive]:
     """The archives of all processes in a directory, or that of one."""
+    return [read(path) for path in archive_paths(directory)]
+
+
+def archive_paths(directory: Path) -> list[Path]:
     if (directory / INDEX).is_file():
-        return [read(directory)]
-    return [read(index.parent) for index in sorted(directory.glob(f"*/{INDEX}"))]
+        return [directory]
+    return [index.parent for index in sorted(directory.glob(f"*/{INDEX}"))]
+
+
+def loaded_programs(directory: Path) -> list[str]:
+    """What the processes have loaded, recorded or not. Known only where some programs were chosen."""
+    file = directory / PROGRAMS
+    return sorted(set(file.read_text(encoding="utf-8").splitlines())) if file.is_file() else []
 
 
 def read(path: Path) -> Archive:

@@ -63,6 +63,20 @@ bool gts_archive_choose(const char *directory)
     return (mkdir(directory, 0777) == 0 || errno == EEXIST) && realpath(directory, archive.directory) != NULL;
 }
 
+void gts_archive_note_program(const char *program)
+{
+    char path[PATH_MAX], line[PATH_MAX];
+    const int length = snprintf(line, sizeof line, "%s\n", program);
+    if (length >= (int)sizeof line ||
+        snprintf(path, sizeof path, "%s/%s", archive.directory, GTS_RECORDING_PROGRAMS) >= (int)sizeof path)
+        return;
+    const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (file < 0)
+        return;
+    (void)!write(file, line, (size_t)length); /* in one piece, because other processes write as well */
+    (void)close(file);
+}
+
 /* Makes a directory that nobody else has: processes have numbers that return, on other machines and later. */
 static bool make_own_directory(void)
 {

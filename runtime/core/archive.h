@@ -8,6 +8,9 @@
 #define GTS_RECORDING_INDEX "recording.txt"
 #define GTS_RECORDING_SCHEMA "gtstub/recording/1"
 
+/* The file beside the archives with the names of all programs that were loaded, where only some are recorded. */
+#define GTS_RECORDING_PROGRAMS "programs.txt"
+
 /* gts_leaf_kind, as the index names it. */
 extern const char *const gts_kind_names[GTS_STATIC + 1] __attribute__((visibility("hidden")));
 
@@ -26,6 +29,9 @@ int gts_store_path(char *path, size_t size, const char *program, const char *lea
 
 /* The directory that recordings go to, made if need be; false with errno. Once. */
 bool gts_archive_choose(const char *directory);
+
+/* Says that a program was loaded, for who asked for another one; nothing hangs on it, so a failure is not told. */
+void gts_archive_note_program(const char *program);
 
 /* Makes the archive of this process and its index, if it has none yet; false with errno. */
 bool gts_archive_make(void);

@@ -18,7 +18,7 @@
 
 static struct {
     bool is_on;
-    char *programs;       /* names, with a comma between two; NULL is all */
+    char *programs;       /* names, with a comma and maybe blanks between two; NULL is all */
     uint64_t first, last; /* calls of each program, from 1 */
     gts_recorded *recorded;
 } recording;
@@ -73,12 +73,21 @@ void gts_recording_read_environment(void)
         recording.is_on = true;
 }
 
+#define BLANKS " \t"
+
+static bool is_end(const char *text)
+{
+    text += strspn(text, BLANKS);
+    return *text == ',' || *text == '\0';
+}
+
 static bool is_wanted(const char *name)
 {
     const size_t length = strlen(name);
     const char *place = recording.programs;
     while (place != NULL) {
-        if (strncmp(place, name, length) == 0 && (place[length] == ',' || place[length] == '\0'))
+        place += strspn(place, BLANKS);
+        if (strncmp(place, name, length) == 0 && is_end(place + length))
             return true;
         place = strchr(place, ',');
         place += place != NULL;
@@ -137,6 +146,8 @@ static gts_recorded *find_or_make(const gts_stub *stub)
 gts_recorded *gts_recording_of(const gts_stub *stub)
 {
     (void)pthread_mutex_lock(&lock);
+    if (recording.is_on && recording.programs != NULL)
+        gts_archive_note_program(stub->name);
     gts_recorded *const recorded = recording.is_on && is_wanted(stub->name) && is_on_cpu(stub) ? find_or_make(stub)
                                                                                                : NULL;
     (void)pthread_mutex_unlock(&lock);

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from c_hosts import ENVIRONMENT, PROG, SOURCES, WHOLE, Build, address, plain, thread
-from gtstub.recorded import Archive, Call, archives
+from gtstub.recorded import Archive, Call, archives, loaded_programs
 from gtstub.serialbox_files import write_serialbox_files
 from gtstub.signature.model import ArrayArgument
 from signatures import SMALL_PROGRAM, SMALL_SDFG, sdfg
@@ -172,7 +172,10 @@ def test_programs_and_calls_are_chosen(build: Build, model: Model) -> None:
     for calls, numbers in {"..1": [1], "6..": [6, 7], "4": [4]}.items():
         chosen = recorded(build, model, "all ways", GTSTUB_RECORD_CALLS=calls)
         assert [call.number for call in the_one(chosen).calls] == numbers
-    assert recorded(build, model, "all ways", GTSTUB_RECORD_PROGRAMS="pro,whole,rog") == []
+    chosen = recorded(build, model, "all ways", GTSTUB_RECORD_PROGRAMS="whole, \tprog ,other")
+    assert len(the_one(chosen).calls) == 6
+    assert recorded(build, model, "all ways", GTSTUB_RECORD_PROGRAMS="pro,whole,rog, pro g") == []
+    assert loaded_programs(build.folder / "recording") == ["prog"]
     assert recorded(build, model, "all ways", GTSTUB_RECORD="") == []
 
 
