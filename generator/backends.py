@@ -60,6 +60,10 @@ class Tag(StrEnum):
         return "cpu" if self.endswith("CPU") else "gpu"
 
 
+EMBEDDED = "EMBEDDED"
+"""In the place of a tag where no backend is: gt4py runs the program in Python."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Section:
     """What a part of a table is for; None stands for all. At most one of `device` and `arch` is given."""

@@ -13,7 +13,7 @@ import click
 from gtstub.cache import OWN, open_cache
 from gtstub.cli_options import example, json_options
 from gtstub.cli_stub import build_stub, force_option, output_directory
-from gtstub.printing import make_console, make_error_console
+from gtstub.printing import make_bar, make_console
 from gtstub.report import print_document
 
 if TYPE_CHECKING:
@@ -131,12 +131,8 @@ def _build_set(
 
 def _watched(progress: Iterator[Progress], count: int) -> Iterator[Outcome]:
     """The outcomes; says on stderr what is being built: on a terminal a bar, else a line when something is done."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    console = make_error_console()
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with make_bar() as bar:
+        console = bar.console
         task = bar.add_task("", total=count)
         running: list[str] = []
         done = 0

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gtstub.backends import EMBEDDED, Tag
 from gtstub.cli_options import example, json_options
 from gtstub.errors import GtstubError
+from gtstub.printing import make_bar, make_error_console
+from gtstub.toml_file import did_you_mean
 
 if TYPE_CHECKING:
     from gtstub.recorded import Archive
     from gtstub.replaying import Replay
 
 _file = click.Path(path_type=Path)
+
+MOST_ULP = 2**64 - 1
+
+TAGS = (EMBEDDED, *(tag for tag in Tag if tag.device == "cpu"))
+"""Recorded arguments are in host memory."""
 
 
 def _calls(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
@@ -47,26 +55,52 @@ def record(output: Path, programs: tuple[str, ...], calls: str | None, command: 
     directory of its own, DIR/<host>-<number>. 'gtstub replay' makes these calls again, and serialbox can read them.
     Without COMMAND, recordings that were made with GTSTUB_RECORD=DIR are made readable for serialbox.
 
-    Exits as COMMAND does, and with 1 where not all calls could be recorded.
+    Exits as COMMAND does, and with 1 where not all that was asked for could be recorded. DIR must have no recordings
+    before.
     """
-    from gtstub.recorded import archives
+    from gtstub.recorded import archives, loaded_programs
     from gtstub.serialbox_files import write_serialbox_files
 
-    status = _run(command, output, programs, calls) if command else 0
+    status = 0
+    if command:
+        _prepare(output)
+        status = _run(command, output, programs, calls)
     found = archives(output)
-    for archive in found:
-        write_serialbox_files(archive)
+    with make_bar() as bar:
+        task = bar.add_task("making it readable for serialbox", total=len(found))
+        for archive in found:
+            write_serialbox_files(archive)
+            bar.advance(task)
+    loaded = loaded_programs(output)
     _say(found, output)
-    if not found or not all(archive.is_complete for archive in found):
+    missing = [name for name in programs if command and name not in loaded]
+    for name in missing:
+        click.echo(f"No program '{name}' was loaded.{did_you_mean(name, loaded) if loaded else ''}", err=True)
+    if missing or not found or not all(archive.is_complete for archive in found):
         status = status or 1
     click.get_current_context().exit(status)
+
+
+def _prepare(output: Path) -> None:
+    """Makes the directory of one run: what is there of another one would be replayed, and reported, with it."""
+    from gtstub.recorded import PROGRAMS, archive_paths
+
+    if archive_paths(output):
+        raise GtstubError(f"'{output}' has recordings of another run; name another directory, or remove it.")
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        (output / PROGRAMS).unlink(missing_ok=True)
+    except OSError as error:
+        raise GtstubError(f"Directory '{output}' cannot be made: {error.strerror}.") from error
 
 
 def _run(command: Sequence[str], output: Path, programs: Sequence[str], calls: str | None) -> int:
     import os
     import subprocess
 
-    output.mkdir(parents=True, exist_ok=True)
+    console = make_error_console()
+    if console.is_terminal:  # no bar: it would be in the way of what the command prints
+        console.print(f"Recording to '{output}' what '{command[0]}' calls.", soft_wrap=True)
     settings = {
         "GTSTUB_RECORD": str(output.absolute()),
         "GTSTUB_RECORD_PROGRAMS": ",".join(programs),
@@ -96,6 +130,8 @@ def _tolerances(_context: click.Context, _parameter: click.Parameter, texts: tup
         argument, _, ulp = text.rpartition("=")
         if not ulp.isdecimal():
             raise click.BadParameter(f"'{text}' is neither N nor ARGUMENT=N.")
+        if len(ulp.lstrip("0")) > len(str(MOST_ULP)) or int(ulp) > MOST_ULP:
+            raise click.BadParameter(f"'{text}' is more than {MOST_ULP}, which is the greatest tolerance.")
         tolerances[argument or None] = int(ulp)
     return tolerances
 
@@ -104,13 +140,18 @@ def _tolerances(_context: click.Context, _parameter: click.Parameter, texts: tup
     epilog=example(
         "gtstub replay recording ENTRY --compare",
         "gtstub replay recording ENTRY --compare --ulp 4 --ulp 'x[0]=16'",
-        "gtstub replay recording my.model:program --backend GTFN_CPU --compare",
+        "gtstub replay recording my.model:program --program program --backend GTFN_CPU --compare",
         "gtstub replay recording ENTRY --compare --jq '.comparisons[] | select(.beyond > 0)'",
     )
 )
 @click.argument("recording", type=_file)
 @click.argument("programs", metavar="ENTRY | STUB.so | MODULE:PROGRAM ...", nargs=-1, required=True)
-@click.option("--compare", is_flag=True, help="Exit with 1 where a result is not the recorded one.")
+@click.option(
+    "--compare", is_flag=True, help="Exit with 1 where a result is not the recorded one, or a call was not made."
+)
+@click.option(
+    "--program", "names", metavar="NAME", multiple=True, help="Make the calls of this program only; repeat for more."
+)
 @click.option(
     "--ulp",
     "tolerances",
@@ -119,13 +160,16 @@ def _tolerances(_context: click.Context, _parameter: click.Parameter, texts: tup
     callback=_tolerances,
     help="Units in the last place that results may differ by.  [default: 0]",
 )
-@click.option("--backend", metavar="TAG", default="EMBEDDED", show_default=True, help="What runs MODULE:PROGRAM.")
+@click.option(
+    "--backend", type=click.Choice(TAGS), default=EMBEDDED, show_default=True, help="What runs MODULE:PROGRAM."
+)
 @click.option("--grid", metavar="MODULE:NAME", help="Makes connectivities that the SDFG did not take.")
 @json_options
 def replay(
     recording: Path,
     programs: tuple[str, ...],
     compare: bool,
+    names: tuple[str, ...],
     tolerances: dict[str | None, int],
     backend: str,
     grid: str | None,
@@ -137,13 +181,13 @@ def replay(
 
     RECORDING is what 'gtstub record' has made, of all processes or of one. Each of its calls is made with the program
     of the same name: a cache entry, a stub library with the SDFG library beside it, or a gt4py program, which runs
-    embedded or on a backend, as 'gtstub config explain' lists them.
+    embedded or on a backend.
 
     Numbers are equal where 'a == b' is, and NaN equals NaN. Floating-point numbers are compared in units in the last
     place, everything else exactly.
     """
     from gtstub.recorded import archives
-    from gtstub.replay_table import print_replay
+    from gtstub.replay_table import not_made, print_replay
     from gtstub.report import print_document
 
     if tolerances and not compare:
@@ -152,12 +196,15 @@ def replay(
     if not found:
         raise GtstubError(f"There is no recording in '{recording}'.")
     with contextlib.ExitStack() as stack:
-        replayed = _replay(found, [_open(stack, name, backend, grid) for name in programs], tolerances)
+        replayed = _replay(found, [_open(stack, name, backend, grid) for name in programs], names, tolerances)
     if as_json or filter_ is not None:
         print_document(replayed, filter_)
     else:
         print_replay(replayed, compare)
-    is_equal = all(one["beyond"] == 0 for one in replayed["comparisons"])
+    left_out = replayed["left_out"]
+    if compare and left_out:
+        click.echo(f"{not_made(left_out)}: give one, or choose with '--program' what to replay.", err=True)
+    is_equal = not left_out and all(one["beyond"] == 0 for one in replayed["comparisons"])
     click.get_current_context().exit(0 if is_equal or not compare else 1)
 
 
@@ -174,39 +221,56 @@ def _open(stack: contextlib.ExitStack, name: str, backend: str, grid: str | None
     return stack.enter_context(open_program(Path(name)))
 
 
-def _replay(found: Sequence[Archive], programs: Sequence[Any], tolerances: dict[str | None, int]) -> dict[str, Any]:
-    """The report, with the process of each comparison, the number of calls, and those that no program was given for."""
+def _replay(
+    found: Sequence[Archive], programs: Sequence[Any], names: Sequence[str], tolerances: dict[str | None, int]
+) -> dict[str, Any]:
+    """
+    The report, with the process of each comparison, the number of calls, and those that no program was given for.
+    `names` are the programs whose calls are made; all, if there are none.
+    """
     from gtstub.replaying import Replay
 
+    recorded = sorted({program.name for archive in found for program in archive.programs})
+    for name in names:
+        if name not in recorded:
+            raise GtstubError(f"No program '{name}' was recorded.{did_you_mean(name, recorded)}")
+    wanted = set(names or recorded)
     known = {leaf.path for archive in found for program in archive.programs for leaf in program.leaves}
     for argument in tolerances:
         if argument is not None and argument not in known:
             raise GtstubError(f"No recorded program has an argument '{argument}'.")
     calls, left_out, comparisons = 0, dict[str, int](), list[dict[str, Any]]()
-    for archive in found:
-        with Replay(archive, tolerances) as replay:
-            chosen = _choose(replay, programs)
-            for index, call in enumerate(archive.calls):
-                program = chosen.get(call.program.id)
-                if program is None:
-                    left_out[call.program.name] = left_out.get(call.program.name, 0) + 1
-                else:
-                    program.replay(replay, index)
-                    calls += 1
-        comparisons += [{"process": archive.path.name, **one} for one in replay.report["comparisons"]]
+    with make_bar() as bar:
+        task = bar.add_task("", total=sum(call.program.name in wanted for one in found for call in one.calls))
+        for archive in found:
+            with Replay(archive, tolerances) as replay:
+                chosen = _choose(replay, programs, wanted)
+                for index, call in enumerate(archive.calls):
+                    program, name = chosen.get(call.program.id), call.program.name
+                    if name not in wanted:
+                        continue
+                    bar.update(task, description=name)
+                    if program is None:
+                        left_out[name] = left_out.get(name, 0) + 1
+                    else:
+                        program.replay(replay, index)
+                        calls += 1
+                    bar.advance(task)
+            comparisons += [{"process": archive.path.name, **one} for one in replay.report["comparisons"]]
     if calls == 0:
-        names = ", ".join(f"'{name}'" for name in left_out) or "none"
-        raise GtstubError(f"No call of {', '.join(repr(one.name) for one in programs)} was recorded, but of {names}.")
+        others = ", ".join(f"'{name}'" for name in left_out) or "none"
+        raise GtstubError(f"No call of {', '.join(repr(one.name) for one in programs)} was recorded, but of {others}.")
     schema = "gtstub/replay/1"
     return {"schema": schema, "calls": calls, "left_out": left_out, "comparisons": comparisons}
 
 
-def _choose(replay: Replay, programs: Sequence[Any]) -> dict[str, Any]:
+def _choose(replay: Replay, programs: Sequence[Any], wanted: Collection[str]) -> dict[str, Any]:
     """
-    The program for each recorded one, by its name in the archive: the one with its signatures, which another build may
-    have as well, else one of its name that is not another variant.
+    The program for each recorded one that is wanted, by its name in the archive: the one with its signatures, which
+    another build may have as well, else one of its name that is not another variant.
     """
-    firsts = {call.program: index for index, call in reversed(list(enumerate(replay.archive.calls)))}
+    calls = [(index, call.program) for index, call in enumerate(replay.archive.calls) if call.program.name in wanted]
+    firsts = {program: index for index, program in reversed(calls)}
     same = {recorded: [one for one in programs if one.is_of(replay, index)] for recorded, index in firsts.items()}
     variants = [program for found in same.values() for program in found]
     chosen = {}

@@ -8,6 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.progress import Progress
     from rich.table import Table
 
 
@@ -32,6 +33,15 @@ def make_error_console() -> Console:
     if not console.is_terminal:
         console.width = WIDE
     return console
+
+
+def make_bar() -> Progress:
+    """How much is done, and what is being done: on stderr, on a terminal only, until it ends."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = make_error_console()
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def make_table(*columns: str) -> Table:

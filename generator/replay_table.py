@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from gtstub.printing import make_table, print_parts
@@ -30,7 +30,7 @@ def print_replay(report: Mapping[str, Any], compare: bool) -> None:
             worst["process"],
             str(worst["call"]),
             f"{worst['differ']} of {worst['elements']}",
-            ", ".join(map(str, where["index"])),
+            ", ".join(f"{dim} {index}" for dim, index in zip(worst["dims"], where["index"], strict=True)),
             *(_text(where[name]) for name in ("expected", "found", "ulp", "absolute", "relative")),
         )
     print_parts(table if compare and rows else "", Text("\n".join(_summary(report, compare))))
@@ -53,11 +53,11 @@ def _summary(report: Mapping[str, Any], compare: bool) -> list[str]:
         beyond = sum(one["beyond"] > 0 for one in comparisons)
         within = sum(one["differ"] > 0 and one["beyond"] == 0 for one in comparisons)
         lines[0] += f" Of {len(comparisons)} results, {beyond} differ by more than is tolerated, {within} by less."
-    left_out = report["left_out"]
-    if left_out:
-        lines.append(f"Not made: {sum(left_out.values())} of {_names(list(left_out))}, for which no program was given.")
+    if report["left_out"] and not compare:
+        lines.append(f"{not_made(report['left_out'])}.")
     return lines
 
 
-def _names(names: Sequence[str]) -> str:
-    return f"'{names[0]}'" if len(names) == 1 else f"{len(names)} programs"
+def not_made(left_out: Mapping[str, int]) -> str:
+    counts = ", ".join(f"{count} of '{name}'" for name, count in left_out.items())
+    return f"Not made: {counts}, for which no program was given"

@@ -12,16 +12,13 @@ from gt4py.next.ffront.decorator import FieldOperator
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.arch import arch
-from gtstub.backends import Tag, choose, load_tables
+from gtstub.backends import EMBEDDED, Tag, choose, load_tables
 from gtstub.errors import GtstubError
 from gtstub.extraction import offset_provider, resolve_program
 from gtstub.frameworks import backends
 from gtstub.frameworks.argument_types import parameter_types
 from gtstub.recorded import Archive, Call, Value
 from gtstub.replaying import Replay
-
-EMBEDDED = "EMBEDDED"
-"""In the place of a backend's tag: gt4py runs the program in Python."""
 
 
 class GtProgram:

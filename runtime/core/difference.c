@@ -96,9 +96,14 @@ void gts_findings_add(gts_findings *findings, const gts_replayed_call *call, uin
     const size_t element = gts_dtype_size(array->dtype);
     (void)fprintf(out,
                   "%s\n {\"program\": \"%s\", \"call\": %" PRIu64 ", \"argument\": \"%s\", \"dtype\": \"%s\",\n"
-                  "  \"elements\": %zu, \"tolerance\": %" PRIu64 ", \"differ\": %zu, \"beyond\": %zu,\n  \"worst\": ",
+                  "  \"dims\": [",
                   findings->has_any ? "," : "", call->program->name, call->number, call->program->leaves[leaf].path,
-                  gts_dtype_name(array->dtype), size / element, tolerance, difference->differ, difference->beyond);
+                  gts_dtype_name(array->dtype));
+    for (int32_t i = 0; i < array->rank; ++i)
+        (void)fprintf(out, "%s\"%s\"", i == 0 ? "" : ", ", array->dims[i]);
+    (void)fprintf(
+        out, "],\n  \"elements\": %zu, \"tolerance\": %" PRIu64 ", \"differ\": %zu, \"beyond\": %zu,\n  \"worst\": ",
+        size / element, tolerance, difference->differ, difference->beyond);
     findings->has_any = true;
     if (difference->differ == 0) {
         (void)fputs("null}", out);

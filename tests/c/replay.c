@@ -56,7 +56,7 @@ static void test_what_differs_is_reported(void)
     CHECK(gts_replay_call(replay, 1, program) == 1);
     char *const report = gts_replay_close(&replay);
     CHECK(strstr(report, "{\"program\": \"prog\", \"call\": 3, \"argument\": \"out\", \"dtype\": \"float64\",\n"
-                         "  \"elements\": 4, \"tolerance\": 0, \"differ\": 1, \"beyond\": 1,\n"
+                         "  \"dims\": [\"K\"],\n  \"elements\": 4, \"tolerance\": 0, \"differ\": 1, \"beyond\": 1,\n"
                          "  \"worst\": {\"index\": [9], \"expected\": 2.2999999999999998, "
                          "\"found\": 2.3000000000000012, \"ulp\": 3, \"absolute\": 1.33227e-15, "
                          "\"relative\": 5.79247e-16}}") != NULL);

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -131,18 +133,64 @@ def test_a_command_is_told_what_to_record(tmp_path: Path) -> None:
     options = ("--program", "a", "--program", "b", "--calls", "2..5")
     done = record("-o", tmp_path / "new" / "recording", *options, sys.executable, "-c", SHOWS)
     assert done.stdout == f"{tmp_path}/new/recording;a,b;2..5\n"
-    assert (done.returncode, done.stderr) == (1, f"There are no recorded calls in '{tmp_path}/new/recording'.\n")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        1,
+        f"There are no recorded calls in '{tmp_path}/new/recording'.",
+    )
 
 
-def test_exit_codes_are_those_of_the_command(recording: Path) -> None:
-    said = f"'{recording}/host-1' has the calls of 'prog' 2, 'other' 1.\n"
-    for code, expected in {"0": 0, "7": 7}.items():
-        done = record("-o", recording, "--", sys.executable, "-c", f"raise SystemExit({code})")
+def model(recording: Path, then: str = "") -> tuple[str, ...]:
+    """A command that records what `recording` is."""
+    copies = f"import os, shutil, sys; shutil.copytree({str(recording)!r}, os.environ['GTSTUB_RECORD'], "
+    return sys.executable, "-c", f"{copies}dirs_exist_ok=True); {then}"
+
+
+def test_exit_codes_are_those_of_the_command(recording: Path, tmp_path: Path) -> None:
+    for number, (then, expected) in enumerate({"": 0, "sys.exit(7)": 7, "os.kill(os.getpid(), 9)": 128 + 9}.items()):
+        output = tmp_path / str(number)
+        done = record("-o", output, "--", *model(recording, then))
+        said = f"'{output}/host-1' has the calls of 'prog' 2, 'other' 1.\n"
         assert (done.returncode, done.stderr) == (expected, said)
-    done = record("-o", recording, "--", sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
-    assert (done.returncode, done.stderr) == (128 + 9, said)
-    done = record("-o", recording, "--", "no-such-command")
+    done = record("-o", tmp_path / "new", "--", "no-such-command")
     assert (done.returncode, done.stderr) == (1, "'no-such-command' cannot be run: No such file or directory.\n")
+
+
+@pytest.mark.parametrize("process", ["host-1", "host-1.incomplete"])
+def test_recordings_of_another_run_stay_alone(recording: Path, tmp_path: Path, process: str) -> None:
+    (recording / "host-1").rename(recording / process)
+    done = record("-o", recording, "--", sys.executable, "-c", f"open({str(tmp_path / 'ran')!r}, 'w')")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"'{recording}' has recordings of another run; name another directory, or remove it.\n",
+    )
+    assert not (tmp_path / "ran").exists()
+    assert len(archives(recording)) == 1
+
+
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = record("-o", tmp_path / "file" / "recording", "true")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"Directory '{tmp_path}/file/recording' cannot be made: Not a directory.\n",
+    )
+
+
+def test_a_program_that_was_not_loaded_is_said(recording: Path, tmp_path: Path) -> None:
+    (recording / "programs.txt").write_text("prog\nother\ncopy_field\nprog\n")
+    output = tmp_path / "new"
+    done = record("-o", output, "--program", "prog", "--program", "copyfield", "--", *model(recording))
+    assert (done.returncode, done.stderr.splitlines()[1:]) == (
+        1,
+        ["No program 'copyfield' was loaded. Did you mean: 'copy_field'?"],
+    )
+    shutil.rmtree(output / "host-1")  # as if 'prog' had not been there to be recorded either
+    done = record("-o", output, "--program", "zzz", "--", *model(recording))
+    assert "No program 'zzz' was loaded. Known: 'copy_field', 'other', 'prog'." in done.stderr.splitlines()
+    shutil.rmtree(output / "host-1")
+    done = record("-o", output, "--program", "prog", "true")  # what another run has loaded does not count
+    assert done.stderr == f"There are no recorded calls in '{output}'.\nNo program 'prog' was loaded.\n"
+    assert done.returncode == 1
 
 
 def test_a_recording_that_lacks_calls_is_said(recording: Path) -> None:
@@ -188,21 +236,40 @@ def test_a_replay_says_which_field_differs_where_and_by_how_much(recording: Path
         [
             "program  argument  calls  process  call  elements  index  expected           found  ulp  absolute   "
             "  relative",
-            "prog     out       1      host-1   1     1 of 3    0      5.000000000000002  5      2    1.77636e-15"
+            "prog     out       1      host-1   1     1 of 3    K 0    5.000000000000002  5      2    1.77636e-15"
             "  3.55271e-16",
             "",
             "2 calls made again. Of 2 results, 1 differ by more than is tolerated, 0 by less.",
-            "Not made: 1 of 'other', for which no program was given.",
         ],
     )
 
 
+def test_calls_that_were_not_made_are_a_failure_of_a_comparison(recording: Path, entry: Path) -> None:
+    options = ("--compare", "--ulp", "2")
+    for more in ((), ("--json",)):
+        result = run("replay", recording, entry, *options, *more)
+        assert (result.exit_code, result.stderr) == (
+            1,
+            "Not made: 1 of 'other', for which no program was given: give one, or choose with '--program' what to"
+            " replay.\n",
+        )
+    result = run("replay", recording, entry)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[-1] == "Not made: 1 of 'other', for which no program was given."
+    result = run("replay", recording, entry, *options, "--program", "prog")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "Not made" not in result.stdout
+    result = run("replay", recording, entry, "--program", "prag")
+    assert (result.exit_code, result.stderr) == (1, "No program 'prag' was recorded. Did you mean: 'prog'?\n")
+
+
 @pytest.mark.parametrize(
-    ("tolerances", "exit_code"), [(["2"], 0), (["1"], 1), (["out=2"], 0), (["9", "out=1"], 1), (["x=2"], 1)]
+    ("tolerances", "exit_code"),
+    [(["2"], 0), (["1"], 1), (["out=2"], 0), (["9", "out=1"], 1), (["x=2"], 1), ([f"{2**64 - 1}"], 0), (["002"], 0)],
 )
 def test_tolerances(recording: Path, entry: Path, tolerances: list[str], exit_code: int) -> None:
     options = [option for ulp in tolerances for option in ("--ulp", ulp)]
-    assert run("replay", recording, entry, "--compare", *options).exit_code == exit_code
+    assert run("replay", recording, entry, "--compare", "--program", "prog", *options).exit_code == exit_code
 
 
 def test_of_several_variants_the_recorded_one_is_called(
@@ -252,6 +319,7 @@ def test_a_replay_as_json(recording: Path, entry: Path) -> None:
         "call": 1,
         "argument": "out",
         "dtype": "float64",
+        "dims": ["K"],
         "elements": 3,
         "tolerance": 0,
         "differ": 1,
@@ -275,6 +343,11 @@ def test_what_cannot_be_replayed_is_refused(recording: Path, entry: Path, tmp_pa
     assert refusal(recording, entry, "--compare", "--ulp", "y=1") == (1, "No recorded program has an argument 'y'.\n")
     code, text = refusal(recording, entry, "--compare", "--ulp", "few")
     assert (code, "'few' is neither N nor ARGUMENT=N." in text) == (2, True)
+    for most in (str(2**64), "9" * 5000):
+        code, text = refusal(recording, entry, "--compare", "--ulp", f"out={most}")
+        assert (code, f"is more than {2**64 - 1}, which is the greatest tolerance." in text) == (2, True)
+    code, text = refusal(recording, entry, "--backend", "GTFN")
+    assert (code, "'GTFN' is not one of 'EMBEDDED', 'CPU', 'GTFN_CPU'," in text) == (2, True)
     code, text = refusal(recording, entry, "--ulp", "2")
     assert (code, "'--ulp' is for '--compare'." in text) == (2, True)
     index = recording / "host-1" / "recording.txt"
@@ -290,3 +363,34 @@ def test_what_cannot_be_replayed_is_refused(recording: Path, entry: Path, tmp_pa
         assert found in text
         index.write_text(text.replace(found, other))
         assert refusal(recording, entry) == (1, message)
+
+
+# --- Progress ---------------------------------------------------------------------------------------------------------
+
+
+def stderr_of_terminal(*arguments: str | Path) -> str:
+    """What the command says on a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", "from gtstub.cli import main; main(prog_name='gtstub')", *map(str, arguments)]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment):
+        os.close(theirs)
+        said = b""
+        try:
+            while some := os.read(ours, 1 << 16):
+                said += some
+        except OSError:  # the other end is closed
+            pass
+    os.close(ours)
+    return said.decode()
+
+
+def test_a_terminal_is_told_how_far_it_is(recording: Path, entry: Path, tmp_path: Path) -> None:
+    said = stderr_of_terminal("replay", recording, entry)
+    assert "3/3" in said
+    assert "prog" in said
+    output = tmp_path / "new"
+    said = stderr_of_terminal("record", "-o", output, "--", *model(recording))
+    assert f"Recording to '{output}' what '{sys.executable}' calls." in said
+    assert "1/1" in said
+    assert run("replay", recording, entry).stderr == ""
