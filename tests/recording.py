@@ -65,6 +65,8 @@ class Behaviour(ctypes.Structure):
         ("delay", ctypes.c_uint),  # microseconds that the program takes
         ("workspace_bytes", ctypes.c_size_t),
         ("overlaps", ctypes.c_uint),  # written by the library: calls that began while another one ran
+        ("running", ctypes.c_uint),  # written by the library: calls that run now
+        ("until_overlap", ctypes.c_bool),  # an overlap ends the delay
     )
 
 
@@ -178,6 +180,7 @@ def _null_lines(signature: SdfgSignature) -> Iterator[str]:
 _RECORDING_HEAD = """\
 #define _DEFAULT_SOURCE
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -200,12 +203,13 @@ EXPORT struct {
     int gpu_error;
     unsigned int delay;
     size_t workspace_bytes;
-    unsigned int overlaps;
+    atomic_uint overlaps;
+    atomic_uint running;
+    bool until_overlap;
 } record_behaviour;
 
 static struct record *records;
 static size_t count;
-static int running;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 EXPORT size_t record_count(void)
@@ -242,15 +246,15 @@ static void end(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void run(int change)
+static void run(void)
 {
-    pthread_mutex_lock(&lock);
-    running += change;
-    if (change > 0 && running > 1)
+    if (record_behaviour.running++ > 0)
         ++record_behaviour.overlaps;
-    pthread_mutex_unlock(&lock);
-    if (change > 0 && record_behaviour.delay != 0)
+    if (!record_behaviour.until_overlap)
         usleep(record_behaviour.delay);
+    else
+        for (unsigned int waited = 0; waited < record_behaviour.delay && record_behaviour.overlaps == 0; waited += 1000)
+            usleep(1000);
 }
 
 EXPORT int __dace_gpu_last_error(void *handle)
@@ -303,12 +307,12 @@ EXPORT int __dace_exit_{name}(void *handle)
 
 EXPORT void __program_{name}({_parameters(("void *handle",), signature.arguments)})
 {{
-    run(1);
+    run();
     uint64_t *const values = begin({FUNCTIONS.index("program")}, 0, handle, NULL);
     (void)values;
 {_store(len(signature.arguments))}
     end();
-    run(-1);
+    --record_behaviour.running;
 }}
 """
     ]

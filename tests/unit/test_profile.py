@@ -57,9 +57,11 @@ STUCK = """
 import threading, time
 from recording import Recorder
 from pathlib import Path
-Recorder(Path(sys.argv[2])).behaviour.delay = 30_000_000
+behaviour = Recorder(Path(sys.argv[2])).behaviour
+behaviour.delay = 300_000_000
 threading.Thread(target=lambda: program(**good_arguments()), daemon=True).start()
-time.sleep(0.2)
+while behaviour.running == 0:
+    time.sleep(0.001)
 """
 
 
