@@ -8,26 +8,32 @@ import subprocess
 import sys
 from pathlib import Path
 
+COMMAND = f"""#!{sys.executable}
+from gtstub.cli import main
 
-def block(page: str, language: str) -> str:
-    """The one block of code in a language."""
-    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    return str(text)
+if __name__ == "__main__":
+    main()
+"""
 
 
-def run_commands(page: str, folder: Path) -> str:
-    """What the host prints that the commands of a page build in a folder, with a 'gtstub' of this interpreter."""
+def blocks(page: str, language: str) -> list[str]:
+    """All blocks of code in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+
+
+def run_commands(commands: str, folder: Path) -> str:
+    """What commands print that run in a folder, with a 'gtstub' of this interpreter; none may fail."""
     command = folder / "gtstub"
-    command.write_text(f"#!{sys.executable}\nfrom gtstub.cli import main\nmain()\n", encoding="utf-8")
+    command.write_text(COMMAND, encoding="utf-8")
     command.chmod(0o755)
     path = os.pathsep.join((str(folder), os.environ["PATH"]))
     done = subprocess.run(
-        ["sh", "-c", f"set -e\n{block(page, 'sh')}./host\n"],
+        ["sh", "-ec", commands],
         cwd=folder,
         env=os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

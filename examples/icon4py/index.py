@@ -23,6 +23,14 @@ A folder is called like the program, and after that like the static arguments th
 the stub defines, with underscores, so that one host can be linked with all variants. It has both signatures, header,
 stub and Fortran module, and as `<name>.source.json` the source that they were made from, by which a change of icon4py
 is noticed.
+
+To run one, a host needs the library that DaCe builds of it, `lib<program>.so`, beside the stub. In a checkout, with
+`.venv/bin` on the `PATH`:
+
+    gtstub build examples/icon4py/programs.toml --program copy_field --cache build/icon4py
+    gtstub cache path copy_field --cache build/icon4py # the folder with libcopy_field.so
+
+[examples/c_host](../c_host/README.md) goes on from there, in C and in Fortran.
 """
 
 

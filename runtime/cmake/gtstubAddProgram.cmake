@@ -56,6 +56,7 @@ function(gtstub_add_program target)
 
   add_library(${target} SHARED ${files})
   set_target_properties(${target} PROPERTIES
+    gtstub_IS_PROGRAM ON
     PREFIX ""
     SUFFIX .so
     OUTPUT_NAME "${name}_stub"
@@ -168,6 +169,7 @@ function(_gtstub_lay_beside target call library signature)
   if(EXISTS "${entry}/sdfg.json")
     _gtstub_check_entry("${call}" "${library}" "${entry}/sdfg.json" "${signature}")
   endif()
+  set_target_properties(${target} PROPERTIES gtstub_LIBRARY "${library}" gtstub_LIBRARY_NAME "${name}")
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${library}")
   add_custom_command(TARGET ${target} POST_BUILD
     COMMAND "${CMAKE_COMMAND}" -E copy "${library}" "$<TARGET_FILE_DIR:${target}>/${name}"

@@ -1,4 +1,4 @@
-"""The example of docs/c-abi.md, compiled and run as the page says."""
+"""The example of docs/c-abi.md that is built by hand, compiled and run as the page says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import scale_program as scale
 from gtstub.toolchain import INCLUDE, RUNTIME, Toolchain
-from pages import block, run_commands
+from pages import blocks, run_commands
 from stubs import build_stub
 
 PAGE = (Path(__file__).parents[2] / "docs" / "c-abi.md").read_text(encoding="utf-8")
@@ -21,8 +21,8 @@ def test_example(tmp_path: Path, toolchain: Toolchain) -> None:
         pytest.skip("pkg-config is not installed")
     build_stub(scale.SDFG, scale.PROGRAM, tmp_path, toolchain)
     scale.build_library(tmp_path)
-    (tmp_path / "host.c").write_text(block(PAGE, "c"))
-    assert run_commands(PAGE, tmp_path) == "2.5 5 7.5\n"
+    (tmp_path / "host.c").write_text(blocks(PAGE, "c")[1])
+    assert run_commands(f"{blocks(PAGE, 'sh')[0]}./host\n", tmp_path) == "2.5 5 7.5\n"
 
 
 def test_soname_is_the_abi() -> None:

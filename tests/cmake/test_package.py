@@ -154,8 +154,8 @@ def test_pkg_config(root: Path, sources: Path, tmp_path: Path) -> None:
     commands = """
         set -e
         flags="$(pkg-config --cflags --libs gtstub) -Wl,-rpath,$(pkg-config --variable=libdir gtstub)"
-        cc -std=c11 -shared -fPIC scale_stub.c $flags -o scale_stub.so
-        cc -std=c11 -DENTRY='"."' host.c ./scale_stub.so $flags -o host
+        cc -std=c11 -O2 -shared -fPIC scale_stub.c $flags -o scale_stub.so
+        cc -std=c11 -O2 -DENTRY='"."' host.c -L. -l:scale_stub.so $flags -Wl,-rpath,'$ORIGIN' -o host
         ./host
     """
     environment = {**ENVIRONMENT, "PKG_CONFIG_PATH": str(root / "lib" / "pkgconfig")}

@@ -1,4 +1,4 @@
-"""The example of docs/fortran.md, compiled and run as the page says."""
+"""The example of docs/fortran.md that is built by hand, compiled and run as the page says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import fortran_hosts
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import Axis
-from pages import block, run_commands
+from pages import blocks, run_commands
 from signatures import EDGE, NEIGHBORS, VERTEX, K, array, field, program, scalar, sdfg, symbol
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fortran.md").read_text(encoding="utf-8")
@@ -56,8 +56,11 @@ def test_example(tmp_path: Path) -> None:
     (tmp_path / "edge_mean.program.json").write_text(program_to_json(PROGRAM), encoding="utf-8")
     (tmp_path / "edge_mean.c").write_text(LIBRARY, encoding="utf-8")
     subprocess.run(["gcc", "-shared", "-fPIC", "edge_mean.c", "-o", "libedge_mean.so"], cwd=tmp_path, check=True)
-    (tmp_path / "host.f90").write_text(block(PAGE, "fortran"), encoding="utf-8")
-    assert run_commands(PAGE, tmp_path).splitlines()[-1] == "   1.5   2.5   3.5  15.0  25.0  35.0"
+    (tmp_path / "host.f90").write_text(blocks(PAGE, "fortran")[1], encoding="utf-8")
+    assert (
+        run_commands(f"{blocks(PAGE, 'sh')[0]}./host\n", tmp_path).splitlines()[-1]
+        == "   1.5   2.5   3.5  15.0  25.0  35.0"
+    )
 
 
 def test_every_procedure_of_the_module_is_on_the_page() -> None:

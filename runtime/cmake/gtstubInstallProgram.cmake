@@ -1,0 +1,30 @@
+# gtstub_install_program(<target> DESTINATION <dir>)
+#
+# Installs what gts_open() needs of a target of gtstub_add_program() into one folder: the stub, the SDFG's library beside
+# it, and the runtime, which the stub finds there. docs/cmake.md has the host's side.
+
+function(gtstub_install_program target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DESTINATION" "")
+  set(call "gtstub_install_program(${target})")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "${call}: there is no argument '${arg_UNPARSED_ARGUMENTS}'.")
+  endif()
+  if(NOT arg_DESTINATION)
+    message(FATAL_ERROR "${call}: DESTINATION needs a folder.")
+  endif()
+  if(TARGET ${target})
+    get_target_property(is_program ${target} gtstub_IS_PROGRAM)
+  endif()
+  if(NOT is_program)
+    message(FATAL_ERROR "${call}: '${target}' is no target of gtstub_add_program().")
+  endif()
+
+  set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "$ORIGIN")
+  install(TARGETS ${target} LIBRARY DESTINATION "${arg_DESTINATION}")
+  install(PROGRAMS "$<TARGET_FILE:gtstub::gtstub>" DESTINATION "${arg_DESTINATION}")
+  get_target_property(library ${target} gtstub_LIBRARY)
+  if(library)
+    get_target_property(name ${target} gtstub_LIBRARY_NAME)
+    install(PROGRAMS "${library}" DESTINATION "${arg_DESTINATION}" RENAME "${name}")
+  endif()
+endfunction()

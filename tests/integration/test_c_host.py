@@ -1,0 +1,75 @@
+"""examples/c_host, built and run in a checkout as its page says, over the SDFG library that gt4py and DaCe build."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gtstub.toolchain import find_cmake
+from pages import blocks, run_commands
+
+ROOT = Path(__file__).parents[2]
+HOST = ROOT / "examples" / "c_host"
+COPIED = "   1.0   2.0   3.0\n  10.0  20.0  30.0\n"
+
+pytestmark = pytest.mark.xdist_group("c_host")
+
+
+def read(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def need(*programs: str) -> None:
+    for program in programs:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the commands read of a checkout, and the CMake that they run."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("c_host", "icon4py/copy_field"):
+        shutil.copytree(ROOT / "examples" / name, folder / "examples" / name)
+    shutil.copy(ROOT / "examples" / "icon4py" / "programs.toml", folder / "examples" / "icon4py")
+    (folder / "cmake").symlink_to(find_cmake() or "cmake")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def printed(checkout: Path) -> str:
+    """What the commands of the page print."""
+    need("gfortran")
+    (commands,) = blocks(read("examples/c_host/README.md"), "sh")
+    return run_commands(commands, checkout)
+
+
+def test_both_hosts_run(printed: str) -> None:
+    assert printed.endswith(2 * COPIED)
+
+
+@pytest.mark.usefixtures("printed")
+def test_pkg_config(checkout: Path) -> None:
+    need("pkg-config")
+    _, commands = blocks(read("docs/cmake.md"), "sh")
+    assert run_commands(commands, checkout) == COPIED
+    folder = checkout / "build" / "c_host_by_hand"
+    done = subprocess.run([folder / "host", folder], cwd="/", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, COPIED), done.stderr
+
+
+@pytest.mark.usefixtures("printed")
+def test_installed_host_runs(checkout: Path) -> None:
+    run_commands("cmake --install build/c_host --prefix installed && rm -r build/c_host", checkout)
+    assert run_commands("installed/bin/host_c installed/lib/copy_field", checkout) == COPIED
+
+
+def test_pages_show_the_files() -> None:
+    assert blocks(read("docs/cmake.md"), "sh")[0] == blocks(read("examples/c_host/README.md"), "sh")[0]
+    for shown in blocks(read("docs/cmake.md"), "cmake"):
+        assert shown in read("examples/c_host/CMakeLists.txt")
+    assert blocks(read("docs/c-abi.md"), "c")[0] == read("examples/c_host/host.c")
+    assert blocks(read("docs/fortran.md"), "fortran")[0] == read("examples/c_host/host.f90")
