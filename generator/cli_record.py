@@ -18,7 +18,7 @@ from gtstub.toml_file import did_you_mean
 
 if TYPE_CHECKING:
     from gtstub.recorded import Archive
-    from gtstub.replaying import Replay
+    from gtstub.replaying import Replay, Worst
 
 _file = click.Path(path_type=Path)
 
@@ -163,6 +163,13 @@ def _tolerances(_context: click.Context, _parameter: click.Parameter, texts: tup
 @click.option(
     "--backend", type=click.Choice(TAGS), default=EMBEDDED, show_default=True, help="What runs MODULE:PROGRAM."
 )
+@click.option(
+    "--plot",
+    "plot_file",
+    metavar="FILE",
+    type=_file,
+    help="Draw where the field that differs most does, as .svg or .png; needs matplotlib.",
+)
 @click.option("--grid", metavar="MODULE:NAME", help="Makes connectivities that the SDFG did not take.")
 @json_options
 def replay(
@@ -172,6 +179,7 @@ def replay(
     names: tuple[str, ...],
     tolerances: dict[str | None, int],
     backend: str,
+    plot_file: Path | None,
     grid: str | None,
     as_json: bool,
     filter_: str | None,
@@ -192,11 +200,18 @@ def replay(
 
     if tolerances and not compare:
         raise click.UsageError("'--ulp' is for '--compare'.")
+    if plot_file is not None:
+        from gtstub.drawing import refuse_undrawable
+
+        refuse_undrawable(plot_file)
     found = archives(recording)
     if not found:
         raise GtstubError(f"There is no recording in '{recording}'.")
     with contextlib.ExitStack() as stack:
-        replayed = _replay(found, [_open(stack, name, backend, grid) for name in programs], names, tolerances)
+        opened = [_open(stack, name, backend, grid) for name in programs]
+        replayed, worst = _replay(found, opened, names, tolerances, wants_worst=plot_file is not None)
+    if plot_file is not None:
+        _plot(worst, plot_file)
     if as_json or filter_ is not None:
         print_document(replayed, filter_)
     else:
@@ -222,11 +237,16 @@ def _open(stack: contextlib.ExitStack, name: str, backend: str, grid: str | None
 
 
 def _replay(
-    found: Sequence[Archive], programs: Sequence[Any], names: Sequence[str], tolerances: dict[str | None, int]
-) -> dict[str, Any]:
+    found: Sequence[Archive],
+    programs: Sequence[Any],
+    names: Sequence[str],
+    tolerances: dict[str | None, int],
+    wants_worst: bool,
+) -> tuple[dict[str, Any], list[Worst]]:
     """
     The report, with the process of each comparison, the number of calls, and those that no program was given for.
-    `names` are the programs whose calls are made; all, if there are none.
+    `names` are the programs whose calls are made; all, if there are none. With `wants_worst`
+    the field of each process that differs most.
     """
     from gtstub.replaying import Replay
 
@@ -239,6 +259,7 @@ def _replay(
     for argument in tolerances:
         if argument is not None and argument not in known:
             raise GtstubError(f"No recorded program has an argument '{argument}'.")
+    worst: list[Worst] = []
     calls, left_out, comparisons = 0, dict[str, int](), list[dict[str, Any]]()
     with make_bar() as bar:
         task = bar.add_task("", total=sum(call.program.name in wanted for one in found for call in one.calls))
@@ -256,12 +277,24 @@ def _replay(
                         program.replay(replay, index)
                         calls += 1
                     bar.advance(task)
+                if wants_worst and (field := replay.worst()) is not None:
+                    worst.append(field)
             comparisons += [{"process": archive.path.name, **one} for one in replay.report["comparisons"]]
     if calls == 0:
         others = ", ".join(f"'{name}'" for name in left_out) or "none"
         raise GtstubError(f"No call of {', '.join(repr(one.name) for one in programs)} was recorded, but of {others}.")
     schema = "gtstub/replay/1"
-    return {"schema": schema, "calls": calls, "left_out": left_out, "comparisons": comparisons}
+    return {"schema": schema, "calls": calls, "left_out": left_out, "comparisons": comparisons}, worst
+
+
+def _plot(worst: Sequence[Worst], file: Path) -> None:
+    if not worst:
+        click.echo(f"'{file}' was not written: nothing differs.", err=True)
+        return
+    from gtstub.difference_plot import plot_worst
+
+    plot_worst(worst, file)
+    click.echo(f"'{file}' was written.", err=True)
 
 
 def _choose(replay: Replay, programs: Sequence[Any], wanted: Collection[str]) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Plots of profiles. The only module that imports matplotlib, which is optional: the extra 'plot'."""
+"""Plots of profiles."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from gtstub.errors import GtstubError
+from gtstub.drawing import drawing
 from gtstub.profiling import Report, labels
 
 MOST_PROGRAMS = 30
@@ -15,24 +15,11 @@ UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
 
 
 def plot(report: Report, path: Path) -> None:
-    """
-    Draws a bar for each program (conversion, SDFG), one for initial calls, and one for the time outside calls.
-
-    The same report gives the same bytes of SVG. Raises GtstubError where matplotlib is missing.
-    """
-    suffix = path.suffix.lower()
-    if suffix not in (".svg", ".png"):
-        raise GtstubError(f"A plot is written to a file '.svg' or '.png', not to '{path}'.")
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise GtstubError("A plot needs matplotlib, which is not installed: 'pip install gtstub[plot]'.") from None
+    """Draws a bar for each program (conversion, SDFG), one for initial calls, and one for the time outside calls."""
     names, parts = _bars(report)
     ends = [sum(widths) for widths in zip(*parts.values(), strict=True)]
     unit = next((unit for unit, size in UNITS.items() if max(ends) >= size), "µs")
-    with mpl.rc_context({"svg.hashsalt": "gtstub", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=(9, 1.3 + 0.28 * len(names)), layout="constrained")
+    with drawing(path, 9, 1.3 + 0.28 * len(names)) as figure:
         axes = figure.subplots()
         left = [0.0] * len(names)
         for what, seconds in parts.items():
@@ -50,7 +37,6 @@ def plot(report: Report, path: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         handles = axes.get_legend_handles_labels()
         figure.legend(handles[0][:2], handles[1][:2], frameon=False, loc="outside lower left", ncols=2)
-        figure.savefig(path, dpi=150, metadata={"Date": None} if suffix == ".svg" else None)
 
 
 def _bars(report: Report) -> tuple[list[str], dict[str, list[float]]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import functools
 import json
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gtstub.errors import GtstubError
-from gtstub.recorded import Archive
+from gtstub.recorded import Archive, Call, Value
 from gtstub.signature.model import DTYPES
 from gtstub.toolchain import RUNTIME
 
@@ -60,6 +61,7 @@ def _runtime() -> ctypes.CDLL:
         ("gts_replay_tolerate", ctypes.c_int, (pointer, text, ctypes.c_uint64)),
         ("gts_replay_call", ctypes.c_int, (pointer, size, pointer)),
         ("gts_replay_compare", ctypes.c_int, (pointer, size, text, ctypes.POINTER(_Array))),
+        ("gts_replay_worst", pointer, (pointer, ctypes.POINTER(size), ctypes.POINTER(text))),
         ("gts_replay_close", pointer, (pointer,)),
     ):
         function = getattr(library, name)
@@ -96,6 +98,17 @@ def open_program(path: Path) -> Iterator[StubProgram]:
         yield StubProgram(handle)
     finally:
         _runtime().gts_close(ctypes.byref(handle))
+
+
+@dataclasses.dataclass(frozen=True)
+class Worst:
+    """What a call has left in the field that differs most, and what was recorded of it."""
+
+    process: str
+    call: Call
+    value: Value
+    expected: np.ndarray[Any, Any]
+    found: np.ndarray[Any, Any]
 
 
 class Replay:
@@ -146,6 +159,21 @@ class Replay:
         if status < 0:
             raise _refuse()
         return status > 0
+
+    def worst(self) -> Worst | None:
+        """Of all comparisons so far; None where nothing has differed."""
+        import numpy as np
+
+        index, argument = ctypes.c_size_t(), ctypes.c_char_p()
+        found = _runtime().gts_replay_worst(self._handle, ctypes.byref(index), ctypes.byref(argument))
+        if not found:
+            return None
+        call = self.archive.calls[index.value]
+        path = (argument.value or b"").decode()
+        (value,) = (value for value in call.values if value.leaf.path == path)
+        expected = self.archive.load(call, value, "after")
+        values = np.frombuffer(ctypes.string_at(found, expected.nbytes), expected.dtype)
+        return Worst(self.archive.path.name, call, value, expected, values.reshape(value.shape, order="F"))
 
 
 def _free(text: int) -> None:

@@ -21,6 +21,12 @@ struct gts_replay {
     gts_index index;
     uint64_t tolerance; /* of arguments that have none of their own */
     gts_findings findings;
+    struct {
+        const gts_replayed_call *call;
+        uint32_t leaf;
+        uint64_t ulp; /* 0 where nothing has differed */
+        void *found;  /* packed */
+    } worst;
 };
 
 /* ---- Opening and closing --------------------------------------------------------------------------------------- */
@@ -28,6 +34,7 @@ struct gts_replay {
 static void free_replay(gts_replay *self)
 {
     gts_index_free(&self->index);
+    free(self->worst.found);
     free(self->path);
     free(self);
 }
@@ -189,8 +196,27 @@ static int compare(gts_replay *self, const gts_replayed_call *call, uint32_t lea
                                                   packed, tolerance);
     gts_findings_add(&self->findings, call, leaf, tolerance, &difference, expected, packed);
     free(expected);
-    free(packed);
+    if (difference.ulp > self->worst.ulp) {
+        free(self->worst.found);
+        self->worst.call = call;
+        self->worst.leaf = leaf;
+        self->worst.ulp = difference.ulp;
+        self->worst.found = packed;
+    } else {
+        free(packed);
+    }
     return difference.beyond > 0;
+}
+
+const void *gts_replay_worst(const gts_replay *self, size_t *call, const char **argument)
+{
+    if (self->worst.ulp == 0)
+        return NULL;
+    *call = 0;
+    while (self->index.calls[*call] != self->worst.call)
+        ++*call;
+    *argument = self->worst.call->program->leaves[self->worst.leaf].path;
+    return self->worst.found;
 }
 
 int gts_replay_compare(gts_replay *self, size_t index, const char *argument, const gts_array *found)

@@ -49,7 +49,14 @@ static void test_what_differs_is_reported(void)
 {
     gts_replay *replay = open_archive(archive);
     gts_program *program = load(prog_stub, spoiled_library);
+    size_t worst;
+    const char *argument;
+    CHECK(gts_replay_call(replay, 4, program) == 0); /* of fields without elements */
+    CHECK(gts_replay_worst(replay, &worst, &argument) == NULL);
     CHECK(gts_replay_call(replay, 1, program) == 1);
+    const double *const found = gts_replay_worst(replay, &worst, &argument);
+    CHECK(found != NULL && worst == 1 && found[2] == 2.3000000000000012);
+    CHECK_TEXT(argument, "out");
     CHECK(gts_replay_tolerate(replay, NULL, 3) == 0);
     CHECK(gts_replay_call(replay, 1, program) == 0);
     CHECK(gts_replay_tolerate(replay, "out", 2) == 0);

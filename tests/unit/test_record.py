@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gtstub.cli import main
+from gtstub.difference_plot import MOST_CELLS, to_plane, ulp_distances
 from gtstub.errors import SignatureError
 from gtstub.recorded import archives, read
 from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
@@ -363,6 +364,56 @@ def test_what_cannot_be_replayed_is_refused(recording: Path, entry: Path, tmp_pa
         assert found in text
         index.write_text(text.replace(found, other))
         assert refusal(recording, entry) == (1, message)
+
+
+def test_a_plot_shows_where_the_worst_field_differs(recording: Path, entry: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "worst.svg"
+    result = run("replay", recording, entry, "--plot", plot)
+    assert (result.exit_code, result.stderr) == (0, f"'{plot}' was written.\n")
+    drawn = plot.read_text()
+    assert "out of prog, call 1 of host-1: 1 of 3 elements differ" in drawn
+    assert "log2 of ulp" in drawn
+    assert ">K<" in drawn
+    assert run("replay", recording, entry, "--plot", tmp_path / "again.svg").exit_code == 0
+    assert (tmp_path / "again.svg").read_text() == drawn
+    with (recording / "host-1" / "prog" / "prog_out.dat").open("r+b") as file:
+        file.seek(48)
+        file.write(np.array([4.0, 5.0, 6.0]).tobytes())
+    result = run("replay", recording, entry, "--plot", tmp_path / "none.svg")
+    assert (result.exit_code, result.stderr) == (0, f"'{tmp_path}/none.svg' was not written: nothing differs.\n")
+    assert not (tmp_path / "none.svg").exists()
+    result = run("replay", tmp_path / "nowhere", entry, "--plot", "worst.pdf")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "A plot is written to a file '.svg' or '.png', not to 'worst.pdf'.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "where"), [((3,), (1,)), ((), ()), ((5, 4), (4, 3)), ((2, 3, 4, 5), (1, 2, 0, 4)), ((1200, 3), (1199, 0))]
+)
+def test_a_plot_misses_no_element(shape: tuple[int, ...], where: tuple[int, ...]) -> None:
+    distances = np.zeros(shape)
+    distances[where] = 8
+    plane, steps = to_plane(distances)
+    assert max(plane.shape) <= MOST_CELLS
+    assert plane.max() == 8
+    row, column = (0, 0, *where)[-2:]
+    assert plane[row // steps[0], column // steps[1]] == 8
+    assert np.count_nonzero(plane) == 1
+
+
+def test_distances_of_a_plot_are_those_of_the_runtime() -> None:
+    floats = np.array([0.0, -0.0, 1.0, -1.0, 4e-324, -4e-324, 1.7976931348623157e308, np.inf, -np.inf, np.nan])
+    with np.errstate(over="ignore"):
+        neighbors = np.nextafter(floats, np.inf)
+    assert ulp_distances(floats[:6], neighbors[:6]).tolist() == [1] * 6
+    assert ulp_distances(floats[6:], neighbors[6:]).tolist() == [np.inf, 0, np.inf, 0]
+    assert ulp_distances(floats[:1], floats[1:2]).tolist() == [0]
+    assert ulp_distances(np.array(-1.0), np.array(1.0)) == 2 * 1023 * 2.0**52
+    single = np.array([1.0, -1e-40], np.float32)
+    assert ulp_distances(single, np.nextafter(single, np.float32(-9))).tolist() == [1, 1]
+    assert ulp_distances(np.array([1, 2]), np.array([1, 3])).tolist() == [0, np.inf]
 
 
 # --- Progress ---------------------------------------------------------------------------------------------------------

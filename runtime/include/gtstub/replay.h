@@ -101,6 +101,17 @@ GTS_EXPORT int gts_replay_call(gts_replay *replay, size_t call, gts_program *pro
 GTS_EXPORT int gts_replay_compare(gts_replay *replay, size_t call, const char *argument, const gts_array *found);
 
 /**
+ * The field that has differed most so far, for hosts that look closer.
+ *
+ * @param replay    the replay
+ * @param call      becomes the number of the call, from 0
+ * @param argument  becomes the field's path, which lives as long as the replay
+ * @return its elements as they came out, one after the other, the first axis fastest; they belong to the replay and live
+ *         until its next call or comparison. NULL where nothing has differed
+ */
+GTS_EXPORT const void *gts_replay_worst(const gts_replay *replay, size_t *call, const char **argument);
+
+/**
  * Frees the replay and sets *replay to NULL.
  *
  * @param replay  the replay; NULL inside is fine
