@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -73,3 +74,9 @@ def test_pages_show_the_files() -> None:
         assert shown in read("examples/c_host/CMakeLists.txt")
     assert blocks(read("docs/c-abi.md"), "c")[0] == read("examples/c_host/host.c")
     assert blocks(read("docs/fortran.md"), "fortran")[0] == read("examples/c_host/host.f90")
+
+
+@pytest.mark.parametrize(("page", "picture"), [("cmake.md", "libraries.svg"), ("fortran.md", "sections.svg")])
+def test_pages_show_their_pictures(page: str, picture: str) -> None:
+    assert f"]({picture})\n" in read(f"docs/{page}")
+    assert ElementTree.fromstring(read(f"docs/{picture}")).attrib["role"] == "img"
