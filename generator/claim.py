@@ -100,11 +100,12 @@ class Watch:
 
     def _is_alive(self, claim: Claim | None) -> bool:
         """Whether a claim, as it was read just now, is that of a builder that lives."""
+        now = time.monotonic()
         if claim != self._claim:
-            self._claim, self._since = claim, time.monotonic()
+            self._claim, self._since = claim, now
         if claim is None or (claim.owner is not None and claim.owner.is_gone):
             return False
-        return time.monotonic() - self._since <= self._timeout
+        return now - self._since <= self._timeout
 
 
 def pause(begin: float) -> None:

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,24 +29,27 @@ BUILDER = """if True:
     from pathlib import Path
     from gtstub.cache import Cache
     from gtstub.claim import build_once
-    root, seconds = Path(sys.argv[1]), float(sys.argv[2])
+    root = Path(sys.argv[1])
     cache = Cache(root)
     def build():
         with (root / "builds").open("a") as builds:
             builds.write("built\\n")
         print("building", flush=True)
-        time.sleep(seconds)
+        while not (root / "go").exists():
+            time.sleep(0.01)
         with cache.private_directory("prog-0123") as directory:
             for name in ("prog_stub.so", "libprog.so"):
                 (directory / name).write_text(name)
             manifest = {"name": "prog", "stub": "prog_stub.so", "library": "libprog.so"}
             return cache.publish(directory, "prog-0123", manifest)
+    print("started", flush=True)
     print(build_once(cache, "prog-0123", build).path, flush=True)
 """
 
 
-def start_builder(root: Path, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", BUILDER, str(root), str(seconds)]
+def start_builder(root: Path) -> subprocess.Popen[str]:
+    """A process that builds, or waits for who does; its build ends when there is a file 'go'."""
+    command = [sys.executable, "-c", BUILDER, str(root)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -59,15 +61,17 @@ def said(builder: subprocess.Popen[str]) -> str:
 @pytest.fixture
 def slow_builder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that has claimed the entry, and does not end by itself."""
-    builder = start_builder(tmp_path, 1000)
-    assert said(builder) == "building"
+    builder = start_builder(tmp_path)
+    assert [said(builder), said(builder)] == ["started", "building"]
     yield builder
     builder.kill()
     builder.communicate()
 
 
 def test_sixteen_cold_processes_build_once(tmp_path: Path) -> None:
-    builders = [start_builder(tmp_path, 0.2) for _ in range(16)]
+    builders = [start_builder(tmp_path) for _ in range(16)]
+    assert {said(builder) for builder in builders} == {"started"}
+    (tmp_path / "go").touch()
     places = {builder.communicate()[0].splitlines()[-1] for builder in builders}
     assert places == {str(tmp_path / KEY)}
     assert (tmp_path / "builds").read_text() == "built\n"
@@ -153,34 +157,39 @@ def write_claim(root: Path, owner: Owner, beat: int = 0, generation: int = 1) ->
 
 
 def test_builder_elsewhere_is_overtaken_when_its_heart_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "2")
-    cache = Cache(tmp_path)
+    """Its heart beats between one look of who waits and the next, always later than the time that is none."""
+    monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "0.05")
     claim = write_claim(tmp_path, ELSEWHERE)
     beats = []
 
-    def beat() -> None:
-        for number in range(1, 13):
-            time.sleep(0.2)
-            if publish_at_last.is_set():
-                return
-            write_claim(tmp_path, ELSEWHERE, number)
-            beats.append(number)
+    @dataclasses.dataclass(frozen=True)
+    class Beating(Cache):
+        def find(self, key: str) -> StubArtifact | None:
+            if len(beats) < 12:
+                time.sleep(0.1)
+                beats.append(write_claim(tmp_path, ELSEWHERE, len(beats) + 1))
+            return super().find(key)
 
-    publish_at_last = threading.Event()
-    heart = threading.Thread(target=beat)
-    heart.start()
+    cache = Beating(tmp_path)
 
     def build() -> StubArtifact:
-        publish_at_last.set()
+        assert len(beats) == 12, "It was overtaken while it gave signs of life."
         assert (tmp_path / ".claims" / f"{KEY}.2").exists()
         assert claim.exists(), "Only who has overtaken it, and is ready, may remove a claim."
         return publish(cache, KEY)
 
     assert not Watch(cache, KEY).is_free()
     assert build_once(cache, KEY, build) == cache.find(KEY)
-    assert len(beats) == 12, "It was overtaken while it gave signs of life."
-    heart.join()
     assert list((tmp_path / ".claims").iterdir()) == []
+
+
+def test_claim_is_alive_when_it_is_first_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the look at it takes."""
+    monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "1e-12")
+    write_claim(tmp_path, ELSEWHERE)
+    watch = Watch(Cache(tmp_path), KEY)
+    assert not watch.is_free()
+    assert watch.is_free()
 
 
 def test_builder_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,17 +216,18 @@ def test_builder_that_was_stopped_and_overtaken_ends_well(tmp_path: Path, monkey
     """The stopped builder is overtaken as one elsewhere: by its heartbeat. It goes on later, and uses what is there."""
     monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "1")
     cache = Cache(tmp_path)
-    stopped = start_builder(tmp_path, 0.1)
-    assert said(stopped) == "building"
+    stopped = start_builder(tmp_path)
+    assert [said(stopped), said(stopped)] == ["started", "building"]
     stopped.send_signal(signal.SIGSTOP)
     artifact = build_once(cache, KEY, lambda: publish(cache, KEY, "of the second"))
     inode = artifact.path.stat().st_ino
+    (tmp_path / "go").touch()
     stopped.send_signal(signal.SIGCONT)
     assert said(stopped) == str(artifact.path)
     assert stopped.wait() == 0
     stopped.communicate()
     assert artifact.path.stat().st_ino == inode
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".claims", "builds", KEY]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".claims", "builds", "go", KEY]
     assert list((tmp_path / ".claims").iterdir()) == []
 
 
