@@ -4,6 +4,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import gt4py.next as gtx
 import numpy as np
@@ -48,3 +51,12 @@ def grid():
 def memory_hog():
     """What the kernel does to a process that takes too much memory."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def endless():
+    """Never ends by itself, nor does the compiler that it starts; leaves both their numbers in the folder ENDLESS."""
+    compiler = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+    for pid in (compiler.pid, os.getpid()):
+        Path(os.environ["ENDLESS"], str(pid)).touch()
+    while True:
+        signal.pause()

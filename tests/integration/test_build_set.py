@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -32,6 +33,9 @@ source = "tests.integration.ahead:needs_grid"
 source = "tests.integration.ahead:relax"
 grid = "tests.integration.ahead:memory_hog"
 """
+
+PATIENCE = 120
+"""Seconds in which a process ends that was told to; what these tests start does not end by itself."""
 
 pytestmark = pytest.mark.xdist_group("build_set")
 
@@ -98,25 +102,41 @@ def test_a_set_is_built_as_a_script_wants_it(tmp_path: Path, monkeypatch: pytest
     assert {line.split()[2] for line in done.stdout.splitlines() if line.startswith("relax")} == {"found"}
 
 
-def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
-    file = tmp_path / "programs.toml"
-    file.write_text(PROGRAMS)
-    line = command(file, "--cache", tmp_path / "cache", "--jobs", "2")
-    running = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    while len(workers := _children(running.pid)) < 3:  # multiprocessing has a process of its own
+ENDLESS = """
+[[program]]
+source = "tests.integration.ahead:relax"
+grid = "tests.integration.ahead:endless"
+static_args.nudging = [true, false]
+"""
+
+
+def test_ctrl_c_ends_the_workers_and_their_compilers(tmp_path: Path) -> None:
+    file, begun = tmp_path / "programs.toml", tmp_path / "begun"
+    file.write_text(ENDLESS)
+    begun.mkdir()
+    running = subprocess.Popen(
+        command(file, "--cache", tmp_path / "cache", "--jobs", "2"),
+        cwd=ROOT,
+        env={**os.environ, "ENDLESS": str(begun)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    while len(processes := [int(path.name) for path in begun.iterdir()]) < 4:
         assert running.poll() is None
         time.sleep(0.05)
-    time.sleep(1)
-    os.kill(running.pid, signal.SIGINT)
-    assert running.wait(30) != 0
-    deadline = time.monotonic() + 10  # multiprocessing's own process ends after its parent
-    while any(map(_runs, workers)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def _children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    try:
+        os.kill(running.pid, signal.SIGINT)
+        running.communicate(timeout=PATIENCE)  # until multiprocessing's own process has closed the pipes, too
+        assert running.returncode != 0
+        deadline = time.monotonic() + PATIENCE
+        while any(map(_runs, processes)):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        for pid in (running.pid, *processes):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _runs(pid: int) -> bool:
