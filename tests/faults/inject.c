@@ -12,7 +12,8 @@
  *   stop         the process stops before the call, until somebody continues it
  *
  * to call number GTS_INJECT_AT (from 1; every later one too where GTS_INJECT_STAYS is set), or, where GTS_INJECT_ONE_IN
- * is set instead, to one call of so many, picked at random from GTS_INJECT_SEED and the process id. Without
+ * is set instead, to one call of so many, picked at random from GTS_INJECT_SEED and the process id. Only then are calls
+ * of all threads counted: a claim's heart beats at times of its own, and would change the numbers. Without
  * GTS_INJECT_FAULT a random one of the faults before `stop` is picked, and without both calls are only counted.
  *
  * GTS_INJECT_LOG names a file to which a line "<number> <call> <fault or -> <path>" is appended per counted call; per
@@ -139,7 +140,7 @@ static enum fault gts_pick(bool has_bytes)
 
 enum fault gts_enter(const char *call, const char *path, bool has_bytes)
 {
-    if (!gts_is_below(path))
+    if (!gts_is_below(path) || (gts_set.one_in == 0 && syscall(SYS_gettid) != getpid()))
         return FAULT_NONE;
     pthread_mutex_lock(&gts_lock);
     ++gts_count;
