@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from gtstub import toolchain as toolchains
@@ -15,6 +16,12 @@ import goldens
 from recording import build_null_library
 from signatures import SMALL_PROGRAM, SMALL_SDFG
 from stubs import build_stub
+
+# How long an example takes says nothing: others may be using the machine.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

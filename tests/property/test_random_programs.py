@@ -161,7 +161,6 @@ def folder() -> Any:
 @settings(
     max_examples=int(EXAMPLES or 50),
     derandomize=EXAMPLES is None,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
 )
 @given(example=random_programs(), data=st.data())

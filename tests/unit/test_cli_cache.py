@@ -291,8 +291,8 @@ def test_why_shows_long_values_where_they_differ(cache: Cache) -> None:
 
 
 def test_why_of_a_program_that_was_compiled_once(cache: Cache) -> None:
-    path = publish_made_of(cache, MADE_OF).path
+    path = publish_made_of(cache, MADE_OF, built={"time": time.time() - 7200}).path
     assert said("why", "prog") == (
-        f"'{path.name}', built 0 s ago.\n\nThe cache has no other entry of program 'prog' to compare it with.\n"
+        f"'{path.name}', built 2 h ago.\n\nThe cache has no other entry of program 'prog' to compare it with.\n"
     )
     assert run("why", "nothing").exit_code == 6

@@ -10,6 +10,7 @@ import pickle
 import shutil
 import sys
 import threading
+import weakref
 from collections import UserDict
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -21,7 +22,7 @@ import pytest
 
 from allocations import growth, held, needs_counts, needs_frees
 from dispatching import STATIC_SDFG, Variants
-from gtstub import _host, cache
+from gtstub import _host, cache, compilation
 from gtstub.compilation import wait_for_compilation
 from gtstub.errors import CacheError, CompilationError
 from gtstub.toolchain import Toolchain
@@ -444,8 +445,10 @@ def test_nothing_is_built_where_one_of_the_variants_exists(variants: Variants) -
     assert str(caught.value) == "Static argument 'n' of program 'host' needs a list of values, not an empty one."
 
 
-def test_wait_for_compilation_loads_everything_and_raises_all_that_went_wrong(variants: Variants) -> None:
-    gc.collect()
+def test_wait_for_compilation_loads_everything_and_raises_all_that_went_wrong(
+    variants: Variants, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compilation, "_alive", weakref.WeakSet())  # as in a process that has compiled nothing
     good, bad = Future[Any](), Future[Any]()
     first = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), start=lambda *_: good)
     second = variants.compile({"n": [1], "flag": [True, False]}, arguments("out", "x"), start=lambda *_: bad)
