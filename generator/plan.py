@@ -185,9 +185,9 @@ class CallPlan:
         dimension whose indices stand in tables, these were checked as far as the arrays reached.
         """
         compared: set[Property] = {name for axis in leaf.axes for name in axis.taken}
-        compared |= {name for axis in leaf.axes for name in PROPERTIES if getattr(axis.fixed, name) is not None}
+        compared |= {name for axis in leaf.axes for name in axis.fixed.given}
         if leaf.is_connectivity:
-            compared |= {"size"}
+            compared = compared - {"start"} | {"size"}  # it always starts at 0
         elif {axis.dim for axis in leaf.axes} & {table.codomain for table in self.connectivities}:
             compared |= {"start", "size"}
         return tuple(name for name in PROPERTIES if name in compared)

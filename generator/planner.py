@@ -220,7 +220,7 @@ class _Planner:
         path = connectivity.name
         self._check_dtype(path, connectivity.dtype, argument.dtype)
         self._check_rank(path, 2, len(argument.axes))
-        source, neighbor = argument.axes
+        source, neighbor = (dataclasses.replace(axis, start=0) for axis in argument.axes)
         if neighbor.size is None:
             neighbor = dataclasses.replace(neighbor, size=connectivity.max_neighbors)
         elif neighbor.size != connectivity.max_neighbors:

@@ -32,7 +32,6 @@ from gtstub.plan import (
     Unused,
 )
 from gtstub.printing import make_console, make_error_console, make_table, print_parts
-from gtstub.signature.model import Axis, Property
 from gtstub.wording import c_type, describe_leaf, describe_source, describe_statics
 
 if TYPE_CHECKING:
@@ -112,18 +111,8 @@ def _leaf_to_json(leaf: Leaf) -> dict[str, Any]:
         "dtype": leaf.dtype,
         "device": leaf.device,
         "written": leaf.written,
-        "axes": [{"dim": axis.dim, "fixed": dict(_fixed(axis.fixed)), "taken": list(axis.taken)} for axis in leaf.axes],
+        "axes": [{"dim": axis.dim, "fixed": axis.fixed.given, "taken": list(axis.taken)} for axis in leaf.axes],
     }
-
-
-def _fixed(axis: Axis) -> Iterator[tuple[Property, int]]:
-    values: tuple[tuple[Property, int | None], ...] = (
-        ("start", axis.start),
-        ("stop", axis.stop),
-        ("size", axis.size),
-        ("stride", axis.stride),
-    )
-    return ((name, value) for name, value in values if value is not None)
 
 
 def _source_to_json(source: Source) -> dict[str, Any]:
@@ -174,12 +163,7 @@ def _title(plan: CallPlan) -> str:
 def _describe_contract(leaf: Leaf) -> str:
     if not isinstance(leaf, FieldLeaf):
         return describe_leaf(leaf)
-    fixed = (
-        f"{axis.dim}: {', '.join(f'{name} {value}' for name, value in _fixed(axis.fixed))}"
-        for axis in leaf.axes
-        if axis.fixed != Axis()
-    )
-    return "; ".join((f"{describe_leaf(leaf)}, on {leaf.device}", *fixed))
+    return f"{describe_leaf(leaf)}, on {leaf.device}"
 
 
 def _describe_slot_contract(slot: Slot, plan: CallPlan, leaves: dict[str, Leaf]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from gtstub.plan import (
     METRICS_LEVEL,
+    AxisContract,
     AxisValue,
     CallPlan,
     Data,
@@ -64,12 +65,18 @@ def describe_statics(plan: CallPlan) -> list[str]:
 
 
 def describe_leaf(leaf: Leaf) -> str:
-    """What a leaf is: `float64 field on [Edge, K], written`."""
+    """What a leaf is: `float64 field on [Edge (stride 1), K], written`."""
     if isinstance(leaf, ScalarLeaf):
         return f"zero-dimensional field of {leaf.dtype}" if leaf.is_field else leaf.dtype
     if isinstance(leaf, StaticLeaf):
         return f"{leaf.dtype}, compiled in as {leaf.value!r}"
-    kind = f"{leaf.dtype} field on [{', '.join(axis.dim for axis in leaf.axes)}]"
+    kind = f"{leaf.dtype} field on [{', '.join(_describe_axis(axis) for axis in leaf.axes)}]"
     if leaf.is_connectivity:
         kind = f"connectivity, {kind}"
     return f"{kind}, written" if leaf.written else kind
+
+
+def _describe_axis(axis: AxisContract) -> str:
+    """A dimension and what is fixed of it: `K`, `Edge (stride 1)`."""
+    fixed = ", ".join(f"{name} {value}" for name, value in axis.fixed.given.items())
+    return f"{axis.dim} ({fixed})" if fixed else axis.dim

@@ -64,9 +64,9 @@ def runtime() -> ctypes.CDLL:
 
 def load(stub: Path, library: Path) -> ctypes.c_void_p:
     """What gts_load() makes of two libraries."""
-    handle, error = ctypes.c_void_p(), Error()
-    paths = (os.fsencode(stub), os.fsencode(library))
-    assert runtime().gts_load(*paths, ctypes.byref(handle), ctypes.byref(error)) == 0, error.message
+    handle = ctypes.c_void_p()
+    status = runtime().gts_load(os.fsencode(stub), os.fsencode(library), ctypes.byref(handle))
+    assert status == 0, runtime().gts_last_error(None).contents.message
     return handle
 
 

@@ -116,6 +116,12 @@ class Axis:
     stop: int | None = None
     stride: int | None = None
 
+    @property
+    def given(self) -> dict[Property, int]:
+        """What is fixed, by name."""
+        values = ((name, getattr(self, name)) for name in PROPERTIES)
+        return {name: value for name, value in values if value is not None}
+
 
 @dataclasses.dataclass(frozen=True)
 class ArrayArgument:

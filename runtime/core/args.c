@@ -1,5 +1,6 @@
 /* What C hosts pass: arrays by value, recognised by what is in them, and what is said once of an argument. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "gtstub/stub.h"
 #include "table.h"
@@ -45,6 +46,9 @@ int gts_see_args(gts_program *self, const void *args)
     const gts_stub *const stub = self->stub;
     const bool knew = self->knows_args;
     gts_renew(self);
+    if (GTS_UNLIKELY(args == NULL))
+        return gts_error_set(self, GTS_TYPE_ERROR, "The arguments of program '%s' must be a struct, not NULL.",
+                             stub->name);
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         const size_t member = stub->leaves[i].member;
         const gts_array *const array = (const gts_array *)((const char *)args + member);
@@ -62,6 +66,22 @@ int gts_see_args(gts_program *self, const void *args)
 
 /* ---- What is said once ----------------------------------------------------------------------------------------- */
 
+static GTS_COLD void refuse_path(gts_program *self, const char *path, gts_leaf_kind kind)
+{
+    const gts_stub *const stub = self->stub;
+    char others[sizeof self->error.message] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < stub->leaf_count && used < sizeof others; ++i) {
+        if (stub->leaves[i].kind != kind)
+            continue;
+        const int n = snprintf(others + used, sizeof others - used, "%s'%s'", used == 0 ? "" : ", ",
+                               stub->leaves[i].path);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    gts_error_set(self, GTS_VALUE_ERROR, "Program '%s' has no %s '%s', but %s.", stub->name,
+                  kind == GTS_FIELD ? "field" : "connectivity", path, used == 0 ? "none" : others);
+}
+
 /* The leaf of this path and kind; leaf_count after an error. */
 static uint32_t find_leaf(gts_program *self, const char *path, gts_leaf_kind kind)
 {
@@ -70,8 +90,7 @@ static uint32_t find_leaf(gts_program *self, const char *path, gts_leaf_kind kin
     while (i < stub->leaf_count && (stub->leaves[i].kind != kind || strcmp(stub->leaves[i].path, path) != 0))
         ++i;
     if (i == stub->leaf_count)
-        gts_error_set(self, GTS_VALUE_ERROR, "Program '%s' has no %s '%s'.", stub->name,
-                      kind == GTS_FIELD ? "field" : "connectivity", path);
+        refuse_path(self, path, kind);
     return i;
 }
 

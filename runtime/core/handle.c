@@ -204,6 +204,8 @@ static __attribute__((noinline)) int run_specially(gts_program *self)
         return -1;
     self->was_called = true;
     self->is_special = self->debug || self->recorded != NULL;
+    if (self->is_special) /* the next call looks at its arrays anew, also at what the SDFG does not take of them */
+        self->knows_args = self->knows_fortran = false;
     if (self->debug && self->gpu_error != NULL)
         return check_gpu(self);
     return 0;

@@ -41,15 +41,15 @@ static gts_function find_symbol(void *library, const char *prefix, const char *n
     return function;
 }
 
-static const gts_stub *find_stub(void *library, const char *path, gts_error *error)
+static const gts_stub *find_stub(void *library, const char *path)
 {
     const gts_stub *const stub = dlsym(library, "gts_descriptor");
     if (stub == NULL) {
-        gts_error_write(error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
+        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
         return NULL;
     }
     if (stub->abi != GTS_ABI) {
-        gts_error_write(error, GTS_RUNTIME_ERROR,
+        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
                         "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
                         stub->abi, GTS_ABI);
         return NULL;
@@ -57,14 +57,14 @@ static const gts_stub *find_stub(void *library, const char *path, gts_error *err
     return stub;
 }
 
-static int find_sdfg(gts_program *self, void *library, const char *path, gts_error *error)
+static int find_sdfg(gts_program *self, void *library, const char *path)
 {
     const gts_stub *const stub = self->stub;
     self->program = find_symbol(library, "__program_", stub->name);
     self->init = find_symbol(library, "__dace_init_", stub->name);
     self->exit = find_symbol(library, "__dace_exit_", stub->name);
     if (self->program == NULL || self->init == NULL || self->exit == NULL)
-        return gts_error_write(error, GTS_RUNTIME_ERROR,
+        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
                                "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path,
                                stub->name,
                                self->program == NULL ? "__program_"
@@ -76,7 +76,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path, gts_err
         self->bytes[i] = find_symbol(library, "__dace_get_external_memory_size_", storage);
         self->install[i] = find_symbol(library, "__dace_set_external_memory_", storage);
         if (self->bytes[i] == NULL || self->install[i] == NULL)
-            return gts_error_write(error, GTS_RUNTIME_ERROR,
+            return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
                                    "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
                                    stub->name, storage);
     }
@@ -161,34 +161,35 @@ static gts_program *new_program(const gts_stub *stub)
 }
 
 /* Opened once and never closed: the OpenMP threads that an SDFG has started may still execute its code. */
-static void *open_library(const char *path, gts_error *error)
+static void *open_library(const char *path)
 {
     void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
-        gts_error_write(error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, dlerror());
+        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, dlerror());
     return library;
 }
 
-int gts_load(const char *stub_path, const char *library_path, gts_program **program, gts_error *error)
+int gts_load(const char *stub_path, const char *library_path, gts_program **program)
 {
     *program = NULL;
     (void)pthread_once(&start_once, start);
-    void *const stub_library = open_library(stub_path, error);
-    const gts_stub *const stub = stub_library == NULL ? NULL : find_stub(stub_library, stub_path, error);
+    void *const stub_library = open_library(stub_path);
+    const gts_stub *const stub = stub_library == NULL ? NULL : find_stub(stub_library, stub_path);
     if (stub == NULL)
         return -1;
-    void *const library = open_library(library_path, error);
+    void *const library = open_library(library_path);
     if (library == NULL)
         return -1;
     gts_program *self = new_program(stub);
     if (self == NULL)
-        return gts_error_write(error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.", stub->name);
-    if (find_sdfg(self, library, library_path, error) != 0) {
+        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.",
+                               stub->name);
+    if (find_sdfg(self, library, library_path) != 0) {
         gts_close(&self);
         return -1;
     }
     if (stub->init_at_load && stub->workspace_count == 0 && gts_handle_init(self, NULL) != 0) {
-        *error = self->error;
+        gts_own_error = self->error;
         gts_close(&self);
         return -1;
     }

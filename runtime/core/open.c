@@ -80,5 +80,5 @@ int gts_open(const char *path, gts_program **program)
     } else if (snprintf(stub, sizeof stub, "%s", path) >= (int)sizeof stub) {
         return refuse_long_path(path);
     }
-    return find_library(stub, library) != 0 ? -1 : gts_load(stub, library, program, &gts_own_error);
+    return find_library(stub, library) != 0 ? -1 : gts_load(stub, library, program);
 }

@@ -6,17 +6,18 @@
 
 #define WHERE "Connectivity '%s' of program '%s' "
 
-/* Indices in base 0; `stop` is NO_STOP where no field tells. */
+/* Indices along a dimension, in base 0. Where no field tells, `stop` is NO_STOP, and `shortest` is 0. */
 typedef struct range {
-    int64_t start, stop;
+    int64_t start, stop; /* what at least one field has */
+    int64_t shortest;    /* behind the last index of the field that ends first */
 } range;
 
 #define NO_STOP INT64_MAX
 
-/* The indices of a connectivity that are right: those that the fields of this call have along its codomain. */
-static range find_range(const gts_program *self, const gts_contract *connectivity)
+/* What the fields of this call have along a dimension. */
+static range find_range(const gts_program *self, const char *dim)
 {
-    range right = {0, NO_STOP};
+    range found = {0, NO_STOP, 0};
     bool is_found = false;
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         const gts_contract *const contract = &self->stub->leaves[i];
@@ -24,15 +25,17 @@ static range find_range(const gts_program *self, const gts_contract *connectivit
             continue;
         const gts_array *const array = &self->leaf[i].now->array;
         for (int32_t axis = 0; axis < contract->rank; ++axis) {
-            if (strcmp(contract->axes[axis].dim, connectivity->codomain) != 0)
+            if (strcmp(contract->axes[axis].dim, dim) != 0)
                 continue;
-            const int64_t first = array->origin[axis], behind = first + array->shape[axis];
-            right.start = is_found && right.start < first ? right.start : first;
-            right.stop = is_found && right.stop > behind ? right.stop : behind;
+            const int64_t first = array->origin[axis];
+            const int64_t behind = (int64_t)((uint64_t)first + (uint64_t)array->shape[axis]);
+            found.start = is_found && found.start < first ? found.start : first;
+            found.stop = is_found && found.stop > behind ? found.stop : behind;
+            found.shortest = is_found && found.shortest < behind ? found.shortest : behind;
             is_found = true;
         }
     }
-    return right;
+    return found;
 }
 
 static int64_t base_of(const gts_leaf *leaf)
@@ -78,7 +81,7 @@ static int take_indices(gts_program *self, uint32_t leaf_index, const gts_array 
 {
     const gts_contract *const contract = &self->stub->leaves[leaf_index];
     gts_leaf *const leaf = &self->leaf[leaf_index];
-    const range right = find_range(self, contract);
+    const range right = find_range(self, contract->codomain);
     leaf->least = INT64_MAX;
     leaf->most = INT64_MIN;
     for (int64_t column = 0; column < table->shape[1]; ++column) {
@@ -133,6 +136,23 @@ static int shift(gts_program *self, uint32_t index, gts_array *table)
     return 0;
 }
 
+/*
+ * Which rows the program reads is not known here. The host has the fields of the table's own dimension as long as it needs
+ * them, and one that is longer than the program's domain does no harm, so the shortest of them counts.
+ */
+static int check_rows(gts_program *self, uint32_t index)
+{
+    const gts_contract *const contract = &self->stub->leaves[index];
+    const char *const dim = contract->axes[0].dim;
+    const int64_t rows = self->leaf[index].now->array.shape[0];
+    const int64_t needed = find_range(self, dim).shortest;
+    if (GTS_LIKELY(rows >= needed))
+        return 0;
+    return gts_error_set(self, GTS_VALUE_ERROR,
+                         WHERE "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".", contract->path,
+                         self->stub->name, rows, rows == 1 ? "" : "s", dim, needed - 1);
+}
+
 static int take_new(gts_program *self, uint32_t index)
 {
     const gts_contract *const contract = &self->stub->leaves[index];
@@ -154,7 +174,7 @@ static int take_new(gts_program *self, uint32_t index)
 static int check_known(gts_program *self, uint32_t index)
 {
     gts_leaf *const leaf = &self->leaf[index];
-    const range right = find_range(self, &self->stub->leaves[index]);
+    const range right = find_range(self, self->stub->leaves[index].codomain);
     if (leaf->least > leaf->most || (leaf->least >= right.start && leaf->most < right.stop))
         return 0;
     return take_indices(self, index, &leaf->now->array, 0, NULL);
@@ -166,7 +186,7 @@ int gts_take_tables(gts_program *self)
         gts_leaf *const leaf = &self->leaf[i];
         if (self->stub->leaves[i].kind != GTS_CONNECTIVITY)
             continue;
-        if ((leaf->is_new_table ? take_new(self, i) : check_known(self, i)) != 0) {
+        if (check_rows(self, i) != 0 || (leaf->is_new_table ? take_new(self, i) : check_known(self, i)) != 0) {
             leaf->is_new_table = true;
             return -1;
         }

@@ -45,11 +45,10 @@ module gtstub
             integer(c_int) :: status
         end function
 
-        function c_load(stub, library, program, error) result(status) bind(c, name="gts_load")
+        function c_load(stub, library, program) result(status) bind(c, name="gts_load")
             import
             character(kind=c_char), intent(in) :: stub(*), library(*)
             type(gts_program), intent(inout) :: program
-            type(gts_error), intent(inout) :: error
             integer(c_int) :: status
         end function
 
@@ -135,12 +134,11 @@ contains
         type(gts_program), intent(inout) :: program
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
-        type(gts_error) :: error
         integer(c_int) :: status
 
         call c_close(program)
-        status = c_load(c_string(stub), c_string(library), program, error)
-        call finish(status, error, stat, errmsg)
+        status = c_load(c_string(stub), c_string(library), program)
+        call finish(status, last_error(c_null_ptr), stat, errmsg)
     end subroutine
 
     ! Ends the program. One that is closed stays so. No other thread may call it meanwhile.

@@ -19,14 +19,13 @@ static PyObject *load(PyObject *module, PyObject *args, PyObject *keywords)
         return NULL;
     }
     gts_program *program = NULL;
-    gts_error error;
     PyThreadState *const thread = PyEval_SaveThread();
-    const int status = gts_load(PyBytes_AS_STRING(stub_path), PyBytes_AS_STRING(library_path), &program, &error);
+    const int status = gts_load(PyBytes_AS_STRING(stub_path), PyBytes_AS_STRING(library_path), &program);
     PyEval_RestoreThread(thread);
     Py_DECREF(stub_path);
     Py_DECREF(library_path);
     if (status != 0) {
-        gts_py_raise(&error);
+        gts_py_raise(gts_last_error(NULL));
         return NULL;
     }
     return gts_py_program_new(PyModule_GetState(module), program);

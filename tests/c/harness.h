@@ -84,9 +84,8 @@ static inline struct record last_record(const struct recorder *recorder)
 static inline gts_program *load(const char *stub, const char *library)
 {
     gts_program *program = NULL;
-    gts_error error = {0};
-    if (gts_load(stub, library, &program, &error) != 0) {
-        fprintf(stderr, "%s\n", error.message);
+    if (gts_load(stub, library, &program) != 0) {
+        fprintf(stderr, "%s\n", gts_last_error(NULL)->message);
         exit(1);
     }
     return program;

@@ -54,9 +54,8 @@ static void test_init_that_fails_at_load(void)
     gts_close(&first);
     recorder.behaviour->init_fails = true;
     gts_program *program = NULL;
-    gts_error error;
-    CHECK(gts_load(prog_stub, prog_library, &program, &error) == -1);
-    CHECK_ERROR(&error, GTS_RUNTIME_ERROR,
+    CHECK(gts_load(prog_stub, prog_library, &program) == -1);
+    CHECK_ERROR(gts_last_error(NULL), GTS_RUNTIME_ERROR,
                 "The SDFG of program 'prog' could not be initialised (__dace_init returned NULL).");
     CHECK(program == NULL);
     CHECK(count(&recorder, EXIT) == 1);

@@ -4,18 +4,17 @@
 static void refused(const char *stub, const char *library, const char *text)
 {
     gts_program *program = NULL;
-    gts_error error = {0};
-    CHECK(gts_load(stub, library, &program, &error) == -1);
+    CHECK(gts_load(stub, library, &program) == -1);
     CHECK(program == NULL);
-    CHECK_ERROR(&error, GTS_RUNTIME_ERROR, text);
+    CHECK_ERROR(gts_last_error(NULL), GTS_RUNTIME_ERROR, text);
 }
 
 /* The loader's own words are part of the message. */
 static void cannot_be_opened(const char *stub, const char *library, const char *missing)
 {
     gts_program *program = NULL;
-    gts_error error = {0};
-    CHECK(gts_load(stub, library, &program, &error) == -1);
+    CHECK(gts_load(stub, library, &program) == -1);
+    const gts_error error = *gts_last_error(NULL);
     char start[256];
     (void)snprintf(start, sizeof start, "Cannot load library '%s': ", missing);
     CHECK(strncmp(error.message, start, strlen(start)) == 0);

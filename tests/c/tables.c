@@ -2,6 +2,7 @@
  * Tables of neighbors that a C host passes: their indices are checked, and brought to base 0 where that was said.
  * They are static: a table is known by its address, which one on the stack would share with the next.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "gather_stub.h"
 #include "harness.h"
 
@@ -191,16 +192,66 @@ static void test_field_that_gets_shorter(void)
     CHECK(gts_set_index_base(program, "E2V", 0) == 0);
 }
 
+/* The shortest of the fields along the table's own dimension counts. */
+static void test_table_that_is_too_short(void)
+{
+    static int32_t table[] = {0, 1, 3, 1, 2, -1};
+    struct gather_args args = args_of(table);
+    CHECK(gather_call(program, &args) == 0);
+    args.gt_conn_E2V.shape[0] = EDGES - 1;
+    refused(&args, "Connectivity 'E2V' of program 'gather' has 2 rows, but all fields on 'Edge' have index 2.");
+    args.gt_conn_E2V.shape[0] = 0;
+    refused(&args, "Connectivity 'E2V' of program 'gather' has 0 rows, but all fields on 'Edge' have index 2.");
+    args.gt_conn_E2V.shape[0] = EDGES - 1;
+    args.out.shape[0] = EDGES - 1;
+    CHECK(gather_call(program, &args) == 0);
+    static double other[EDGES];
+    args.out = line(other, EDGES); /* of the known table */
+    refused(&args, "Connectivity 'E2V' of program 'gather' has 2 rows, but all fields on 'Edge' have index 2.");
+    args.out.origin[0] = -1;
+    CHECK(gather_call(program, &args) == 0);
+}
+
+static void test_table_that_starts_elsewhere(void)
+{
+    static int32_t table[] = {0, 1, 3, 1, 2, -1};
+    struct gather_args args = args_of(table);
+    args.gt_conn_E2V.origin[1] = 7;
+    refused(&args, "Argument 'E2V' of program 'gather' must have start 0 on axis 1 ('E2V'), not 7.");
+}
+
+/* With GTSTUB_DEBUG=1 nothing is known: what has changed in place is seen, and a size that the SDFG does not take. */
+static void test_debugging(const char *stub, const char *library)
+{
+    CHECK(setenv("GTSTUB_DEBUG", "1", 1) == 0);
+    gts_program *const known = program;
+    program = load(stub, library);
+    static int32_t table[] = {0, 1, 3, 1, 2, -1};
+    struct gather_args args = args_of(table);
+    CHECK(gather_call(program, &args) == 0);
+    CHECK(gather_call(program, &args) == 0);
+    table[2] = 4;
+    refused(&args,
+            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
+            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
+    gts_close(&program);
+    program = known;
+    CHECK(unsetenv("GTSTUB_DEBUG") == 0);
+}
+
 static void test_what_is_said_wrongly(void)
 {
+    CHECK(gather_call(program, NULL) == -1);
+    CHECK_ERROR(gts_last_error(program), GTS_TYPE_ERROR,
+                "The arguments of program 'gather' must be a struct, not NULL.");
     const int64_t origin[2] = {0};
     CHECK(gts_set_index_base(program, "E2V", 2) == -1);
     CHECK_TEXT(gts_last_error(program)->message,
                "Connectivity 'E2V' of program 'gather' must have an index base of 0 or 1, not 2.");
     CHECK(gts_set_index_base(program, "x", 1) == -1);
-    CHECK_TEXT(gts_last_error(program)->message, "Program 'gather' has no connectivity 'x'.");
+    CHECK_TEXT(gts_last_error(program)->message, "Program 'gather' has no connectivity 'x', but 'E2V'.");
     CHECK(gts_set_origin(program, "E2V", origin, 2) == -1);
-    CHECK_TEXT(gts_last_error(program)->message, "Program 'gather' has no field 'E2V'.");
+    CHECK_TEXT(gts_last_error(program)->message, "Program 'gather' has no field 'E2V', but 'x', 'out'.");
     CHECK(gts_set_origin(program, "x", origin, 2) == -1);
     CHECK_TEXT(gts_last_error(program)->message,
                "Argument 'x' of program 'gather' has 1 axes, but its origin was given for 2.");
@@ -219,6 +270,9 @@ int main(int argc, char **argv)
     test_origin();
     test_known_table_with_names();
     test_field_that_gets_shorter();
+    test_table_that_is_too_short();
+    test_table_that_starts_elsewhere();
+    test_debugging(argv[1], argv[2]);
     test_what_is_said_wrongly();
     gts_close(&program);
     recorder.clear();

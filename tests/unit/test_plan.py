@@ -272,7 +272,10 @@ def test_connectivities_come_last_and_only_when_the_sdfg_takes_them() -> None:
         ),
         program("prog", other, NEIGHBORS, vn=field(EDGE)),
     )
-    axes = (AxisContract("Edge", ANY, ("size", "stride")), AxisContract("E2V", Axis(size=2, stride=1), ()))
+    axes = (
+        AxisContract("Edge", Axis(start=0), ("size", "stride")),
+        AxisContract("E2V", Axis(start=0, size=2, stride=1), ()),
+    )
     table = FieldLeaf("gt_conn_E2V", "E2V", "int32", "cpu", False, axes, "Vertex")
     assert plan.connectivities == (table,)
     assert [leaf.name for leaf in plan.leaves] == ["vn", "gt_conn_E2V"]

@@ -342,11 +342,10 @@ HOST = """
 int main(int argc, char **argv)
 {
     gts_program *program;
-    gts_error error;
     double memory[3] = {0};
     const gts_array x = {memory, GTS_FLOAT64, GTS_CPU, 1, false, {0}, {3}, {1}, {"K"}};
     const struct prog_args args = {.x = x, .factor = 2.5, .out = x};
-    if (argc != 3 || gts_load(argv[1], argv[2], &program, &error) != 0)
+    if (argc != 3 || gts_load(argv[1], argv[2], &program) != 0)
         return 1;
     return prog_call(program, &args) != 0 || prog_call(program, &args) != 0;
 }

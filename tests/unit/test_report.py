@@ -210,10 +210,10 @@ def test_the_plan_in_a_pipe_is_plain_text(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == (
         "Program 'prog', SDFG 'prog': 5 slots, filled from 3 leaves.\n"
         "\n"
-        "argument  leaf  contract                                                                      slots\n"
-        "x[0]      x_0   float64 field on [Edge, K], written, on cpu; Edge: start 2, stop 9, stride 1  1 3\n"
-        "x[1]      x_1   bool                                                                          4\n"
-        "y         y     float64 field on [K], on cpu                                                  2\n"
+        "argument  leaf  contract                                                                 slots\n"
+        "x[0]      x_0   float64 field on [Edge (start 2, stop 9, stride 1), K], written, on cpu  1 3\n"
+        "x[1]      x_1   bool                                                                     4\n"
+        "y         y     float64 field on [K], on cpu                                             2\n"
         "\n"
         "slot  C type    name             source\n"
         "   0  double *  gt_compute_time  compute time\n"
@@ -231,7 +231,7 @@ def test_the_plan_in_a_pipe_is_plain_text(capsys: pytest.CaptureFixture[str]) ->
 
 def test_the_slots_in_a_pipe_are_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
     print_slots(small_plan())
-    written = "float64 field on [Edge, K], written, on cpu; Edge: start 2, stop 9, stride 1"
+    written = "float64 field on [Edge (start 2, stop 9, stride 1), K], written, on cpu"
     assert capsys.readouterr().out == (
         "Program 'prog', SDFG 'prog': 5 slots, filled from 3 leaves.\n"
         "\n"

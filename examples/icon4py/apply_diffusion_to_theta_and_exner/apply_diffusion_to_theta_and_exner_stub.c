@@ -200,18 +200,18 @@ static const gts_axis AXES_exner[] = {
 };
 
 static const gts_axis AXES_gt_conn_C2E[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E", .size = 3, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_axis AXES_gt_conn_C2E2C[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E2C", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E2C", .size = 3, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_axis AXES_gt_conn_E2C[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C", .size = 2, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const double VALUE_rd_o_cvd = 0.4000000000000001;
@@ -436,51 +436,51 @@ static int run(gts_program *self)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
 
-    /* kh_smag_e: float64 field on [Edge, K] */
+    /* kh_smag_e: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* inv_dual_edge_length: float64 field on [Edge] */
+    /* inv_dual_edge_length: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* theta_v_in: float64 field on [Cell, K] */
+    /* theta_v_in: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* geofac_div: float64 field on [Cell, C2E] */
+    /* geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
-    /* zd_vertoffset: int32 field on [Cell, C2E2C, K] */
+    /* zd_vertoffset: int32 field on [Cell (stride 1), C2E2C (size 3), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
-    /* zd_diffcoef: float64 field on [Cell, K] */
+    /* zd_diffcoef: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
         return -1;
 
-    /* geofac_n2s_c: float64 field on [Cell] */
+    /* geofac_n2s_c: float64 field on [Cell (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
         return -1;
 
-    /* geofac_n2s_nbh: float64 field on [Cell, C2E2C] */
+    /* geofac_n2s_nbh: float64 field on [Cell (stride 1), C2E2C (size 3)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
         return -1;
 
-    /* vcoef: float64 field on [Cell, C2E2C, K] */
+    /* vcoef: float64 field on [Cell (stride 1), C2E2C (size 3), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->field(self, 8, args[8]) != 0)
         return -1;
 
-    /* area: float64 field on [Cell] */
+    /* area: float64 field on [Cell (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], args[9])) && host->field(self, 9, args[9]) != 0)
         return -1;
 
-    /* theta_v: float64 field on [Cell, K], written */
+    /* theta_v: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[10], args[10])) && host->field(self, 10, args[10]) != 0)
         return -1;
 
-    /* exner: float64 field on [Cell, K], written */
+    /* exner: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->field(self, 11, args[11]) != 0)
         return -1;
 
@@ -508,21 +508,21 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[17], args[17])) && host->static_scalar(self, 17, args[17]) != 0)
         return -1;
 
-    /* C2E: connectivity, int32 field on [Cell, C2E] */
+    /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
     void *const gt_conn_C2E = host->connectivity(self, 18, args[18]);
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[18], gt_conn_C2E)) && host->field(self, 18, gt_conn_C2E) != 0)
         return -1;
 
-    /* C2E2C: connectivity, int32 field on [Cell, C2E2C] */
+    /* C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)] */
     void *const gt_conn_C2E2C = host->connectivity(self, 19, args[18]);
     if (GTS_UNLIKELY(gt_conn_C2E2C == NULL))
         return -1;
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[19], gt_conn_C2E2C)) && host->field(self, 19, gt_conn_C2E2C) != 0)
         return -1;
 
-    /* E2C: connectivity, int32 field on [Edge, E2C] */
+    /* E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
     void *const gt_conn_E2C = host->connectivity(self, 20, args[18]);
     if (GTS_UNLIKELY(gt_conn_E2C == NULL))
         return -1;
@@ -590,21 +590,21 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *kh_smag_e_,            /* kh_smag_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *inv_dual_edge_length_, /* inv_dual_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *theta_v_in_,           /* theta_v_in: float64 field on [Cell, K] */
-    const CFI_cdesc_t *geofac_div_,           /* geofac_div: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *zd_vertoffset_,        /* zd_vertoffset: int32 field on [Cell, C2E2C, K] */
-    const CFI_cdesc_t *zd_diffcoef_,          /* zd_diffcoef: float64 field on [Cell, K] */
-    const CFI_cdesc_t *geofac_n2s_c_,         /* geofac_n2s_c: float64 field on [Cell] */
-    const CFI_cdesc_t *geofac_n2s_nbh_,       /* geofac_n2s_nbh: float64 field on [Cell, C2E2C] */
-    const CFI_cdesc_t *vcoef_,                /* vcoef: float64 field on [Cell, C2E2C, K] */
-    const CFI_cdesc_t *area_,                 /* area: float64 field on [Cell] */
-    const CFI_cdesc_t *theta_v_,              /* theta_v: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *exner_,                /* exner: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *gt_conn_C2E_,          /* C2E: connectivity, int32 field on [Cell, C2E] */
-    const CFI_cdesc_t *gt_conn_C2E2C_,        /* C2E2C: connectivity, int32 field on [Cell, C2E2C] */
-    const CFI_cdesc_t *gt_conn_E2C_,          /* E2C: connectivity, int32 field on [Edge, E2C] */
+    const CFI_cdesc_t *kh_smag_e_,            /* kh_smag_e: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *inv_dual_edge_length_, /* inv_dual_edge_length: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *theta_v_in_,           /* theta_v_in: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *geofac_div_,           /* geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
+    const CFI_cdesc_t *zd_vertoffset_,        /* zd_vertoffset: int32 field on [Cell (stride 1), C2E2C (size 3), K] */
+    const CFI_cdesc_t *zd_diffcoef_,          /* zd_diffcoef: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *geofac_n2s_c_,         /* geofac_n2s_c: float64 field on [Cell (stride 1)] */
+    const CFI_cdesc_t *geofac_n2s_nbh_,       /* geofac_n2s_nbh: float64 field on [Cell (stride 1), C2E2C (size 3)] */
+    const CFI_cdesc_t *vcoef_,                /* vcoef: float64 field on [Cell (stride 1), C2E2C (size 3), K] */
+    const CFI_cdesc_t *area_,                 /* area: float64 field on [Cell (stride 1)] */
+    const CFI_cdesc_t *theta_v_,              /* theta_v: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *exner_,                /* exner: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *gt_conn_C2E_,          /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
+    const CFI_cdesc_t *gt_conn_C2E2C_,        /* C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)] */
+    const CFI_cdesc_t *gt_conn_E2C_,          /* E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -692,4 +692,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a1254c2052aecace9984b972a7a34497f680ffe6d8e7db9a113c75723ed16ada */
+/* gtstub: sha256 of the text above: cbb61c5463a8a7aae6e30be858fefabba4812d6494ce9ffe7da0f39a99354636 */

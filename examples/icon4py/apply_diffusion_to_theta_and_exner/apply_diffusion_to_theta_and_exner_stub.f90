@@ -27,24 +27,27 @@ module apply_diffusion_to_theta_and_exner_stub
             !   vertical_end = 10
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: kh_smag_e(:, :)            ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: inv_dual_edge_length(:)    ! float64 field on [Edge]
-            real(c_double), intent(in) :: theta_v_in(:, :)           ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: geofac_div(:, :)           ! float64 field on [Cell, C2E]
-            integer(c_int32_t), intent(in) :: zd_vertoffset(:, :, :) ! int32 field on [Cell, C2E2C, K]
-            real(c_double), intent(in) :: zd_diffcoef(:, :)          ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: geofac_n2s_c(:)            ! float64 field on [Cell]
-            real(c_double), intent(in) :: geofac_n2s_nbh(:, :)       ! float64 field on [Cell, C2E2C]
-            real(c_double), intent(in) :: vcoef(:, :, :)             ! float64 field on [Cell, C2E2C, K]
-            real(c_double), intent(in) :: area(:)                    ! float64 field on [Cell]
-            real(c_double), intent(inout) :: theta_v(:, :)           ! float64 field on [Cell, K], written
-            real(c_double), intent(inout) :: exner(:, :)             ! float64 field on [Cell, K], written
-            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)      ! C2E: connectivity, int32 field on [Cell, C2E]
-            integer(c_int32_t), intent(in) :: gt_conn_C2E2C(:, :)    ! C2E2C: connectivity, int32 field on [Cell, C2E2C]
-            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)      ! E2C: connectivity, int32 field on [Edge, E2C]
+            real(c_double), intent(in) :: kh_smag_e(:, :)            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: inv_dual_edge_length(:)    ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: theta_v_in(:, :)           ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: geofac_div(:, :)           ! float64 field on [Cell (stride 1), C2E (size 3)]
+            integer(c_int32_t), intent(in) :: zd_vertoffset(:, :, :) ! int32 field on [Cell (stride 1), C2E2C (size 3), K]
+            real(c_double), intent(in) :: zd_diffcoef(:, :)          ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: geofac_n2s_c(:)            ! float64 field on [Cell (stride 1)]
+            real(c_double), intent(in) :: geofac_n2s_nbh(:, :)       ! float64 field on [Cell (stride 1), C2E2C (size 3)]
+            real(c_double), intent(in) :: vcoef(:, :, :)             ! float64 field on [Cell (stride 1), C2E2C (size 3), K]
+            real(c_double), intent(in) :: area(:)                    ! float64 field on [Cell (stride 1)]
+            real(c_double), intent(inout) :: theta_v(:, :)           ! float64 field on [Cell (stride 1), K], written
+            real(c_double), intent(inout) :: exner(:, :)             ! float64 field on [Cell (stride 1), K], written
+            ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]
+            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
+            ! C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)]
+            integer(c_int32_t), intent(in) :: gt_conn_C2E2C(:, :)
+            ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]
+            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: a3f7b70bc8c460e442b36521cdfc27cad8343d4b829ec77c3ffb788e3c1f785b
+! gtstub: sha256 of the text above: 8bd5a78d02e63a67a3171416df00d3e87d6204cb5c2e3b75cdda966e0ae31219

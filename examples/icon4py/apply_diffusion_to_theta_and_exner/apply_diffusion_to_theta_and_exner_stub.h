@@ -25,21 +25,21 @@ extern "C" {
  *   vertical_end = 10
  */
 struct apply_diffusion_to_theta_and_exner_args {
-    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge, K] */
-    gts_array inv_dual_edge_length; /**< inv_dual_edge_length: float64 field on [Edge] */
-    gts_array theta_v_in; /**< theta_v_in: float64 field on [Cell, K] */
-    gts_array geofac_div; /**< geofac_div: float64 field on [Cell, C2E] */
-    gts_array zd_vertoffset; /**< zd_vertoffset: int32 field on [Cell, C2E2C, K] */
-    gts_array zd_diffcoef; /**< zd_diffcoef: float64 field on [Cell, K] */
-    gts_array geofac_n2s_c; /**< geofac_n2s_c: float64 field on [Cell] */
-    gts_array geofac_n2s_nbh; /**< geofac_n2s_nbh: float64 field on [Cell, C2E2C] */
-    gts_array vcoef; /**< vcoef: float64 field on [Cell, C2E2C, K] */
-    gts_array area; /**< area: float64 field on [Cell] */
-    gts_array theta_v; /**< theta_v: float64 field on [Cell, K], written */
-    gts_array exner; /**< exner: float64 field on [Cell, K], written */
-    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell, C2E] */
-    gts_array gt_conn_C2E2C; /**< C2E2C: connectivity, int32 field on [Cell, C2E2C] */
-    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge, E2C] */
+    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge (stride 1), K] */
+    gts_array inv_dual_edge_length; /**< inv_dual_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array theta_v_in; /**< theta_v_in: float64 field on [Cell (stride 1), K] */
+    gts_array geofac_div; /**< geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
+    gts_array zd_vertoffset; /**< zd_vertoffset: int32 field on [Cell (stride 1), C2E2C (size 3), K] */
+    gts_array zd_diffcoef; /**< zd_diffcoef: float64 field on [Cell (stride 1), K] */
+    gts_array geofac_n2s_c; /**< geofac_n2s_c: float64 field on [Cell (stride 1)] */
+    gts_array geofac_n2s_nbh; /**< geofac_n2s_nbh: float64 field on [Cell (stride 1), C2E2C (size 3)] */
+    gts_array vcoef; /**< vcoef: float64 field on [Cell (stride 1), C2E2C (size 3), K] */
+    gts_array area; /**< area: float64 field on [Cell (stride 1)] */
+    gts_array theta_v; /**< theta_v: float64 field on [Cell (stride 1), K], written */
+    gts_array exner; /**< exner: float64 field on [Cell (stride 1), K], written */
+    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
+    gts_array gt_conn_C2E2C; /**< C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)] */
+    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
 };
 
 /**
@@ -54,4 +54,4 @@ GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *program, con
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 77d5713e2214eda0fad4cf9a1e9a721a39ce64d095d86aa2652beb1b3ca45141 */
+/* gtstub: sha256 of the text above: ac0ed3858dff4569c780a9837837207343f3379b639e6e25ad5e29528e5d39fd */

@@ -174,8 +174,8 @@ static const gts_axis AXES_vn[] = {
 };
 
 static const gts_axis AXES_gt_conn_E2C2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C2V", .size = 4, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const double VALUE_nudgezone_diff = 0.3999999999999991;
@@ -376,39 +376,39 @@ static int run(gts_program *self)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
 
-    /* u_vert: float64 field on [Vertex, K] */
+    /* u_vert: float64 field on [Vertex (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* v_vert: float64 field on [Vertex, K] */
+    /* v_vert: float64 field on [Vertex (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
+    /* primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
+    /* primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
-    /* z_nabla2_e: float64 field on [Edge, K] */
+    /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
-    /* inv_vert_vert_length: float64 field on [Edge] */
+    /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
         return -1;
 
-    /* inv_primal_edge_length: float64 field on [Edge] */
+    /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
         return -1;
 
-    /* area_edge: float64 field on [Edge] */
+    /* area_edge: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
         return -1;
 
-    /* kh_smag_e: float64 field on [Edge, K] */
+    /* kh_smag_e: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->field(self, 8, args[8]) != 0)
         return -1;
 
@@ -416,11 +416,11 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], args[9])) && host->field(self, 9, args[9]) != 0)
         return -1;
 
-    /* nudgecoeff_e: float64 field on [Edge] */
+    /* nudgecoeff_e: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[10], args[10])) && host->field(self, 10, args[10]) != 0)
         return -1;
 
-    /* vn: float64 field on [Edge, K], written */
+    /* vn: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->field(self, 11, args[11]) != 0)
         return -1;
 
@@ -456,7 +456,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[19], args[19])) && host->static_scalar(self, 19, args[19]) != 0)
         return -1;
 
-    /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
     void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]);
     if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
         return -1;
@@ -522,19 +522,19 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void apply_diffusion_to_vn_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *primal_normal_vert_v1_,  /* primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *primal_normal_vert_v2_,  /* primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge] */
-    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *area_edge_,              /* area_edge: float64 field on [Edge] */
-    const CFI_cdesc_t *kh_smag_e_,              /* kh_smag_e: float64 field on [Edge, K] */
+    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex (stride 1), K] */
+    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex (stride 1), K] */
+    const CFI_cdesc_t *primal_normal_vert_v1_,  /* primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    const CFI_cdesc_t *primal_normal_vert_v2_,  /* primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *area_edge_,              /* area_edge: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *kh_smag_e_,              /* kh_smag_e: float64 field on [Edge (stride 1), K] */
     const CFI_cdesc_t *diff_multfac_vn_,        /* diff_multfac_vn: float64 field on [K] */
-    const CFI_cdesc_t *nudgecoeff_e_,           /* nudgecoeff_e: float64 field on [Edge] */
-    const CFI_cdesc_t *vn_,                     /* vn: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *nudgecoeff_e_,           /* nudgecoeff_e: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *vn_,                     /* vn: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -618,4 +618,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 57c709248c4ad9267f2606c5b45864bf44e2a4839aca118f80a52aafa063a88f */
+/* gtstub: sha256 of the text above: d5630fd0ba3e9f2d55183c06294230d042c643a60456a1824fb81bafdb0507a6 */

@@ -29,22 +29,23 @@ module apply_diffusion_to_vn_stub
             !   vertical_end = 10
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: u_vert(:, :)                ! float64 field on [Vertex, K]
-            real(c_double), intent(in) :: v_vert(:, :)                ! float64 field on [Vertex, K]
-            real(c_double), intent(in) :: primal_normal_vert_v1(:, :) ! float64 field on [Edge, E2C2V]
-            real(c_double), intent(in) :: primal_normal_vert_v2(:, :) ! float64 field on [Edge, E2C2V]
-            real(c_double), intent(in) :: z_nabla2_e(:, :)            ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: inv_vert_vert_length(:)     ! float64 field on [Edge]
-            real(c_double), intent(in) :: inv_primal_edge_length(:)   ! float64 field on [Edge]
-            real(c_double), intent(in) :: area_edge(:)                ! float64 field on [Edge]
-            real(c_double), intent(in) :: kh_smag_e(:, :)             ! float64 field on [Edge, K]
+            real(c_double), intent(in) :: u_vert(:, :)                ! float64 field on [Vertex (stride 1), K]
+            real(c_double), intent(in) :: v_vert(:, :)                ! float64 field on [Vertex (stride 1), K]
+            real(c_double), intent(in) :: primal_normal_vert_v1(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: primal_normal_vert_v2(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: z_nabla2_e(:, :)            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: inv_vert_vert_length(:)     ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_primal_edge_length(:)   ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: area_edge(:)                ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: kh_smag_e(:, :)             ! float64 field on [Edge (stride 1), K]
             real(c_double), intent(in) :: diff_multfac_vn(:)          ! float64 field on [K]
-            real(c_double), intent(in) :: nudgecoeff_e(:)             ! float64 field on [Edge]
-            real(c_double), intent(inout) :: vn(:, :)                 ! float64 field on [Edge, K], written
-            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)     ! E2C2V: connectivity, int32 field on [Edge, E2C2V]
+            real(c_double), intent(in) :: nudgecoeff_e(:)             ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(inout) :: vn(:, :)                 ! float64 field on [Edge (stride 1), K], written
+            ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]
+            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: b94c8c2f31950da354e05b527f6bd10757e224833857757d1bb9bf42af2d287a
+! gtstub: sha256 of the text above: 1eaca6bc46aac47ca0439041761c28669b15460d9220bf4fe7645d7f6a7fa7da

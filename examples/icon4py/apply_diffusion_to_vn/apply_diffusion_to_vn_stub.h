@@ -27,19 +27,19 @@ extern "C" {
  *   vertical_end = 10
  */
 struct apply_diffusion_to_vn_args {
-    gts_array u_vert; /**< u_vert: float64 field on [Vertex, K] */
-    gts_array v_vert; /**< v_vert: float64 field on [Vertex, K] */
-    gts_array primal_normal_vert_v1; /**< primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
-    gts_array primal_normal_vert_v2; /**< primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
-    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge, K] */
-    gts_array inv_vert_vert_length; /**< inv_vert_vert_length: float64 field on [Edge] */
-    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge] */
-    gts_array area_edge; /**< area_edge: float64 field on [Edge] */
-    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge, K] */
+    gts_array u_vert; /**< u_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array v_vert; /**< v_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array primal_normal_vert_v1; /**< primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array primal_normal_vert_v2; /**< primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge (stride 1), K] */
+    gts_array inv_vert_vert_length; /**< inv_vert_vert_length: float64 field on [Edge (stride 1)] */
+    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array area_edge; /**< area_edge: float64 field on [Edge (stride 1)] */
+    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge (stride 1), K] */
     gts_array diff_multfac_vn; /**< diff_multfac_vn: float64 field on [K] */
-    gts_array nudgecoeff_e; /**< nudgecoeff_e: float64 field on [Edge] */
-    gts_array vn; /**< vn: float64 field on [Edge, K], written */
-    gts_array gt_conn_E2C2V; /**< E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    gts_array nudgecoeff_e; /**< nudgecoeff_e: float64 field on [Edge (stride 1)] */
+    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K], written */
+    gts_array gt_conn_E2C2V; /**< E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
 };
 
 /**
@@ -54,4 +54,4 @@ GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *program, const struct app
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 2eebd4d5ae7c859284e729cbdb0d934138f560c7c2865da1e5b5580a1d2e95b0 */
+/* gtstub: sha256 of the text above: a4e94d5db13501373a01b9ded8f03d4946a8c00c7f913ab0eb46478c8014fce8 */

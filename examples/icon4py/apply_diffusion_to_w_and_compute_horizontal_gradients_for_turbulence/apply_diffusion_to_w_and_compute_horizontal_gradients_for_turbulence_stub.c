@@ -147,8 +147,8 @@ static const gts_axis AXES_diff_multfac_n2w[] = {
 };
 
 static const gts_axis AXES_gt_conn_C2E2CO[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E2CO", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E2CO", .size = 4, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const int32_t VALUE_type_shear = 2;
@@ -331,27 +331,27 @@ static int run(gts_program *self)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
 
-    /* area: float64 field on [Cell] */
+    /* area: float64 field on [Cell (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* geofac_n2s: float64 field on [Cell, C2E2CO] */
+    /* geofac_n2s: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* geofac_grg_x: float64 field on [Cell, C2E2CO] */
+    /* geofac_grg_x: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* geofac_grg_y: float64 field on [Cell, C2E2CO] */
+    /* geofac_grg_y: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
-    /* w_old: float64 field on [Cell, K] */
+    /* w_old: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
-    /* w: float64 field on [Cell, K], written */
+    /* w: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
         return -1;
 
@@ -359,11 +359,11 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->static_scalar(self, 6, args[6]) != 0)
         return -1;
 
-    /* dwdx: float64 field on [Cell, K], written */
+    /* dwdx: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
         return -1;
 
-    /* dwdy: float64 field on [Cell, K], written */
+    /* dwdy: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->field(self, 8, args[8]) != 0)
         return -1;
 
@@ -403,7 +403,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[17], args[17])) && host->static_scalar(self, 17, args[17]) != 0)
         return -1;
 
-    /* C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
+    /* C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)] */
     void *const gt_conn_C2E2CO = host->connectivity(self, 18, args[18]);
     if (GTS_UNLIKELY(gt_conn_C2E2CO == NULL))
         return -1;
@@ -466,16 +466,16 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *area_,             /* area: float64 field on [Cell] */
-    const CFI_cdesc_t *geofac_n2s_,       /* geofac_n2s: float64 field on [Cell, C2E2CO] */
-    const CFI_cdesc_t *geofac_grg_x_,     /* geofac_grg_x: float64 field on [Cell, C2E2CO] */
-    const CFI_cdesc_t *geofac_grg_y_,     /* geofac_grg_y: float64 field on [Cell, C2E2CO] */
-    const CFI_cdesc_t *w_old_,            /* w_old: float64 field on [Cell, K] */
-    const CFI_cdesc_t *w_,                /* w: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *dwdx_,             /* dwdx: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *dwdy_,             /* dwdy: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *area_,             /* area: float64 field on [Cell (stride 1)] */
+    const CFI_cdesc_t *geofac_n2s_,       /* geofac_n2s: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
+    const CFI_cdesc_t *geofac_grg_x_,     /* geofac_grg_x: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
+    const CFI_cdesc_t *geofac_grg_y_,     /* geofac_grg_y: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
+    const CFI_cdesc_t *w_old_,            /* w_old: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *w_,                /* w: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *dwdx_,             /* dwdx: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *dwdy_,             /* dwdy: float64 field on [Cell (stride 1), K], written */
     const CFI_cdesc_t *diff_multfac_n2w_, /* diff_multfac_n2w: float64 field on [K] */
-    const CFI_cdesc_t *gt_conn_C2E2CO_,   /* C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *gt_conn_C2E2CO_,   /* C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -553,4 +553,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d5d25674d9b28271354e07503808a9270d24ae105a11a1f3b9a1e2bf03536ee1 */
+/* gtstub: sha256 of the text above: 8d8db4f2d7f7ebb4929c3138e839a1d08c0185699d1da93b6bc991abbaa71f81 */

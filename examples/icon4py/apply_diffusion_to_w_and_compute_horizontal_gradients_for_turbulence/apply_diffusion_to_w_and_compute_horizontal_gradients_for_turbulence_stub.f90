@@ -30,19 +30,20 @@ module apply_diffusion_to_w_and_compute_horizontal_gradi_fbf2e82e_stub
             !   vertical_end = 10
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: area(:)                  ! float64 field on [Cell]
-            real(c_double), intent(in) :: geofac_n2s(:, :)         ! float64 field on [Cell, C2E2CO]
-            real(c_double), intent(in) :: geofac_grg_x(:, :)       ! float64 field on [Cell, C2E2CO]
-            real(c_double), intent(in) :: geofac_grg_y(:, :)       ! float64 field on [Cell, C2E2CO]
-            real(c_double), intent(in) :: w_old(:, :)              ! float64 field on [Cell, K]
-            real(c_double), intent(inout) :: w(:, :)               ! float64 field on [Cell, K], written
-            real(c_double), intent(inout) :: dwdx(:, :)            ! float64 field on [Cell, K], written
-            real(c_double), intent(inout) :: dwdy(:, :)            ! float64 field on [Cell, K], written
+            real(c_double), intent(in) :: area(:)                  ! float64 field on [Cell (stride 1)]
+            real(c_double), intent(in) :: geofac_n2s(:, :)         ! float64 field on [Cell (stride 1), C2E2CO (size 4)]
+            real(c_double), intent(in) :: geofac_grg_x(:, :)       ! float64 field on [Cell (stride 1), C2E2CO (size 4)]
+            real(c_double), intent(in) :: geofac_grg_y(:, :)       ! float64 field on [Cell (stride 1), C2E2CO (size 4)]
+            real(c_double), intent(in) :: w_old(:, :)              ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(inout) :: w(:, :)               ! float64 field on [Cell (stride 1), K], written
+            real(c_double), intent(inout) :: dwdx(:, :)            ! float64 field on [Cell (stride 1), K], written
+            real(c_double), intent(inout) :: dwdy(:, :)            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(in) :: diff_multfac_n2w(:)      ! float64 field on [K]
-            integer(c_int32_t), intent(in) :: gt_conn_C2E2CO(:, :) ! C2E2CO: connectivity, int32 field on [Cell, C2E2CO]
+            ! C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)]
+            integer(c_int32_t), intent(in) :: gt_conn_C2E2CO(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: d28ba759c6b4f4e62359ed41f439bce1111de6dc8a62704ffc76f62885010cd1
+! gtstub: sha256 of the text above: 1ffb7e1cf1cfbfd597392ff31848372407313aa9f9a703a56e42d9edcc713004

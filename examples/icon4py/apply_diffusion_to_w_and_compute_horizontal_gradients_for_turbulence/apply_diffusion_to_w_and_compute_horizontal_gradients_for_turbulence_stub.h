@@ -28,16 +28,16 @@ extern "C" {
  *   vertical_end = 10
  */
 struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args {
-    gts_array area; /**< area: float64 field on [Cell] */
-    gts_array geofac_n2s; /**< geofac_n2s: float64 field on [Cell, C2E2CO] */
-    gts_array geofac_grg_x; /**< geofac_grg_x: float64 field on [Cell, C2E2CO] */
-    gts_array geofac_grg_y; /**< geofac_grg_y: float64 field on [Cell, C2E2CO] */
-    gts_array w_old; /**< w_old: float64 field on [Cell, K] */
-    gts_array w; /**< w: float64 field on [Cell, K], written */
-    gts_array dwdx; /**< dwdx: float64 field on [Cell, K], written */
-    gts_array dwdy; /**< dwdy: float64 field on [Cell, K], written */
+    gts_array area; /**< area: float64 field on [Cell (stride 1)] */
+    gts_array geofac_n2s; /**< geofac_n2s: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
+    gts_array geofac_grg_x; /**< geofac_grg_x: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
+    gts_array geofac_grg_y; /**< geofac_grg_y: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
+    gts_array w_old; /**< w_old: float64 field on [Cell (stride 1), K] */
+    gts_array w; /**< w: float64 field on [Cell (stride 1), K], written */
+    gts_array dwdx; /**< dwdx: float64 field on [Cell (stride 1), K], written */
+    gts_array dwdy; /**< dwdy: float64 field on [Cell (stride 1), K], written */
     gts_array diff_multfac_n2w; /**< diff_multfac_n2w: float64 field on [K] */
-    gts_array gt_conn_C2E2CO; /**< C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
+    gts_array gt_conn_C2E2CO; /**< C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)] */
 };
 
 /**
@@ -52,4 +52,4 @@ GTS_EXPORT int apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbule
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: c168c025b7606802358b9e90483a94b35f360fa092b51f573d8f37b6272c5937 */
+/* gtstub: sha256 of the text above: de6816be514d3b76ffe663a13efbf16876fc38723aa01c434d02698a9f3a47af */

@@ -20,12 +20,12 @@ module apply_nabla2_and_nabla4_global_to_vn_stub
             ! Checks the arguments and runs the program.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: area_edge(:)       ! float64 field on [Edge]
-            real(c_double), intent(in) :: kh_smag_e(:, :)    ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: z_nabla2_e(:, :)   ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: z_nabla4_e2(:, :)  ! float64 field on [Edge, K]
+            real(c_double), intent(in) :: area_edge(:)       ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: kh_smag_e(:, :)    ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: z_nabla2_e(:, :)   ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: z_nabla4_e2(:, :)  ! float64 field on [Edge (stride 1), K]
             real(c_double), intent(in) :: diff_multfac_vn(:) ! float64 field on [K]
-            real(c_double), intent(inout) :: vn(:, :)        ! float64 field on [Edge, K], written
+            real(c_double), intent(inout) :: vn(:, :)        ! float64 field on [Edge (stride 1), K], written
             integer(c_int32_t), value :: horizontal_start    ! int32
             integer(c_int32_t), value :: horizontal_end      ! int32
             integer(c_int32_t), value :: vertical_start      ! int32
@@ -35,4 +35,4 @@ module apply_nabla2_and_nabla4_global_to_vn_stub
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: d6f6b050031d1df8422499951ebce93bd9dee6d369b80c188868eba73b58f904
+! gtstub: sha256 of the text above: 49d0b1a5527284f414d60fbad01ef7d6bdd4b4ac9d65df9d103a083fa3412f7d

@@ -16,12 +16,12 @@ extern "C" {
 
 /** The arguments of 'apply_nabla2_and_nabla4_global_to_vn' after tuples are flattened. The memory of arrays is the caller's. */
 struct apply_nabla2_and_nabla4_global_to_vn_args {
-    gts_array area_edge; /**< area_edge: float64 field on [Edge] */
-    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge, K] */
-    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge, K] */
-    gts_array z_nabla4_e2; /**< z_nabla4_e2: float64 field on [Edge, K] */
+    gts_array area_edge; /**< area_edge: float64 field on [Edge (stride 1)] */
+    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge (stride 1), K] */
+    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge (stride 1), K] */
+    gts_array z_nabla4_e2; /**< z_nabla4_e2: float64 field on [Edge (stride 1), K] */
     gts_array diff_multfac_vn; /**< diff_multfac_vn: float64 field on [K] */
-    gts_array vn; /**< vn: float64 field on [Edge, K], written */
+    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K], written */
     int32_t horizontal_start; /**< horizontal_start: int32 */
     int32_t horizontal_end; /**< horizontal_end: int32 */
     int32_t vertical_start; /**< vertical_start: int32 */
@@ -40,4 +40,4 @@ GTS_EXPORT int apply_nabla2_and_nabla4_global_to_vn_call(gts_program *program, c
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 7444ae3116b5025c746f954a7614b50f7c55185e750dac42ca8b942672ae417e */
+/* gtstub: sha256 of the text above: c8622d991071ec96ca3c3e6055a30b2bf97a2276253ab552cfd82fde0ca7335a */

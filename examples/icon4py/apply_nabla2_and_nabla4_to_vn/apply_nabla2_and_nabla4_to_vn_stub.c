@@ -268,19 +268,19 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
 
-    /* area_edge: float64 field on [Edge] */
+    /* area_edge: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* kh_smag_e: float64 field on [Edge, K] */
+    /* kh_smag_e: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* z_nabla2_e: float64 field on [Edge, K] */
+    /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* z_nabla4_e2: float64 field on [Edge, K] */
+    /* z_nabla4_e2: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
@@ -288,11 +288,11 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
-    /* nudgecoeff_e: float64 field on [Edge] */
+    /* nudgecoeff_e: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
         return -1;
 
-    /* vn: float64 field on [Edge, K], written */
+    /* vn: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
         return -1;
 
@@ -375,13 +375,13 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *area_edge_,       /* area_edge: float64 field on [Edge] */
-    const CFI_cdesc_t *kh_smag_e_,       /* kh_smag_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *z_nabla2_e_,      /* z_nabla2_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *z_nabla4_e2_,     /* z_nabla4_e2: float64 field on [Edge, K] */
+    const CFI_cdesc_t *area_edge_,       /* area_edge: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *kh_smag_e_,       /* kh_smag_e: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *z_nabla2_e_,      /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *z_nabla4_e2_,     /* z_nabla4_e2: float64 field on [Edge (stride 1), K] */
     const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K] */
-    const CFI_cdesc_t *nudgecoeff_e_,    /* nudgecoeff_e: float64 field on [Edge] */
-    const CFI_cdesc_t *vn_,              /* vn: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *nudgecoeff_e_,    /* nudgecoeff_e: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *vn_,              /* vn: float64 field on [Edge (stride 1), K], written */
     double nudgezone_diff_,              /* nudgezone_diff: float64 */
     int32_t horizontal_start_,           /* horizontal_start: int32 */
     int32_t horizontal_end_,             /* horizontal_end: int32 */
@@ -464,4 +464,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d0bc0f43c25fd321933b96819149a3c5dedf92e9d911602d6deedb154dd8dc10 */
+/* gtstub: sha256 of the text above: a16a9df2102bdb1f52a0e6688a071e4b8af9b8a22596768bb638bfb4c5987b18 */

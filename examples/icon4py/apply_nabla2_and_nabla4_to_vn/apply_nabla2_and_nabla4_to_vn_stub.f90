@@ -20,13 +20,13 @@ module apply_nabla2_and_nabla4_to_vn_stub
             ! Checks the arguments and runs the program.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: area_edge(:)       ! float64 field on [Edge]
-            real(c_double), intent(in) :: kh_smag_e(:, :)    ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: z_nabla2_e(:, :)   ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: z_nabla4_e2(:, :)  ! float64 field on [Edge, K]
+            real(c_double), intent(in) :: area_edge(:)       ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: kh_smag_e(:, :)    ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: z_nabla2_e(:, :)   ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: z_nabla4_e2(:, :)  ! float64 field on [Edge (stride 1), K]
             real(c_double), intent(in) :: diff_multfac_vn(:) ! float64 field on [K]
-            real(c_double), intent(in) :: nudgecoeff_e(:)    ! float64 field on [Edge]
-            real(c_double), intent(inout) :: vn(:, :)        ! float64 field on [Edge, K], written
+            real(c_double), intent(in) :: nudgecoeff_e(:)    ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(inout) :: vn(:, :)        ! float64 field on [Edge (stride 1), K], written
             real(c_double), value :: nudgezone_diff          ! float64
             integer(c_int32_t), value :: horizontal_start    ! int32
             integer(c_int32_t), value :: horizontal_end      ! int32
@@ -37,4 +37,4 @@ module apply_nabla2_and_nabla4_to_vn_stub
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: cad979881bd48f45736fcdde7d8f58de91cb11548117bf7386d29d27ac114c8f
+! gtstub: sha256 of the text above: e7ae1ec095c801bb2a403e41a7859b95528744ba3d09a6e93cdebd27b788da34

@@ -16,13 +16,13 @@ extern "C" {
 
 /** The arguments of 'apply_nabla2_and_nabla4_to_vn' after tuples are flattened. The memory of arrays is the caller's. */
 struct apply_nabla2_and_nabla4_to_vn_args {
-    gts_array area_edge; /**< area_edge: float64 field on [Edge] */
-    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge, K] */
-    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge, K] */
-    gts_array z_nabla4_e2; /**< z_nabla4_e2: float64 field on [Edge, K] */
+    gts_array area_edge; /**< area_edge: float64 field on [Edge (stride 1)] */
+    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge (stride 1), K] */
+    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge (stride 1), K] */
+    gts_array z_nabla4_e2; /**< z_nabla4_e2: float64 field on [Edge (stride 1), K] */
     gts_array diff_multfac_vn; /**< diff_multfac_vn: float64 field on [K] */
-    gts_array nudgecoeff_e; /**< nudgecoeff_e: float64 field on [Edge] */
-    gts_array vn; /**< vn: float64 field on [Edge, K], written */
+    gts_array nudgecoeff_e; /**< nudgecoeff_e: float64 field on [Edge (stride 1)] */
+    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K], written */
     double nudgezone_diff; /**< nudgezone_diff: float64 */
     int32_t horizontal_start; /**< horizontal_start: int32 */
     int32_t horizontal_end; /**< horizontal_end: int32 */
@@ -42,4 +42,4 @@ GTS_EXPORT int apply_nabla2_and_nabla4_to_vn_call(gts_program *program, const st
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: c8c223a910e8717d9254600a00bcfa49fccaa20dd83d8549631ebf3cb133775a */
+/* gtstub: sha256 of the text above: 41e9ed5d3c33802a5a14bc27d5f55bc118315a7ced4d8a76ec68f73df7f08b74 */

@@ -140,8 +140,8 @@ static const gts_axis AXES_hdef_ic[] = {
 };
 
 static const gts_axis AXES_gt_conn_C2E[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E", .size = 3, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const int32_t VALUE_horizontal_start = 0;
@@ -305,19 +305,19 @@ static int run(gts_program *self)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
 
-    /* kh_smag_ec: float64 field on [Edge, K] */
+    /* kh_smag_ec: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* vn: float64 field on [Edge, K] */
+    /* vn: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* e_bln_c_s: float64 field on [Cell, C2E] */
+    /* e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* geofac_div: float64 field on [Cell, C2E] */
+    /* geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
@@ -325,15 +325,15 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
-    /* wgtfac_c: float64 field on [Cell, K] */
+    /* wgtfac_c: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
         return -1;
 
-    /* div_ic: float64 field on [Cell, K], written */
+    /* div_ic: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
         return -1;
 
-    /* hdef_ic: float64 field on [Cell, K], written */
+    /* hdef_ic: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
         return -1;
 
@@ -353,7 +353,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->static_scalar(self, 11, args[11]) != 0)
         return -1;
 
-    /* C2E: connectivity, int32 field on [Cell, C2E] */
+    /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
     void *const gt_conn_C2E = host->connectivity(self, 12, args[12]);
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
@@ -415,15 +415,15 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *kh_smag_ec_,        /* kh_smag_ec: float64 field on [Edge, K] */
-    const CFI_cdesc_t *vn_,                /* vn: float64 field on [Edge, K] */
-    const CFI_cdesc_t *e_bln_c_s_,         /* e_bln_c_s: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *geofac_div_,        /* geofac_div: float64 field on [Cell, C2E] */
+    const CFI_cdesc_t *kh_smag_ec_,        /* kh_smag_ec: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *vn_,                /* vn: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *e_bln_c_s_,         /* e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
+    const CFI_cdesc_t *geofac_div_,        /* geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
     const CFI_cdesc_t *diff_multfac_smag_, /* diff_multfac_smag: float64 field on [K] */
-    const CFI_cdesc_t *wgtfac_c_,          /* wgtfac_c: float64 field on [Cell, K] */
-    const CFI_cdesc_t *div_ic_,            /* div_ic: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *hdef_ic_,           /* hdef_ic: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *gt_conn_C2E_,       /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *wgtfac_c_,          /* wgtfac_c: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *div_ic_,            /* div_ic: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *hdef_ic_,           /* hdef_ic: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *gt_conn_C2E_,       /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -499,4 +499,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d531f4d0541f36a94b81f26b08dca9729160a93f76407c1dc1c5f5bff5e7ad5e */
+/* gtstub: sha256 of the text above: c9c4b0a535381daba39c38fe5a611bf5364f891817b5cedcf540f170f5375727 */

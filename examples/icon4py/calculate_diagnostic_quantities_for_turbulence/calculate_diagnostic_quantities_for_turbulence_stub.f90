@@ -25,18 +25,19 @@ module calculate_diagnostic_quantities_for_turbulence_stub
             !   vertical_end = 10
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: kh_smag_ec(:, :)      ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: vn(:, :)              ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: e_bln_c_s(:, :)       ! float64 field on [Cell, C2E]
-            real(c_double), intent(in) :: geofac_div(:, :)      ! float64 field on [Cell, C2E]
+            real(c_double), intent(in) :: kh_smag_ec(:, :)      ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: vn(:, :)              ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: e_bln_c_s(:, :)       ! float64 field on [Cell (stride 1), C2E (size 3)]
+            real(c_double), intent(in) :: geofac_div(:, :)      ! float64 field on [Cell (stride 1), C2E (size 3)]
             real(c_double), intent(in) :: diff_multfac_smag(:)  ! float64 field on [K]
-            real(c_double), intent(in) :: wgtfac_c(:, :)        ! float64 field on [Cell, K]
-            real(c_double), intent(inout) :: div_ic(:, :)       ! float64 field on [Cell, K], written
-            real(c_double), intent(inout) :: hdef_ic(:, :)      ! float64 field on [Cell, K], written
-            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :) ! C2E: connectivity, int32 field on [Cell, C2E]
+            real(c_double), intent(in) :: wgtfac_c(:, :)        ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(inout) :: div_ic(:, :)       ! float64 field on [Cell (stride 1), K], written
+            real(c_double), intent(inout) :: hdef_ic(:, :)      ! float64 field on [Cell (stride 1), K], written
+            ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]
+            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 99319cfe229b3895ef0843fd6d646a30e49a2fa150eb586062e5fd6a223d1007
+! gtstub: sha256 of the text above: f84667f547061411a81a951661fa1b712601f4de7658b792b85bcd2dbcfb5c57

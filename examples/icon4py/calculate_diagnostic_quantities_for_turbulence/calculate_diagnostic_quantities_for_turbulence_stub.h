@@ -23,15 +23,15 @@ extern "C" {
  *   vertical_end = 10
  */
 struct calculate_diagnostic_quantities_for_turbulence_args {
-    gts_array kh_smag_ec; /**< kh_smag_ec: float64 field on [Edge, K] */
-    gts_array vn; /**< vn: float64 field on [Edge, K] */
-    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell, C2E] */
-    gts_array geofac_div; /**< geofac_div: float64 field on [Cell, C2E] */
+    gts_array kh_smag_ec; /**< kh_smag_ec: float64 field on [Edge (stride 1), K] */
+    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K] */
+    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
+    gts_array geofac_div; /**< geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
     gts_array diff_multfac_smag; /**< diff_multfac_smag: float64 field on [K] */
-    gts_array wgtfac_c; /**< wgtfac_c: float64 field on [Cell, K] */
-    gts_array div_ic; /**< div_ic: float64 field on [Cell, K], written */
-    gts_array hdef_ic; /**< hdef_ic: float64 field on [Cell, K], written */
-    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell, C2E] */
+    gts_array wgtfac_c; /**< wgtfac_c: float64 field on [Cell (stride 1), K] */
+    gts_array div_ic; /**< div_ic: float64 field on [Cell (stride 1), K], written */
+    gts_array hdef_ic; /**< hdef_ic: float64 field on [Cell (stride 1), K], written */
+    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
 };
 
 /**
@@ -46,4 +46,4 @@ GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 151184964edd13f236fa70cf19fb6c50406efc47529e9b0ec9399e6542a908b3 */
+/* gtstub: sha256 of the text above: 3d503499a4ae9b0b8dcdc9ae26037586dbf1705c9ac89e35a1ca984e0de47963 */

@@ -82,13 +82,13 @@ static const gts_axis AXES_kh_smag_e[] = {
 };
 
 static const gts_axis AXES_gt_conn_C2E2C[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E2C", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E2C", .size = 3, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_axis AXES_gt_conn_E2C[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C", .size = 2, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const double VALUE_thresh_tdiff = -5.0;
@@ -208,11 +208,11 @@ static int run(gts_program *self)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
 
-    /* theta_v: float64 field on [Cell, K] */
+    /* theta_v: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* theta_ref_mc: float64 field on [Cell, K] */
+    /* theta_ref_mc: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
@@ -224,7 +224,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->static_scalar(self, 3, args[3]) != 0)
         return -1;
 
-    /* kh_smag_e: float64 field on [Edge, K], written */
+    /* kh_smag_e: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
@@ -244,14 +244,14 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->static_scalar(self, 8, args[8]) != 0)
         return -1;
 
-    /* C2E2C: connectivity, int32 field on [Cell, C2E2C] */
+    /* C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)] */
     void *const gt_conn_C2E2C = host->connectivity(self, 9, args[9]);
     if (GTS_UNLIKELY(gt_conn_C2E2C == NULL))
         return -1;
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], gt_conn_C2E2C)) && host->field(self, 9, gt_conn_C2E2C) != 0)
         return -1;
 
-    /* E2C: connectivity, int32 field on [Edge, E2C] */
+    /* E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
     void *const gt_conn_E2C = host->connectivity(self, 10, args[9]);
     if (GTS_UNLIKELY(gt_conn_E2C == NULL))
         return -1;
@@ -309,11 +309,11 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *theta_v_,       /* theta_v: float64 field on [Cell, K] */
-    const CFI_cdesc_t *theta_ref_mc_,  /* theta_ref_mc: float64 field on [Cell, K] */
-    const CFI_cdesc_t *kh_smag_e_,     /* kh_smag_e: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *gt_conn_C2E2C_, /* C2E2C: connectivity, int32 field on [Cell, C2E2C] */
-    const CFI_cdesc_t *gt_conn_E2C_,   /* E2C: connectivity, int32 field on [Edge, E2C] */
+    const CFI_cdesc_t *theta_v_,       /* theta_v: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *theta_ref_mc_,  /* theta_ref_mc: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *kh_smag_e_,     /* kh_smag_e: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *gt_conn_C2E2C_, /* C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)] */
+    const CFI_cdesc_t *gt_conn_E2C_,   /* E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -381,4 +381,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b8bb6403a8b8c7da1914746afb77f19bc4872105f7e2de47a9ea55c9491247aa */
+/* gtstub: sha256 of the text above: 02eb1d5bce4d3f41f00c6c0fe0e2bac014e794d6b7b0d7d0cc290a4a70eafea0 */

@@ -26,14 +26,16 @@ module calculate_enhanced_diffusion_coefficients_for_gri_670e1098_stub
             !   vertical_end = 10
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: theta_v(:, :)           ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: theta_ref_mc(:, :)      ! float64 field on [Cell, K]
-            real(c_double), intent(inout) :: kh_smag_e(:, :)      ! float64 field on [Edge, K], written
-            integer(c_int32_t), intent(in) :: gt_conn_C2E2C(:, :) ! C2E2C: connectivity, int32 field on [Cell, C2E2C]
-            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)   ! E2C: connectivity, int32 field on [Edge, E2C]
+            real(c_double), intent(in) :: theta_v(:, :)           ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: theta_ref_mc(:, :)      ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(inout) :: kh_smag_e(:, :)      ! float64 field on [Edge (stride 1), K], written
+            ! C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)]
+            integer(c_int32_t), intent(in) :: gt_conn_C2E2C(:, :)
+            ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]
+            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 0c97c8880efa6d0766d057d770dcc2b479401951a08879472396260f48673332
+! gtstub: sha256 of the text above: 73e1221321a5ce53f3b7826083e1d715c3a69a95027797df303b4d1bd2f094e4

@@ -25,11 +25,11 @@ extern "C" {
  *   vertical_end = 10
  */
 struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args {
-    gts_array theta_v; /**< theta_v: float64 field on [Cell, K] */
-    gts_array theta_ref_mc; /**< theta_ref_mc: float64 field on [Cell, K] */
-    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge, K], written */
-    gts_array gt_conn_C2E2C; /**< C2E2C: connectivity, int32 field on [Cell, C2E2C] */
-    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge, E2C] */
+    gts_array theta_v; /**< theta_v: float64 field on [Cell (stride 1), K] */
+    gts_array theta_ref_mc; /**< theta_ref_mc: float64 field on [Cell (stride 1), K] */
+    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge (stride 1), K], written */
+    gts_array gt_conn_C2E2C; /**< C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)] */
+    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
 };
 
 /**
@@ -44,4 +44,4 @@ GTS_EXPORT int calculate_enhanced_diffusion_coefficients_for_grid_point_cold_poo
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 58735466c67cab6d7f16ad8a2c9a79016a660f1edf84f4a868829dd661c3e2d4 */
+/* gtstub: sha256 of the text above: 7193994e89c59ce4bd59fb60fdbe8836a0eda21d196c5e32e6a90425361a3dde */

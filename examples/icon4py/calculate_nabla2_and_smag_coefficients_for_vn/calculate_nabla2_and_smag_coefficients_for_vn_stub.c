@@ -217,8 +217,8 @@ static const gts_axis AXES_z_nabla2_e[] = {
 };
 
 static const gts_axis AXES_gt_conn_E2C2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C2V", .size = 4, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const int32_t VALUE_horizontal_start = 0;
@@ -456,43 +456,43 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* tangent_orientation: float64 field on [Edge] */
+    /* tangent_orientation: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* inv_primal_edge_length: float64 field on [Edge] */
+    /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* inv_vert_vert_length: float64 field on [Edge] */
+    /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
-    /* u_vert: float64 field on [Vertex, K] */
+    /* u_vert: float64 field on [Vertex (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
-    /* v_vert: float64 field on [Vertex, K] */
+    /* v_vert: float64 field on [Vertex (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
         return -1;
 
-    /* primal_normal_vert_x: float64 field on [Edge, E2C2V] */
+    /* primal_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
         return -1;
 
-    /* primal_normal_vert_y: float64 field on [Edge, E2C2V] */
+    /* primal_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
         return -1;
 
-    /* dual_normal_vert_x: float64 field on [Edge, E2C2V] */
+    /* dual_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->field(self, 8, args[8]) != 0)
         return -1;
 
-    /* dual_normal_vert_y: float64 field on [Edge, E2C2V] */
+    /* dual_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], args[9])) && host->field(self, 9, args[9]) != 0)
         return -1;
 
-    /* vn: float64 field on [Edge, K] */
+    /* vn: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[10], args[10])) && host->field(self, 10, args[10]) != 0)
         return -1;
 
@@ -500,15 +500,15 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->field(self, 11, args[11]) != 0)
         return -1;
 
-    /* kh_smag_e: float64 field on [Edge, K], written */
+    /* kh_smag_e: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[12], args[12])) && host->field(self, 12, args[12]) != 0)
         return -1;
 
-    /* kh_smag_ec: float64 field on [Edge, K], written */
+    /* kh_smag_ec: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[13], args[13])) && host->field(self, 13, args[13]) != 0)
         return -1;
 
-    /* z_nabla2_e: float64 field on [Edge, K], written */
+    /* z_nabla2_e: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[14], args[14])) && host->field(self, 14, args[14]) != 0)
         return -1;
 
@@ -532,7 +532,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[19], args[19])) && host->static_scalar(self, 19, args[19]) != 0)
         return -1;
 
-    /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
     void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]);
     if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
         return -1;
@@ -604,22 +604,22 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
     gts_program *const *program,
     const CFI_cdesc_t *diff_multfac_smag_,      /* diff_multfac_smag: float64 field on [K] */
-    const CFI_cdesc_t *tangent_orientation_,    /* tangent_orientation: float64 field on [Edge] */
-    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge] */
-    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *primal_normal_vert_x_,   /* primal_normal_vert_x: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *primal_normal_vert_y_,   /* primal_normal_vert_y: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *dual_normal_vert_x_,     /* dual_normal_vert_x: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *dual_normal_vert_y_,     /* dual_normal_vert_y: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *vn_,                     /* vn: float64 field on [Edge, K] */
+    const CFI_cdesc_t *tangent_orientation_,    /* tangent_orientation: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex (stride 1), K] */
+    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex (stride 1), K] */
+    const CFI_cdesc_t *primal_normal_vert_x_,   /* primal_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    const CFI_cdesc_t *primal_normal_vert_y_,   /* primal_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    const CFI_cdesc_t *dual_normal_vert_x_,     /* dual_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    const CFI_cdesc_t *dual_normal_vert_y_,     /* dual_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    const CFI_cdesc_t *vn_,                     /* vn: float64 field on [Edge (stride 1), K] */
     const CFI_cdesc_t *smag_limit_,             /* smag_limit: float64 field on [K] */
-    const CFI_cdesc_t *kh_smag_e_,              /* kh_smag_e: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *kh_smag_ec_,             /* kh_smag_ec: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *kh_smag_e_,              /* kh_smag_e: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *kh_smag_ec_,             /* kh_smag_ec: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge (stride 1), K], written */
     double smag_offset_,                        /* smag_offset: float64 */
-    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -711,4 +711,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d4c2fcb512057fb766fce458458ccfe0e5609828dd13f4a70be95422f85c72a1 */
+/* gtstub: sha256 of the text above: 81de07c8df6c99417811cfcb9dc31571a2d54d4880c75d7daf19a6bd9b02c2d2 */

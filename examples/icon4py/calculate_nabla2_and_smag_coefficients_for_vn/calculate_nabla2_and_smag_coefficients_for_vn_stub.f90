@@ -27,25 +27,26 @@ module calculate_nabla2_and_smag_coefficients_for_vn_stub
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             real(c_double), intent(in) :: diff_multfac_smag(:)       ! float64 field on [K]
-            real(c_double), intent(in) :: tangent_orientation(:)     ! float64 field on [Edge]
-            real(c_double), intent(in) :: inv_primal_edge_length(:)  ! float64 field on [Edge]
-            real(c_double), intent(in) :: inv_vert_vert_length(:)    ! float64 field on [Edge]
-            real(c_double), intent(in) :: u_vert(:, :)               ! float64 field on [Vertex, K]
-            real(c_double), intent(in) :: v_vert(:, :)               ! float64 field on [Vertex, K]
-            real(c_double), intent(in) :: primal_normal_vert_x(:, :) ! float64 field on [Edge, E2C2V]
-            real(c_double), intent(in) :: primal_normal_vert_y(:, :) ! float64 field on [Edge, E2C2V]
-            real(c_double), intent(in) :: dual_normal_vert_x(:, :)   ! float64 field on [Edge, E2C2V]
-            real(c_double), intent(in) :: dual_normal_vert_y(:, :)   ! float64 field on [Edge, E2C2V]
-            real(c_double), intent(in) :: vn(:, :)                   ! float64 field on [Edge, K]
+            real(c_double), intent(in) :: tangent_orientation(:)     ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_primal_edge_length(:)  ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_vert_vert_length(:)    ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: u_vert(:, :)               ! float64 field on [Vertex (stride 1), K]
+            real(c_double), intent(in) :: v_vert(:, :)               ! float64 field on [Vertex (stride 1), K]
+            real(c_double), intent(in) :: primal_normal_vert_x(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: primal_normal_vert_y(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: dual_normal_vert_x(:, :)   ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: dual_normal_vert_y(:, :)   ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: vn(:, :)                   ! float64 field on [Edge (stride 1), K]
             real(c_double), intent(in) :: smag_limit(:)              ! float64 field on [K]
-            real(c_double), intent(inout) :: kh_smag_e(:, :)         ! float64 field on [Edge, K], written
-            real(c_double), intent(inout) :: kh_smag_ec(:, :)        ! float64 field on [Edge, K], written
-            real(c_double), intent(inout) :: z_nabla2_e(:, :)        ! float64 field on [Edge, K], written
+            real(c_double), intent(inout) :: kh_smag_e(:, :)         ! float64 field on [Edge (stride 1), K], written
+            real(c_double), intent(inout) :: kh_smag_ec(:, :)        ! float64 field on [Edge (stride 1), K], written
+            real(c_double), intent(inout) :: z_nabla2_e(:, :)        ! float64 field on [Edge (stride 1), K], written
             real(c_double), value :: smag_offset                     ! float64
-            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)    ! E2C2V: connectivity, int32 field on [Edge, E2C2V]
+            ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]
+            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: c4af97a5d0ee8f4e319673aef67b1e1ccd698fa999ac76477444172d7294e734
+! gtstub: sha256 of the text above: 07d939198e6e660512f6c48a52fe23cff28ab0f0621549d1afb4b638c6cf595e

@@ -24,22 +24,22 @@ extern "C" {
  */
 struct calculate_nabla2_and_smag_coefficients_for_vn_args {
     gts_array diff_multfac_smag; /**< diff_multfac_smag: float64 field on [K] */
-    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge] */
-    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge] */
-    gts_array inv_vert_vert_length; /**< inv_vert_vert_length: float64 field on [Edge] */
-    gts_array u_vert; /**< u_vert: float64 field on [Vertex, K] */
-    gts_array v_vert; /**< v_vert: float64 field on [Vertex, K] */
-    gts_array primal_normal_vert_x; /**< primal_normal_vert_x: float64 field on [Edge, E2C2V] */
-    gts_array primal_normal_vert_y; /**< primal_normal_vert_y: float64 field on [Edge, E2C2V] */
-    gts_array dual_normal_vert_x; /**< dual_normal_vert_x: float64 field on [Edge, E2C2V] */
-    gts_array dual_normal_vert_y; /**< dual_normal_vert_y: float64 field on [Edge, E2C2V] */
-    gts_array vn; /**< vn: float64 field on [Edge, K] */
+    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge (stride 1)] */
+    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array inv_vert_vert_length; /**< inv_vert_vert_length: float64 field on [Edge (stride 1)] */
+    gts_array u_vert; /**< u_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array v_vert; /**< v_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array primal_normal_vert_x; /**< primal_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array primal_normal_vert_y; /**< primal_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array dual_normal_vert_x; /**< dual_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array dual_normal_vert_y; /**< dual_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K] */
     gts_array smag_limit; /**< smag_limit: float64 field on [K] */
-    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge, K], written */
-    gts_array kh_smag_ec; /**< kh_smag_ec: float64 field on [Edge, K], written */
-    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge, K], written */
+    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge (stride 1), K], written */
+    gts_array kh_smag_ec; /**< kh_smag_ec: float64 field on [Edge (stride 1), K], written */
+    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge (stride 1), K], written */
     double smag_offset; /**< smag_offset: float64 */
-    gts_array gt_conn_E2C2V; /**< E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    gts_array gt_conn_E2C2V; /**< E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
 };
 
 /**
@@ -54,4 +54,4 @@ GTS_EXPORT int calculate_nabla2_and_smag_coefficients_for_vn_call(gts_program *p
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 77e7dff1a6f5e934fa28b0e8e754699795ae27fb4f2b78b7b6a2ab740522d6df */
+/* gtstub: sha256 of the text above: 8488c80957c9fb1027af3460a08f19cfdb50fb1cf11fd9b7c220d7d4d9bfd544 */

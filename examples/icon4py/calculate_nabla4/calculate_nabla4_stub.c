@@ -137,8 +137,8 @@ static const gts_axis AXES_z_nabla4_e2[] = {
 };
 
 static const gts_axis AXES_gt_conn_E2C2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C2V", .size = 4, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_contract LEAVES[] = {
@@ -301,35 +301,35 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
 
-    /* u_vert: float64 field on [Vertex, K] */
+    /* u_vert: float64 field on [Vertex (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* v_vert: float64 field on [Vertex, K] */
+    /* v_vert: float64 field on [Vertex (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
+    /* primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
+    /* primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
-    /* z_nabla2_e: float64 field on [Edge, K] */
+    /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
-    /* inv_vert_vert_length: float64 field on [Edge] */
+    /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
         return -1;
 
-    /* inv_primal_edge_length: float64 field on [Edge] */
+    /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
         return -1;
 
-    /* z_nabla4_e2: float64 field on [Edge, K], written */
+    /* z_nabla4_e2: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
         return -1;
 
@@ -349,7 +349,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(host->scalar(self, 11, args[11], &s->vertical_end) != 0))
         return -1;
 
-    /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
     void *const gt_conn_E2C2V = host->connectivity(self, 12, args[12]);
     if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
         return -1;
@@ -416,19 +416,19 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void calculate_nabla4_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex, K] */
-    const CFI_cdesc_t *primal_normal_vert_v1_,  /* primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *primal_normal_vert_v2_,  /* primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
-    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge] */
-    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *z_nabla4_e2_,            /* z_nabla4_e2: float64 field on [Edge, K], written */
+    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex (stride 1), K] */
+    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex (stride 1), K] */
+    const CFI_cdesc_t *primal_normal_vert_v1_,  /* primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    const CFI_cdesc_t *primal_normal_vert_v2_,  /* primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *z_nabla4_e2_,            /* z_nabla4_e2: float64 field on [Edge (stride 1), K], written */
     int32_t horizontal_start_,                  /* horizontal_start: int32 */
     int32_t horizontal_end_,                    /* horizontal_end: int32 */
     int32_t vertical_start_,                    /* vertical_start: int32 */
     int32_t vertical_end_,                      /* vertical_end: int32 */
-    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -509,4 +509,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0ddd9c65f81d9adc8f3ad6360f7e16db2e871c646b2973b40466e3933128031c */
+/* gtstub: sha256 of the text above: ee1243c221d56cf9acf49a4b2c5a8392d76f4bda07ae77159242528b9fd2cdab */

@@ -21,22 +21,23 @@ module calculate_nabla4_stub
             ! Checks the arguments and runs the program.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: u_vert(:, :)                ! float64 field on [Vertex, K]
-            real(c_double), intent(in) :: v_vert(:, :)                ! float64 field on [Vertex, K]
-            real(c_double), intent(in) :: primal_normal_vert_v1(:, :) ! float64 field on [Edge, E2C2V]
-            real(c_double), intent(in) :: primal_normal_vert_v2(:, :) ! float64 field on [Edge, E2C2V]
-            real(c_double), intent(in) :: z_nabla2_e(:, :)            ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: inv_vert_vert_length(:)     ! float64 field on [Edge]
-            real(c_double), intent(in) :: inv_primal_edge_length(:)   ! float64 field on [Edge]
-            real(c_double), intent(inout) :: z_nabla4_e2(:, :)        ! float64 field on [Edge, K], written
+            real(c_double), intent(in) :: u_vert(:, :)                ! float64 field on [Vertex (stride 1), K]
+            real(c_double), intent(in) :: v_vert(:, :)                ! float64 field on [Vertex (stride 1), K]
+            real(c_double), intent(in) :: primal_normal_vert_v1(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: primal_normal_vert_v2(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: z_nabla2_e(:, :)            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: inv_vert_vert_length(:)     ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_primal_edge_length(:)   ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(inout) :: z_nabla4_e2(:, :)        ! float64 field on [Edge (stride 1), K], written
             integer(c_int32_t), value :: horizontal_start             ! int32
             integer(c_int32_t), value :: horizontal_end               ! int32
             integer(c_int32_t), value :: vertical_start               ! int32
             integer(c_int32_t), value :: vertical_end                 ! int32
-            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)     ! E2C2V: connectivity, int32 field on [Edge, E2C2V]
+            ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]
+            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 8d4588117058b59353cc644ce63bcfc0c5b923eaa14e95585c8b3a23bffbf8a0
+! gtstub: sha256 of the text above: 49e0ca420c251a5d9e4bde725c57624be171e9c8e18df186c3b5310fd951669e

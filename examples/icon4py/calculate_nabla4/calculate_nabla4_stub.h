@@ -16,19 +16,19 @@ extern "C" {
 
 /** The arguments of 'calculate_nabla4' after tuples are flattened. The memory of arrays is the caller's. */
 struct calculate_nabla4_args {
-    gts_array u_vert; /**< u_vert: float64 field on [Vertex, K] */
-    gts_array v_vert; /**< v_vert: float64 field on [Vertex, K] */
-    gts_array primal_normal_vert_v1; /**< primal_normal_vert_v1: float64 field on [Edge, E2C2V] */
-    gts_array primal_normal_vert_v2; /**< primal_normal_vert_v2: float64 field on [Edge, E2C2V] */
-    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge, K] */
-    gts_array inv_vert_vert_length; /**< inv_vert_vert_length: float64 field on [Edge] */
-    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge] */
-    gts_array z_nabla4_e2; /**< z_nabla4_e2: float64 field on [Edge, K], written */
+    gts_array u_vert; /**< u_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array v_vert; /**< v_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array primal_normal_vert_v1; /**< primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array primal_normal_vert_v2; /**< primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge (stride 1), K] */
+    gts_array inv_vert_vert_length; /**< inv_vert_vert_length: float64 field on [Edge (stride 1)] */
+    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array z_nabla4_e2; /**< z_nabla4_e2: float64 field on [Edge (stride 1), K], written */
     int32_t horizontal_start; /**< horizontal_start: int32 */
     int32_t horizontal_end; /**< horizontal_end: int32 */
     int32_t vertical_start; /**< vertical_start: int32 */
     int32_t vertical_end; /**< vertical_end: int32 */
-    gts_array gt_conn_E2C2V; /**< E2C2V: connectivity, int32 field on [Edge, E2C2V] */
+    gts_array gt_conn_E2C2V; /**< E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
 };
 
 /**
@@ -43,4 +43,4 @@ GTS_EXPORT int calculate_nabla4_call(gts_program *program, const struct calculat
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 360bb174f5d055350139b8fd058733bf7793ca3b2df48106f4392b6ce7e6614b */
+/* gtstub: sha256 of the text above: a3513a077c7ca311f8e8260e00e98f6a2ebbfdb16bc95a4264e666c4fdeace57 */

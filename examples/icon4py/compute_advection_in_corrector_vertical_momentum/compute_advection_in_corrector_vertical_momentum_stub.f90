@@ -29,45 +29,58 @@ module compute_advection_in_corrector_vertical_momentum_stub
             !   vertical_end = 10
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: vertical_wind_advective_tendency(:, :)
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: contravariant_corrected_w_at_cells_on_model_levels(:, :)
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: vertical_cfl(:, :)
-            real(c_double), intent(in) :: w(:, :)                                                     ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: tangential_wind_on_half_levels(:, :)                        ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: vn_on_half_levels(:, :)                                     ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: contravariant_correction_at_cells_on_half_levels(:, :)      ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: coeff1_dwdz(:, :)                                           ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: coeff2_dwdz(:, :)                                           ! float64 field on [Cell, K]
-            ! float64 field on [Vertex, V2C]
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: w(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: tangential_wind_on_half_levels(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: vn_on_half_levels(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: contravariant_correction_at_cells_on_half_levels(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: coeff1_dwdz(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: coeff2_dwdz(:, :)
+            ! float64 field on [Vertex (stride 1), V2C (size 6)]
             real(c_double), intent(in) :: c_intp(:, :)
-            real(c_double), intent(in) :: inv_dual_edge_length(:)                                     ! float64 field on [Edge]
-            real(c_double), intent(in) :: inv_primal_edge_length(:)                                   ! float64 field on [Edge]
-            real(c_double), intent(in) :: tangent_orientation(:)                                      ! float64 field on [Edge]
-            real(c_double), intent(in) :: e_bln_c_s(:, :)                                             ! float64 field on [Cell, C2E]
-            real(c_double), intent(in) :: ddqz_z_half(:, :)                                           ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: area(:)                                                     ! float64 field on [Cell]
-            ! float64 field on [Cell, C2E2CO]
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_dual_edge_length(:)
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_primal_edge_length(:)
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: tangent_orientation(:)
+            ! float64 field on [Cell (stride 1), C2E (size 3)]
+            real(c_double), intent(in) :: e_bln_c_s(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: ddqz_z_half(:, :)
+            ! float64 field on [Cell (stride 1)]
+            real(c_double), intent(in) :: area(:)
+            ! float64 field on [Cell (stride 1), C2E2CO (size 4)]
             real(c_double), intent(in) :: geofac_n2s(:, :)
-            logical(c_bool), intent(in) :: owner_mask(:)                                              ! bool field on [Cell]
+            ! bool field on [Cell (stride 1)]
+            logical(c_bool), intent(in) :: owner_mask(:)
             real(c_double), value :: scalfac_exdiff                                                   ! float64
             real(c_double), value :: cfl_w_limit                                                      ! float64
             real(c_double), value :: dtime                                                            ! float64
-            ! C2E: connectivity, int32 field on [Cell, C2E]
+            ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]
             integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
-            ! C2E2CO: connectivity, int32 field on [Cell, C2E2CO]
+            ! C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)]
             integer(c_int32_t), intent(in) :: gt_conn_C2E2CO(:, :)
-            ! E2C: connectivity, int32 field on [Edge, E2C]
+            ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]
             integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
-            ! E2V: connectivity, int32 field on [Edge, E2V]
+            ! E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)]
             integer(c_int32_t), intent(in) :: gt_conn_E2V(:, :)
-            ! V2C: connectivity, int32 field on [Vertex, V2C]
+            ! V2C: connectivity, int32 field on [Vertex (start 0, stride 1), V2C (start 0, size 6)]
             integer(c_int32_t), intent(in) :: gt_conn_V2C(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 3e43291c1c2ef9bfb0d407250dccc25e07c9700d399de8f3aca785c5d3e23db4
+! gtstub: sha256 of the text above: 7954fe13f31070f05cf51bf93e9a2c08f868e2d20e5cc1cf69ba481818c0eb35

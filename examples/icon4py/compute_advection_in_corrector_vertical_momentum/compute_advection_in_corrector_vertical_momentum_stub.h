@@ -24,32 +24,32 @@ extern "C" {
  *   vertical_end = 10
  */
 struct compute_advection_in_corrector_vertical_momentum_args {
-    gts_array vertical_wind_advective_tendency; /**< vertical_wind_advective_tendency: float64 field on [Cell, K], written */
-    gts_array contravariant_corrected_w_at_cells_on_model_levels; /**< contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K], written */
-    gts_array vertical_cfl; /**< vertical_cfl: float64 field on [Cell, K], written */
-    gts_array w; /**< w: float64 field on [Cell, K] */
-    gts_array tangential_wind_on_half_levels; /**< tangential_wind_on_half_levels: float64 field on [Edge, K] */
-    gts_array vn_on_half_levels; /**< vn_on_half_levels: float64 field on [Edge, K] */
-    gts_array contravariant_correction_at_cells_on_half_levels; /**< contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K] */
-    gts_array coeff1_dwdz; /**< coeff1_dwdz: float64 field on [Cell, K] */
-    gts_array coeff2_dwdz; /**< coeff2_dwdz: float64 field on [Cell, K] */
-    gts_array c_intp; /**< c_intp: float64 field on [Vertex, V2C] */
-    gts_array inv_dual_edge_length; /**< inv_dual_edge_length: float64 field on [Edge] */
-    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge] */
-    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge] */
-    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell, C2E] */
-    gts_array ddqz_z_half; /**< ddqz_z_half: float64 field on [Cell, K] */
-    gts_array area; /**< area: float64 field on [Cell] */
-    gts_array geofac_n2s; /**< geofac_n2s: float64 field on [Cell, C2E2CO] */
-    gts_array owner_mask; /**< owner_mask: bool field on [Cell] */
+    gts_array vertical_wind_advective_tendency; /**< vertical_wind_advective_tendency: float64 field on [Cell (stride 1), K], written */
+    gts_array contravariant_corrected_w_at_cells_on_model_levels; /**< contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell (stride 1), K], written */
+    gts_array vertical_cfl; /**< vertical_cfl: float64 field on [Cell (stride 1), K], written */
+    gts_array w; /**< w: float64 field on [Cell (stride 1), K] */
+    gts_array tangential_wind_on_half_levels; /**< tangential_wind_on_half_levels: float64 field on [Edge (stride 1), K] */
+    gts_array vn_on_half_levels; /**< vn_on_half_levels: float64 field on [Edge (stride 1), K] */
+    gts_array contravariant_correction_at_cells_on_half_levels; /**< contravariant_correction_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
+    gts_array coeff1_dwdz; /**< coeff1_dwdz: float64 field on [Cell (stride 1), K] */
+    gts_array coeff2_dwdz; /**< coeff2_dwdz: float64 field on [Cell (stride 1), K] */
+    gts_array c_intp; /**< c_intp: float64 field on [Vertex (stride 1), V2C (size 6)] */
+    gts_array inv_dual_edge_length; /**< inv_dual_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge (stride 1)] */
+    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
+    gts_array ddqz_z_half; /**< ddqz_z_half: float64 field on [Cell (stride 1), K] */
+    gts_array area; /**< area: float64 field on [Cell (stride 1)] */
+    gts_array geofac_n2s; /**< geofac_n2s: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
+    gts_array owner_mask; /**< owner_mask: bool field on [Cell (stride 1)] */
     double scalfac_exdiff; /**< scalfac_exdiff: float64 */
     double cfl_w_limit; /**< cfl_w_limit: float64 */
     double dtime; /**< dtime: float64 */
-    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell, C2E] */
-    gts_array gt_conn_C2E2CO; /**< C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
-    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge, E2C] */
-    gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge, E2V] */
-    gts_array gt_conn_V2C; /**< V2C: connectivity, int32 field on [Vertex, V2C] */
+    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
+    gts_array gt_conn_C2E2CO; /**< C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)] */
+    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
+    gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
+    gts_array gt_conn_V2C; /**< V2C: connectivity, int32 field on [Vertex (start 0, stride 1), V2C (start 0, size 6)] */
 };
 
 /**
@@ -64,4 +64,4 @@ GTS_EXPORT int compute_advection_in_corrector_vertical_momentum_call(gts_program
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 20be295b719de7b86d8075e0840d961eef08a6d60c0daf482f176181681bcc26 */
+/* gtstub: sha256 of the text above: bb929806fea8314a6e3fe6f5b69d044dcc362ebc6875cbc4221a0ab497654389 */

@@ -252,28 +252,28 @@ static const gts_axis AXES_geofac_grdiv[] = {
 };
 
 static const gts_axis AXES_gt_conn_C2E[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E", .size = 3, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_axis AXES_gt_conn_E2C[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C", .size = 2, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_axis AXES_gt_conn_E2C2EO[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2EO", .size = 5, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C2EO", .size = 5, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_axis AXES_gt_conn_E2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2V", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2V", .size = 2, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_axis AXES_gt_conn_V2E[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "V2E", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Vertex", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "V2E", .size = 6, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const bool VALUE_apply_extra_diffusion_on_vn = true;
@@ -557,67 +557,67 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
 
-    /* normal_wind_advective_tendency: float64 field on [Edge, K], written */
+    /* normal_wind_advective_tendency: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* vn: float64 field on [Edge, K] */
+    /* vn: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K] */
+    /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* tangential_wind: float64 field on [Edge, K] */
+    /* tangential_wind: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
-    /* coriolis_frequency: float64 field on [Edge] */
+    /* coriolis_frequency: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
-    /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K] */
+    /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
         return -1;
 
-    /* vn_on_half_levels: float64 field on [Edge, K] */
+    /* vn_on_half_levels: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
         return -1;
 
-    /* e_bln_c_s: float64 field on [Cell, C2E] */
+    /* e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
         return -1;
 
-    /* geofac_rot: float64 field on [Vertex, V2E] */
+    /* geofac_rot: float64 field on [Vertex (stride 1), V2E (size 6)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->field(self, 8, args[8]) != 0)
         return -1;
 
-    /* coeff_gradekin: float64 field on [Edge, E2C] */
+    /* coeff_gradekin: float64 field on [Edge (stride 1), E2C (size 2)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], args[9])) && host->field(self, 9, args[9]) != 0)
         return -1;
 
-    /* c_lin_e: float64 field on [Edge, E2C] */
+    /* c_lin_e: float64 field on [Edge (stride 1), E2C (size 2)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[10], args[10])) && host->field(self, 10, args[10]) != 0)
         return -1;
 
-    /* ddqz_z_full_e: float64 field on [Edge, K] */
+    /* ddqz_z_full_e: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->field(self, 11, args[11]) != 0)
         return -1;
 
-    /* area_edge: float64 field on [Edge] */
+    /* area_edge: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[12], args[12])) && host->field(self, 12, args[12]) != 0)
         return -1;
 
-    /* tangent_orientation: float64 field on [Edge] */
+    /* tangent_orientation: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[13], args[13])) && host->field(self, 13, args[13]) != 0)
         return -1;
 
-    /* inv_primal_edge_length: float64 field on [Edge] */
+    /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[14], args[14])) && host->field(self, 14, args[14]) != 0)
         return -1;
 
-    /* geofac_grdiv: float64 field on [Edge, E2C2EO] */
+    /* geofac_grdiv: float64 field on [Edge (stride 1), E2C2EO (size 5)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[15], args[15])) && host->field(self, 15, args[15]) != 0)
         return -1;
 
@@ -657,35 +657,35 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[24], args[24])) && host->static_scalar(self, 24, args[24]) != 0)
         return -1;
 
-    /* C2E: connectivity, int32 field on [Cell, C2E] */
+    /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
     void *const gt_conn_C2E = host->connectivity(self, 25, args[25]);
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[25], gt_conn_C2E)) && host->field(self, 25, gt_conn_C2E) != 0)
         return -1;
 
-    /* E2C: connectivity, int32 field on [Edge, E2C] */
+    /* E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
     void *const gt_conn_E2C = host->connectivity(self, 26, args[25]);
     if (GTS_UNLIKELY(gt_conn_E2C == NULL))
         return -1;
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[26], gt_conn_E2C)) && host->field(self, 26, gt_conn_E2C) != 0)
         return -1;
 
-    /* E2C2EO: connectivity, int32 field on [Edge, E2C2EO] */
+    /* E2C2EO: connectivity, int32 field on [Edge (start 0, stride 1), E2C2EO (start 0, size 5)] */
     void *const gt_conn_E2C2EO = host->connectivity(self, 27, args[25]);
     if (GTS_UNLIKELY(gt_conn_E2C2EO == NULL))
         return -1;
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[27], gt_conn_E2C2EO)) && host->field(self, 27, gt_conn_E2C2EO) != 0)
         return -1;
 
-    /* E2V: connectivity, int32 field on [Edge, E2V] */
+    /* E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
     void *const gt_conn_E2V = host->connectivity(self, 28, args[25]);
     if (GTS_UNLIKELY(gt_conn_E2V == NULL))
         return -1;
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[28], gt_conn_E2V)) && host->field(self, 28, gt_conn_E2V) != 0)
         return -1;
 
-    /* V2E: connectivity, int32 field on [Vertex, V2E] */
+    /* V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)] */
     void *const gt_conn_V2E = host->connectivity(self, 29, args[25]);
     if (GTS_UNLIKELY(gt_conn_V2E == NULL))
         return -1;
@@ -763,30 +763,30 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *normal_wind_advective_tendency_,                     /* normal_wind_advective_tendency: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *vn_,                                                 /* vn: float64 field on [Edge, K] */
-    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *tangential_wind_,                                    /* tangential_wind: float64 field on [Edge, K] */
-    const CFI_cdesc_t *coriolis_frequency_,                                 /* coriolis_frequency: float64 field on [Edge] */
-    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *vn_on_half_levels_,                                  /* vn_on_half_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *e_bln_c_s_,                                          /* e_bln_c_s: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *geofac_rot_,                                         /* geofac_rot: float64 field on [Vertex, V2E] */
-    const CFI_cdesc_t *coeff_gradekin_,                                     /* coeff_gradekin: float64 field on [Edge, E2C] */
-    const CFI_cdesc_t *c_lin_e_,                                            /* c_lin_e: float64 field on [Edge, E2C] */
-    const CFI_cdesc_t *ddqz_z_full_e_,                                      /* ddqz_z_full_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *area_edge_,                                          /* area_edge: float64 field on [Edge] */
-    const CFI_cdesc_t *tangent_orientation_,                                /* tangent_orientation: float64 field on [Edge] */
-    const CFI_cdesc_t *inv_primal_edge_length_,                             /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *geofac_grdiv_,                                       /* geofac_grdiv: float64 field on [Edge, E2C2EO] */
+    const CFI_cdesc_t *normal_wind_advective_tendency_,                     /* normal_wind_advective_tendency: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *vn_,                                                 /* vn: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *tangential_wind_,                                    /* tangential_wind: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *coriolis_frequency_,                                 /* coriolis_frequency: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *vn_on_half_levels_,                                  /* vn_on_half_levels: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *e_bln_c_s_,                                          /* e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
+    const CFI_cdesc_t *geofac_rot_,                                         /* geofac_rot: float64 field on [Vertex (stride 1), V2E (size 6)] */
+    const CFI_cdesc_t *coeff_gradekin_,                                     /* coeff_gradekin: float64 field on [Edge (stride 1), E2C (size 2)] */
+    const CFI_cdesc_t *c_lin_e_,                                            /* c_lin_e: float64 field on [Edge (stride 1), E2C (size 2)] */
+    const CFI_cdesc_t *ddqz_z_full_e_,                                      /* ddqz_z_full_e: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *area_edge_,                                          /* area_edge: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *tangent_orientation_,                                /* tangent_orientation: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *inv_primal_edge_length_,                             /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *geofac_grdiv_,                                       /* geofac_grdiv: float64 field on [Edge (stride 1), E2C2EO (size 5)] */
     double cfl_w_limit_,                                                    /* cfl_w_limit: float64 */
     double scalfac_exdiff_,                                                 /* scalfac_exdiff: float64 */
     double dtime_,                                                          /* dtime: float64 */
-    const CFI_cdesc_t *gt_conn_C2E_,                                        /* C2E: connectivity, int32 field on [Cell, C2E] */
-    const CFI_cdesc_t *gt_conn_E2C_,                                        /* E2C: connectivity, int32 field on [Edge, E2C] */
-    const CFI_cdesc_t *gt_conn_E2C2EO_,                                     /* E2C2EO: connectivity, int32 field on [Edge, E2C2EO] */
-    const CFI_cdesc_t *gt_conn_E2V_,                                        /* E2V: connectivity, int32 field on [Edge, E2V] */
-    const CFI_cdesc_t *gt_conn_V2E_,                                        /* V2E: connectivity, int32 field on [Vertex, V2E] */
+    const CFI_cdesc_t *gt_conn_C2E_,                                        /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
+    const CFI_cdesc_t *gt_conn_E2C_,                                        /* E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
+    const CFI_cdesc_t *gt_conn_E2C2EO_,                                     /* E2C2EO: connectivity, int32 field on [Edge (start 0, stride 1), E2C2EO (start 0, size 5)] */
+    const CFI_cdesc_t *gt_conn_E2V_,                                        /* E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
+    const CFI_cdesc_t *gt_conn_V2E_,                                        /* V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -890,4 +890,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: bede61bc5ef794a28fa0181c057680eb0529df07d9fa215783692cbf519c6b0e */
+/* gtstub: sha256 of the text above: 8f07f0721e5dbeb63a89317d215b770d153c3d150672d82e3346d07f1143f8b7 */

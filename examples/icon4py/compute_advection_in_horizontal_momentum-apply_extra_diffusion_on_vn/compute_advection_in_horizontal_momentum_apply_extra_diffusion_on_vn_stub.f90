@@ -29,39 +29,54 @@ module compute_advection_in_horizontal_momentum_apply_ex_038a565a_stub
             !   vertical_end = 10
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            ! float64 field on [Edge, K], written
+            ! float64 field on [Edge (stride 1), K], written
             real(c_double), intent(inout) :: normal_wind_advective_tendency(:, :)
-            real(c_double), intent(in) :: vn(:, :)                                                 ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: horizontal_kinetic_energy_at_edges_on_model_levels(:, :) ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: tangential_wind(:, :)                                    ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: coriolis_frequency(:)                                    ! float64 field on [Edge]
-            real(c_double), intent(in) :: contravariant_corrected_w_at_cells_on_model_levels(:, :) ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: vn_on_half_levels(:, :)                                  ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: e_bln_c_s(:, :)                                          ! float64 field on [Cell, C2E]
-            real(c_double), intent(in) :: geofac_rot(:, :)                                         ! float64 field on [Vertex, V2E]
-            real(c_double), intent(in) :: coeff_gradekin(:, :)                                     ! float64 field on [Edge, E2C]
-            real(c_double), intent(in) :: c_lin_e(:, :)                                            ! float64 field on [Edge, E2C]
-            real(c_double), intent(in) :: ddqz_z_full_e(:, :)                                      ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: area_edge(:)                                             ! float64 field on [Edge]
-            real(c_double), intent(in) :: tangent_orientation(:)                                   ! float64 field on [Edge]
-            real(c_double), intent(in) :: inv_primal_edge_length(:)                                ! float64 field on [Edge]
-            real(c_double), intent(in) :: geofac_grdiv(:, :)                                       ! float64 field on [Edge, E2C2EO]
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: vn(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: horizontal_kinetic_energy_at_edges_on_model_levels(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: tangential_wind(:, :)
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: coriolis_frequency(:)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: contravariant_corrected_w_at_cells_on_model_levels(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: vn_on_half_levels(:, :)
+            ! float64 field on [Cell (stride 1), C2E (size 3)]
+            real(c_double), intent(in) :: e_bln_c_s(:, :)
+            ! float64 field on [Vertex (stride 1), V2E (size 6)]
+            real(c_double), intent(in) :: geofac_rot(:, :)
+            ! float64 field on [Edge (stride 1), E2C (size 2)]
+            real(c_double), intent(in) :: coeff_gradekin(:, :)
+            ! float64 field on [Edge (stride 1), E2C (size 2)]
+            real(c_double), intent(in) :: c_lin_e(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: ddqz_z_full_e(:, :)
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: area_edge(:)
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: tangent_orientation(:)
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_primal_edge_length(:)
+            ! float64 field on [Edge (stride 1), E2C2EO (size 5)]
+            real(c_double), intent(in) :: geofac_grdiv(:, :)
             real(c_double), value :: cfl_w_limit                                                   ! float64
             real(c_double), value :: scalfac_exdiff                                                ! float64
             real(c_double), value :: dtime                                                         ! float64
-            ! C2E: connectivity, int32 field on [Cell, C2E]
+            ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]
             integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
-            ! E2C: connectivity, int32 field on [Edge, E2C]
+            ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]
             integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
-            ! E2C2EO: connectivity, int32 field on [Edge, E2C2EO]
+            ! E2C2EO: connectivity, int32 field on [Edge (start 0, stride 1), E2C2EO (start 0, size 5)]
             integer(c_int32_t), intent(in) :: gt_conn_E2C2EO(:, :)
-            ! E2V: connectivity, int32 field on [Edge, E2V]
+            ! E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)]
             integer(c_int32_t), intent(in) :: gt_conn_E2V(:, :)
-            ! V2E: connectivity, int32 field on [Vertex, V2E]
+            ! V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)]
             integer(c_int32_t), intent(in) :: gt_conn_V2E(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 55377ded256fe0d3f60d59ee37857772b364b9e6f070f6408e1ce9bd090a3418
+! gtstub: sha256 of the text above: c48d137df8e717b63be274428aeed5d9ff7303e16b76187f9b6de4638df55cad

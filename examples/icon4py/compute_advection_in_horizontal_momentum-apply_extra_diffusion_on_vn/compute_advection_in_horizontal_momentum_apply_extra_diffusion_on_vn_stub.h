@@ -25,30 +25,30 @@ extern "C" {
  *   vertical_end = 10
  */
 struct compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_args {
-    gts_array normal_wind_advective_tendency; /**< normal_wind_advective_tendency: float64 field on [Edge, K], written */
-    gts_array vn; /**< vn: float64 field on [Edge, K] */
-    gts_array horizontal_kinetic_energy_at_edges_on_model_levels; /**< horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K] */
-    gts_array tangential_wind; /**< tangential_wind: float64 field on [Edge, K] */
-    gts_array coriolis_frequency; /**< coriolis_frequency: float64 field on [Edge] */
-    gts_array contravariant_corrected_w_at_cells_on_model_levels; /**< contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K] */
-    gts_array vn_on_half_levels; /**< vn_on_half_levels: float64 field on [Edge, K] */
-    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell, C2E] */
-    gts_array geofac_rot; /**< geofac_rot: float64 field on [Vertex, V2E] */
-    gts_array coeff_gradekin; /**< coeff_gradekin: float64 field on [Edge, E2C] */
-    gts_array c_lin_e; /**< c_lin_e: float64 field on [Edge, E2C] */
-    gts_array ddqz_z_full_e; /**< ddqz_z_full_e: float64 field on [Edge, K] */
-    gts_array area_edge; /**< area_edge: float64 field on [Edge] */
-    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge] */
-    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge] */
-    gts_array geofac_grdiv; /**< geofac_grdiv: float64 field on [Edge, E2C2EO] */
+    gts_array normal_wind_advective_tendency; /**< normal_wind_advective_tendency: float64 field on [Edge (stride 1), K], written */
+    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K] */
+    gts_array horizontal_kinetic_energy_at_edges_on_model_levels; /**< horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
+    gts_array tangential_wind; /**< tangential_wind: float64 field on [Edge (stride 1), K] */
+    gts_array coriolis_frequency; /**< coriolis_frequency: float64 field on [Edge (stride 1)] */
+    gts_array contravariant_corrected_w_at_cells_on_model_levels; /**< contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell (stride 1), K] */
+    gts_array vn_on_half_levels; /**< vn_on_half_levels: float64 field on [Edge (stride 1), K] */
+    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
+    gts_array geofac_rot; /**< geofac_rot: float64 field on [Vertex (stride 1), V2E (size 6)] */
+    gts_array coeff_gradekin; /**< coeff_gradekin: float64 field on [Edge (stride 1), E2C (size 2)] */
+    gts_array c_lin_e; /**< c_lin_e: float64 field on [Edge (stride 1), E2C (size 2)] */
+    gts_array ddqz_z_full_e; /**< ddqz_z_full_e: float64 field on [Edge (stride 1), K] */
+    gts_array area_edge; /**< area_edge: float64 field on [Edge (stride 1)] */
+    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge (stride 1)] */
+    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array geofac_grdiv; /**< geofac_grdiv: float64 field on [Edge (stride 1), E2C2EO (size 5)] */
     double cfl_w_limit; /**< cfl_w_limit: float64 */
     double scalfac_exdiff; /**< scalfac_exdiff: float64 */
     double dtime; /**< dtime: float64 */
-    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell, C2E] */
-    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge, E2C] */
-    gts_array gt_conn_E2C2EO; /**< E2C2EO: connectivity, int32 field on [Edge, E2C2EO] */
-    gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge, E2V] */
-    gts_array gt_conn_V2E; /**< V2E: connectivity, int32 field on [Vertex, V2E] */
+    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
+    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
+    gts_array gt_conn_E2C2EO; /**< E2C2EO: connectivity, int32 field on [Edge (start 0, stride 1), E2C2EO (start 0, size 5)] */
+    gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
+    gts_array gt_conn_V2E; /**< V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)] */
 };
 
 /**
@@ -63,4 +63,4 @@ GTS_EXPORT int compute_advection_in_horizontal_momentum_apply_extra_diffusion_on
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: ff303037ab4a96dbe8481d5e1e8d79f75acaa9c0a7b4445e30585c037529bd57 */
+/* gtstub: sha256 of the text above: b6a95e7f400c50023b72ec945d4ffd8d6cabb6d2b4a39db629166eb63605903b */

@@ -25,26 +25,26 @@ extern "C" {
  *   vertical_end = 10
  */
 struct compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_args {
-    gts_array normal_wind_advective_tendency; /**< normal_wind_advective_tendency: float64 field on [Edge, K], written */
-    gts_array vn; /**< vn: float64 field on [Edge, K] */
-    gts_array horizontal_kinetic_energy_at_edges_on_model_levels; /**< horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K] */
-    gts_array tangential_wind; /**< tangential_wind: float64 field on [Edge, K] */
-    gts_array coriolis_frequency; /**< coriolis_frequency: float64 field on [Edge] */
-    gts_array contravariant_corrected_w_at_cells_on_model_levels; /**< contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K] */
-    gts_array vn_on_half_levels; /**< vn_on_half_levels: float64 field on [Edge, K] */
-    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell, C2E] */
-    gts_array geofac_rot; /**< geofac_rot: float64 field on [Vertex, V2E] */
-    gts_array coeff_gradekin; /**< coeff_gradekin: float64 field on [Edge, E2C] */
-    gts_array c_lin_e; /**< c_lin_e: float64 field on [Edge, E2C] */
-    gts_array ddqz_z_full_e; /**< ddqz_z_full_e: float64 field on [Edge, K] */
-    gts_array area_edge; /**< area_edge: float64 field on [Edge] */
-    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge] */
-    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge] */
-    gts_array geofac_grdiv; /**< geofac_grdiv: float64 field on [Edge, E2C2EO] */
-    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell, C2E] */
-    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge, E2C] */
-    gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge, E2V] */
-    gts_array gt_conn_V2E; /**< V2E: connectivity, int32 field on [Vertex, V2E] */
+    gts_array normal_wind_advective_tendency; /**< normal_wind_advective_tendency: float64 field on [Edge (stride 1), K], written */
+    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K] */
+    gts_array horizontal_kinetic_energy_at_edges_on_model_levels; /**< horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
+    gts_array tangential_wind; /**< tangential_wind: float64 field on [Edge (stride 1), K] */
+    gts_array coriolis_frequency; /**< coriolis_frequency: float64 field on [Edge (stride 1)] */
+    gts_array contravariant_corrected_w_at_cells_on_model_levels; /**< contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell (stride 1), K] */
+    gts_array vn_on_half_levels; /**< vn_on_half_levels: float64 field on [Edge (stride 1), K] */
+    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
+    gts_array geofac_rot; /**< geofac_rot: float64 field on [Vertex (stride 1), V2E (size 6)] */
+    gts_array coeff_gradekin; /**< coeff_gradekin: float64 field on [Edge (stride 1), E2C (size 2)] */
+    gts_array c_lin_e; /**< c_lin_e: float64 field on [Edge (stride 1), E2C (size 2)] */
+    gts_array ddqz_z_full_e; /**< ddqz_z_full_e: float64 field on [Edge (stride 1), K] */
+    gts_array area_edge; /**< area_edge: float64 field on [Edge (stride 1)] */
+    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge (stride 1)] */
+    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array geofac_grdiv; /**< geofac_grdiv: float64 field on [Edge (stride 1), E2C2EO (size 5)] */
+    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
+    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
+    gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
+    gts_array gt_conn_V2E; /**< V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)] */
 };
 
 /**
@@ -59,4 +59,4 @@ GTS_EXPORT int compute_advection_in_horizontal_momentum_no_apply_extra_diffusion
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 4f4d7568e5720fc30ba9aa996375b43917c8271a7149fe373d8c8b1d399700a6 */
+/* gtstub: sha256 of the text above: 57e2ba69a63a96e742bdccd2df280ff68aec7636b6769c1db305b5fd05755cb3 */

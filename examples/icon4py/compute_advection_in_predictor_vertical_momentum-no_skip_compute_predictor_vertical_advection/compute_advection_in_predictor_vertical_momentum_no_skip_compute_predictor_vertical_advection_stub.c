@@ -239,13 +239,13 @@ static const gts_axis AXES_owner_mask[] = {
 };
 
 static const gts_axis AXES_gt_conn_C2E[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E", .size = 3, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_axis AXES_gt_conn_C2E2CO[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E2CO", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E2CO", .size = 4, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const bool VALUE_skip_compute_predictor_vertical_advection = false;
@@ -522,63 +522,63 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
 
-    /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
+    /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* vertical_wind_advective_tendency: float64 field on [Cell, K], written */
+    /* vertical_wind_advective_tendency: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K], written */
+    /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* vertical_cfl: float64 field on [Cell, K], written */
+    /* vertical_cfl: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
-    /* w: float64 field on [Cell, K] */
+    /* w: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
-    /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K] */
+    /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
         return -1;
 
-    /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K] */
+    /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
         return -1;
 
-    /* coeff1_dwdz: float64 field on [Cell, K] */
+    /* coeff1_dwdz: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
         return -1;
 
-    /* coeff2_dwdz: float64 field on [Cell, K] */
+    /* coeff2_dwdz: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->field(self, 8, args[8]) != 0)
         return -1;
 
-    /* e_bln_c_s: float64 field on [Cell, C2E] */
+    /* e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], args[9])) && host->field(self, 9, args[9]) != 0)
         return -1;
 
-    /* wgtfac_c: float64 field on [Cell, K] */
+    /* wgtfac_c: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[10], args[10])) && host->field(self, 10, args[10]) != 0)
         return -1;
 
-    /* ddqz_z_half: float64 field on [Cell, K] */
+    /* ddqz_z_half: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->field(self, 11, args[11]) != 0)
         return -1;
 
-    /* area: float64 field on [Cell] */
+    /* area: float64 field on [Cell (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[12], args[12])) && host->field(self, 12, args[12]) != 0)
         return -1;
 
-    /* geofac_n2s: float64 field on [Cell, C2E2CO] */
+    /* geofac_n2s: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[13], args[13])) && host->field(self, 13, args[13]) != 0)
         return -1;
 
-    /* owner_mask: bool field on [Cell] */
+    /* owner_mask: bool field on [Cell (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[14], args[14])) && host->field(self, 14, args[14]) != 0)
         return -1;
 
@@ -622,14 +622,14 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[24], args[24])) && host->static_scalar(self, 24, args[24]) != 0)
         return -1;
 
-    /* C2E: connectivity, int32 field on [Cell, C2E] */
+    /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
     void *const gt_conn_C2E = host->connectivity(self, 25, args[25]);
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[25], gt_conn_C2E)) && host->field(self, 25, gt_conn_C2E) != 0)
         return -1;
 
-    /* C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
+    /* C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)] */
     void *const gt_conn_C2E2CO = host->connectivity(self, 26, args[25]);
     if (GTS_UNLIKELY(gt_conn_C2E2CO == NULL))
         return -1;
@@ -703,26 +703,26 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,   /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *vertical_wind_advective_tendency_,                   /* vertical_wind_advective_tendency: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *vertical_cfl_,                                       /* vertical_cfl: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *w_,                                                  /* w: float64 field on [Cell, K] */
-    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_,  /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,  /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *coeff1_dwdz_,                                        /* coeff1_dwdz: float64 field on [Cell, K] */
-    const CFI_cdesc_t *coeff2_dwdz_,                                        /* coeff2_dwdz: float64 field on [Cell, K] */
-    const CFI_cdesc_t *e_bln_c_s_,                                          /* e_bln_c_s: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *wgtfac_c_,                                           /* wgtfac_c: float64 field on [Cell, K] */
-    const CFI_cdesc_t *ddqz_z_half_,                                        /* ddqz_z_half: float64 field on [Cell, K] */
-    const CFI_cdesc_t *area_,                                               /* area: float64 field on [Cell] */
-    const CFI_cdesc_t *geofac_n2s_,                                         /* geofac_n2s: float64 field on [Cell, C2E2CO] */
-    const CFI_cdesc_t *owner_mask_,                                         /* owner_mask: bool field on [Cell] */
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,   /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *vertical_wind_advective_tendency_,                   /* vertical_wind_advective_tendency: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, /* contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *vertical_cfl_,                                       /* vertical_cfl: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *w_,                                                  /* w: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_,  /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,  /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *coeff1_dwdz_,                                        /* coeff1_dwdz: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *coeff2_dwdz_,                                        /* coeff2_dwdz: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *e_bln_c_s_,                                          /* e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
+    const CFI_cdesc_t *wgtfac_c_,                                           /* wgtfac_c: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *ddqz_z_half_,                                        /* ddqz_z_half: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *area_,                                               /* area: float64 field on [Cell (stride 1)] */
+    const CFI_cdesc_t *geofac_n2s_,                                         /* geofac_n2s: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
+    const CFI_cdesc_t *owner_mask_,                                         /* owner_mask: bool field on [Cell (stride 1)] */
     double scalfac_exdiff_,                                                 /* scalfac_exdiff: float64 */
     double cfl_w_limit_,                                                    /* cfl_w_limit: float64 */
     double dtime_,                                                          /* dtime: float64 */
-    const CFI_cdesc_t *gt_conn_C2E_,                                        /* C2E: connectivity, int32 field on [Cell, C2E] */
-    const CFI_cdesc_t *gt_conn_C2E2CO_,                                     /* C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
+    const CFI_cdesc_t *gt_conn_C2E_,                                        /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
+    const CFI_cdesc_t *gt_conn_C2E2CO_,                                     /* C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -818,4 +818,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9bccbae645f641be631ac42fbb5c1d322abb707be9c09cd0d9560a3f5079af51 */
+/* gtstub: sha256 of the text above: de45e0e71a896a0a1eff7bd5dae0bcaad58aafad36740c1bdd11f8d9578a677b */

@@ -32,36 +32,46 @@ module compute_advection_in_predictor_vertical_momentum__65077e36_stub
             !   vertical_end = 10
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: contravariant_correction_at_cells_on_half_levels(:, :)
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: vertical_wind_advective_tendency(:, :)
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: contravariant_corrected_w_at_cells_on_model_levels(:, :)
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: vertical_cfl(:, :)
-            real(c_double), intent(in) :: w(:, :)                                                     ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: horizontal_advection_of_w_at_edges_on_half_levels(:, :)     ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: contravariant_correction_at_edges_on_model_levels(:, :)     ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: coeff1_dwdz(:, :)                                           ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: coeff2_dwdz(:, :)                                           ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: e_bln_c_s(:, :)                                             ! float64 field on [Cell, C2E]
-            real(c_double), intent(in) :: wgtfac_c(:, :)                                              ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: ddqz_z_half(:, :)                                           ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: area(:)                                                     ! float64 field on [Cell]
-            ! float64 field on [Cell, C2E2CO]
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: w(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: horizontal_advection_of_w_at_edges_on_half_levels(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: contravariant_correction_at_edges_on_model_levels(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: coeff1_dwdz(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: coeff2_dwdz(:, :)
+            ! float64 field on [Cell (stride 1), C2E (size 3)]
+            real(c_double), intent(in) :: e_bln_c_s(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: wgtfac_c(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: ddqz_z_half(:, :)
+            ! float64 field on [Cell (stride 1)]
+            real(c_double), intent(in) :: area(:)
+            ! float64 field on [Cell (stride 1), C2E2CO (size 4)]
             real(c_double), intent(in) :: geofac_n2s(:, :)
-            logical(c_bool), intent(in) :: owner_mask(:)                                              ! bool field on [Cell]
+            ! bool field on [Cell (stride 1)]
+            logical(c_bool), intent(in) :: owner_mask(:)
             real(c_double), value :: scalfac_exdiff                                                   ! float64
             real(c_double), value :: cfl_w_limit                                                      ! float64
             real(c_double), value :: dtime                                                            ! float64
-            ! C2E: connectivity, int32 field on [Cell, C2E]
+            ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]
             integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
-            ! C2E2CO: connectivity, int32 field on [Cell, C2E2CO]
+            ! C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)]
             integer(c_int32_t), intent(in) :: gt_conn_C2E2CO(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 631d4210b6aea627a386c5196904b4c9cf1bafc9f4cc4b0f6554e1516d623237
+! gtstub: sha256 of the text above: 3ce0d726ecf5b90d6aa621cb44705aede8296830fe1efdf65051d50b0e2ac8f5

@@ -26,26 +26,26 @@ extern "C" {
  *   vertical_end = 10
  */
 struct compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_args {
-    gts_array contravariant_correction_at_cells_on_half_levels; /**< contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
-    gts_array vertical_wind_advective_tendency; /**< vertical_wind_advective_tendency: float64 field on [Cell, K], written */
-    gts_array contravariant_corrected_w_at_cells_on_model_levels; /**< contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell, K], written */
-    gts_array vertical_cfl; /**< vertical_cfl: float64 field on [Cell, K], written */
-    gts_array w; /**< w: float64 field on [Cell, K] */
-    gts_array horizontal_advection_of_w_at_edges_on_half_levels; /**< horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K] */
-    gts_array contravariant_correction_at_edges_on_model_levels; /**< contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K] */
-    gts_array coeff1_dwdz; /**< coeff1_dwdz: float64 field on [Cell, K] */
-    gts_array coeff2_dwdz; /**< coeff2_dwdz: float64 field on [Cell, K] */
-    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell, C2E] */
-    gts_array wgtfac_c; /**< wgtfac_c: float64 field on [Cell, K] */
-    gts_array ddqz_z_half; /**< ddqz_z_half: float64 field on [Cell, K] */
-    gts_array area; /**< area: float64 field on [Cell] */
-    gts_array geofac_n2s; /**< geofac_n2s: float64 field on [Cell, C2E2CO] */
-    gts_array owner_mask; /**< owner_mask: bool field on [Cell] */
+    gts_array contravariant_correction_at_cells_on_half_levels; /**< contravariant_correction_at_cells_on_half_levels: float64 field on [Cell (stride 1), K], written */
+    gts_array vertical_wind_advective_tendency; /**< vertical_wind_advective_tendency: float64 field on [Cell (stride 1), K], written */
+    gts_array contravariant_corrected_w_at_cells_on_model_levels; /**< contravariant_corrected_w_at_cells_on_model_levels: float64 field on [Cell (stride 1), K], written */
+    gts_array vertical_cfl; /**< vertical_cfl: float64 field on [Cell (stride 1), K], written */
+    gts_array w; /**< w: float64 field on [Cell (stride 1), K] */
+    gts_array horizontal_advection_of_w_at_edges_on_half_levels; /**< horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge (stride 1), K] */
+    gts_array contravariant_correction_at_edges_on_model_levels; /**< contravariant_correction_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
+    gts_array coeff1_dwdz; /**< coeff1_dwdz: float64 field on [Cell (stride 1), K] */
+    gts_array coeff2_dwdz; /**< coeff2_dwdz: float64 field on [Cell (stride 1), K] */
+    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
+    gts_array wgtfac_c; /**< wgtfac_c: float64 field on [Cell (stride 1), K] */
+    gts_array ddqz_z_half; /**< ddqz_z_half: float64 field on [Cell (stride 1), K] */
+    gts_array area; /**< area: float64 field on [Cell (stride 1)] */
+    gts_array geofac_n2s; /**< geofac_n2s: float64 field on [Cell (stride 1), C2E2CO (size 4)] */
+    gts_array owner_mask; /**< owner_mask: bool field on [Cell (stride 1)] */
     double scalfac_exdiff; /**< scalfac_exdiff: float64 */
     double cfl_w_limit; /**< cfl_w_limit: float64 */
     double dtime; /**< dtime: float64 */
-    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell, C2E] */
-    gts_array gt_conn_C2E2CO; /**< C2E2CO: connectivity, int32 field on [Cell, C2E2CO] */
+    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
+    gts_array gt_conn_C2E2CO; /**< C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)] */
 };
 
 /**
@@ -60,4 +60,4 @@ GTS_EXPORT int compute_advection_in_predictor_vertical_momentum_no_skip_compute_
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: f40d20d933b7334ce28667edd59365ffa231a4e80afe719f30f513082d1c6949 */
+/* gtstub: sha256 of the text above: 1e073c2414566f39fb2489ad84751f974676944991c55cc7d9674e07081ac353 */

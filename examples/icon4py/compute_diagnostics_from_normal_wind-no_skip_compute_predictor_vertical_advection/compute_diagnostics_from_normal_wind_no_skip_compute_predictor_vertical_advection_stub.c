@@ -269,23 +269,23 @@ static const gts_axis AXES_tangent_orientation[] = {
 };
 
 static const gts_axis AXES_gt_conn_E2C[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C", .size = 2, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_axis AXES_gt_conn_E2C2E[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2E", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2C2E", .size = 4, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_axis AXES_gt_conn_E2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2V", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2V", .size = 2, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_axis AXES_gt_conn_V2C[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "V2C", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Vertex", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "V2C", .size = 6, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const bool VALUE_skip_compute_predictor_vertical_advection = false;
@@ -575,71 +575,71 @@ static int run(gts_program *self)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
 
-    /* tangential_wind: float64 field on [Edge, K], written */
+    /* tangential_wind: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* tangential_wind_on_half_levels: float64 field on [Edge, K], written */
+    /* tangential_wind_on_half_levels: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* vn_on_half_levels: float64 field on [Edge, K], written */
+    /* vn_on_half_levels: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K], written */
+    /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
-    /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K], written */
+    /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
-    /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K], written */
+    /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
         return -1;
 
-    /* vn: float64 field on [Edge, K] */
+    /* vn: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
         return -1;
 
-    /* w: float64 field on [Cell, K] */
+    /* w: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
         return -1;
 
-    /* rbf_vec_coeff_e: float64 field on [Edge, E2C2E] */
+    /* rbf_vec_coeff_e: float64 field on [Edge (stride 1), E2C2E (size 4)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->field(self, 8, args[8]) != 0)
         return -1;
 
-    /* wgtfac_e: float64 field on [Edge, K] */
+    /* wgtfac_e: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], args[9])) && host->field(self, 9, args[9]) != 0)
         return -1;
 
-    /* ddxn_z_full: float64 field on [Edge, K] */
+    /* ddxn_z_full: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[10], args[10])) && host->field(self, 10, args[10]) != 0)
         return -1;
 
-    /* ddxt_z_full: float64 field on [Edge, K] */
+    /* ddxt_z_full: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->field(self, 11, args[11]) != 0)
         return -1;
 
-    /* wgtfacq_e: float64 field on [Edge, K] */
+    /* wgtfacq_e: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[12], args[12])) && host->field(self, 12, args[12]) != 0)
         return -1;
 
-    /* c_intp: float64 field on [Vertex, V2C] */
+    /* c_intp: float64 field on [Vertex (stride 1), V2C (size 6)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[13], args[13])) && host->field(self, 13, args[13]) != 0)
         return -1;
 
-    /* inv_dual_edge_length: float64 field on [Edge] */
+    /* inv_dual_edge_length: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[14], args[14])) && host->field(self, 14, args[14]) != 0)
         return -1;
 
-    /* inv_primal_edge_length: float64 field on [Edge] */
+    /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[15], args[15])) && host->field(self, 15, args[15]) != 0)
         return -1;
 
-    /* tangent_orientation: float64 field on [Edge] */
+    /* tangent_orientation: float64 field on [Edge (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[16], args[16])) && host->field(self, 16, args[16]) != 0)
         return -1;
 
@@ -667,28 +667,28 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[22], args[22])) && host->static_scalar(self, 22, args[22]) != 0)
         return -1;
 
-    /* E2C: connectivity, int32 field on [Edge, E2C] */
+    /* E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
     void *const gt_conn_E2C = host->connectivity(self, 23, args[23]);
     if (GTS_UNLIKELY(gt_conn_E2C == NULL))
         return -1;
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[23], gt_conn_E2C)) && host->field(self, 23, gt_conn_E2C) != 0)
         return -1;
 
-    /* E2C2E: connectivity, int32 field on [Edge, E2C2E] */
+    /* E2C2E: connectivity, int32 field on [Edge (start 0, stride 1), E2C2E (start 0, size 4)] */
     void *const gt_conn_E2C2E = host->connectivity(self, 24, args[23]);
     if (GTS_UNLIKELY(gt_conn_E2C2E == NULL))
         return -1;
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[24], gt_conn_E2C2E)) && host->field(self, 24, gt_conn_E2C2E) != 0)
         return -1;
 
-    /* E2V: connectivity, int32 field on [Edge, E2V] */
+    /* E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
     void *const gt_conn_E2V = host->connectivity(self, 25, args[23]);
     if (GTS_UNLIKELY(gt_conn_E2V == NULL))
         return -1;
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[25], gt_conn_E2V)) && host->field(self, 25, gt_conn_E2V) != 0)
         return -1;
 
-    /* V2C: connectivity, int32 field on [Vertex, V2C] */
+    /* V2C: connectivity, int32 field on [Vertex (start 0, stride 1), V2C (start 0, size 6)] */
     void *const gt_conn_V2C = host->connectivity(self, 26, args[23]);
     if (GTS_UNLIKELY(gt_conn_V2C == NULL))
         return -1;
@@ -762,27 +762,27 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *tangential_wind_,                                    /* tangential_wind: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *tangential_wind_on_half_levels_,                     /* tangential_wind_on_half_levels: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *vn_on_half_levels_,                                  /* vn_on_half_levels: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,  /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_,  /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *vn_,                                                 /* vn: float64 field on [Edge, K] */
-    const CFI_cdesc_t *w_,                                                  /* w: float64 field on [Cell, K] */
-    const CFI_cdesc_t *rbf_vec_coeff_e_,                                    /* rbf_vec_coeff_e: float64 field on [Edge, E2C2E] */
-    const CFI_cdesc_t *wgtfac_e_,                                           /* wgtfac_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *ddxn_z_full_,                                        /* ddxn_z_full: float64 field on [Edge, K] */
-    const CFI_cdesc_t *ddxt_z_full_,                                        /* ddxt_z_full: float64 field on [Edge, K] */
-    const CFI_cdesc_t *wgtfacq_e_,                                          /* wgtfacq_e: float64 field on [Edge, K] */
-    const CFI_cdesc_t *c_intp_,                                             /* c_intp: float64 field on [Vertex, V2C] */
-    const CFI_cdesc_t *inv_dual_edge_length_,                               /* inv_dual_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *inv_primal_edge_length_,                             /* inv_primal_edge_length: float64 field on [Edge] */
-    const CFI_cdesc_t *tangent_orientation_,                                /* tangent_orientation: float64 field on [Edge] */
-    const CFI_cdesc_t *gt_conn_E2C_,                                        /* E2C: connectivity, int32 field on [Edge, E2C] */
-    const CFI_cdesc_t *gt_conn_E2C2E_,                                      /* E2C2E: connectivity, int32 field on [Edge, E2C2E] */
-    const CFI_cdesc_t *gt_conn_E2V_,                                        /* E2V: connectivity, int32 field on [Edge, E2V] */
-    const CFI_cdesc_t *gt_conn_V2C_,                                        /* V2C: connectivity, int32 field on [Vertex, V2C] */
+    const CFI_cdesc_t *tangential_wind_,                                    /* tangential_wind: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *tangential_wind_on_half_levels_,                     /* tangential_wind_on_half_levels: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *vn_on_half_levels_,                                  /* vn_on_half_levels: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, /* horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,  /* contravariant_correction_at_edges_on_model_levels: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_,  /* horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *vn_,                                                 /* vn: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *w_,                                                  /* w: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *rbf_vec_coeff_e_,                                    /* rbf_vec_coeff_e: float64 field on [Edge (stride 1), E2C2E (size 4)] */
+    const CFI_cdesc_t *wgtfac_e_,                                           /* wgtfac_e: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *ddxn_z_full_,                                        /* ddxn_z_full: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *ddxt_z_full_,                                        /* ddxt_z_full: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *wgtfacq_e_,                                          /* wgtfacq_e: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *c_intp_,                                             /* c_intp: float64 field on [Vertex (stride 1), V2C (size 6)] */
+    const CFI_cdesc_t *inv_dual_edge_length_,                               /* inv_dual_edge_length: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *inv_primal_edge_length_,                             /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *tangent_orientation_,                                /* tangent_orientation: float64 field on [Edge (stride 1)] */
+    const CFI_cdesc_t *gt_conn_E2C_,                                        /* E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
+    const CFI_cdesc_t *gt_conn_E2C2E_,                                      /* E2C2E: connectivity, int32 field on [Edge (start 0, stride 1), E2C2E (start 0, size 4)] */
+    const CFI_cdesc_t *gt_conn_E2V_,                                        /* E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
+    const CFI_cdesc_t *gt_conn_V2C_,                                        /* V2C: connectivity, int32 field on [Vertex (start 0, stride 1), V2C (start 0, size 6)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -882,4 +882,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: dda9acef9b779610a61c683d0d61494797578f5bd4798fa04ab49e1ccf461c5b */
+/* gtstub: sha256 of the text above: a5c7849afeb82abff4d4de84f9c17351d13c00f3a2cacb9252e0218d480ff624 */

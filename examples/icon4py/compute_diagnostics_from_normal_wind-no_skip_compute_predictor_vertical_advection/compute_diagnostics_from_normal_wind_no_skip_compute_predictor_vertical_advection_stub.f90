@@ -30,42 +30,51 @@ module compute_diagnostics_from_normal_wind_no_skip_comp_1f194257_stub
             !   vertical_end = 11
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            ! float64 field on [Edge, K], written
+            ! float64 field on [Edge (stride 1), K], written
             real(c_double), intent(inout) :: tangential_wind(:, :)
-            ! float64 field on [Edge, K], written
+            ! float64 field on [Edge (stride 1), K], written
             real(c_double), intent(inout) :: tangential_wind_on_half_levels(:, :)
-            ! float64 field on [Edge, K], written
+            ! float64 field on [Edge (stride 1), K], written
             real(c_double), intent(inout) :: vn_on_half_levels(:, :)
-            ! float64 field on [Edge, K], written
+            ! float64 field on [Edge (stride 1), K], written
             real(c_double), intent(inout) :: horizontal_kinetic_energy_at_edges_on_model_levels(:, :)
-            ! float64 field on [Edge, K], written
+            ! float64 field on [Edge (stride 1), K], written
             real(c_double), intent(inout) :: contravariant_correction_at_edges_on_model_levels(:, :)
-            ! float64 field on [Edge, K], written
+            ! float64 field on [Edge (stride 1), K], written
             real(c_double), intent(inout) :: horizontal_advection_of_w_at_edges_on_half_levels(:, :)
-            real(c_double), intent(in) :: vn(:, :)                                                    ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: w(:, :)                                                     ! float64 field on [Cell, K]
-            ! float64 field on [Edge, E2C2E]
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: vn(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: w(:, :)
+            ! float64 field on [Edge (stride 1), E2C2E (size 4)]
             real(c_double), intent(in) :: rbf_vec_coeff_e(:, :)
-            real(c_double), intent(in) :: wgtfac_e(:, :)                                              ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: ddxn_z_full(:, :)                                           ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: ddxt_z_full(:, :)                                           ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: wgtfacq_e(:, :)                                             ! float64 field on [Edge, K]
-            ! float64 field on [Vertex, V2C]
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: wgtfac_e(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: ddxn_z_full(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: ddxt_z_full(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: wgtfacq_e(:, :)
+            ! float64 field on [Vertex (stride 1), V2C (size 6)]
             real(c_double), intent(in) :: c_intp(:, :)
-            real(c_double), intent(in) :: inv_dual_edge_length(:)                                     ! float64 field on [Edge]
-            real(c_double), intent(in) :: inv_primal_edge_length(:)                                   ! float64 field on [Edge]
-            real(c_double), intent(in) :: tangent_orientation(:)                                      ! float64 field on [Edge]
-            ! E2C: connectivity, int32 field on [Edge, E2C]
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_dual_edge_length(:)
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_primal_edge_length(:)
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: tangent_orientation(:)
+            ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]
             integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
-            ! E2C2E: connectivity, int32 field on [Edge, E2C2E]
+            ! E2C2E: connectivity, int32 field on [Edge (start 0, stride 1), E2C2E (start 0, size 4)]
             integer(c_int32_t), intent(in) :: gt_conn_E2C2E(:, :)
-            ! E2V: connectivity, int32 field on [Edge, E2V]
+            ! E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)]
             integer(c_int32_t), intent(in) :: gt_conn_E2V(:, :)
-            ! V2C: connectivity, int32 field on [Vertex, V2C]
+            ! V2C: connectivity, int32 field on [Vertex (start 0, stride 1), V2C (start 0, size 6)]
             integer(c_int32_t), intent(in) :: gt_conn_V2C(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 57bfa559c90b0441c067e39034b6db1b6ead05322079acd8c999f9e5fdd310e1
+! gtstub: sha256 of the text above: 57ef431e6fdda6a07c3313366163603170e53279d368a7a3d2d30aded67c327f

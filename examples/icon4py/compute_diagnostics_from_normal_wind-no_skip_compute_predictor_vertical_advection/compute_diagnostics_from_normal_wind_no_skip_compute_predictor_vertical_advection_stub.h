@@ -25,27 +25,27 @@ extern "C" {
  *   vertical_end = 11
  */
 struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args {
-    gts_array tangential_wind; /**< tangential_wind: float64 field on [Edge, K], written */
-    gts_array tangential_wind_on_half_levels; /**< tangential_wind_on_half_levels: float64 field on [Edge, K], written */
-    gts_array vn_on_half_levels; /**< vn_on_half_levels: float64 field on [Edge, K], written */
-    gts_array horizontal_kinetic_energy_at_edges_on_model_levels; /**< horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K], written */
-    gts_array contravariant_correction_at_edges_on_model_levels; /**< contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K], written */
-    gts_array horizontal_advection_of_w_at_edges_on_half_levels; /**< horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K], written */
-    gts_array vn; /**< vn: float64 field on [Edge, K] */
-    gts_array w; /**< w: float64 field on [Cell, K] */
-    gts_array rbf_vec_coeff_e; /**< rbf_vec_coeff_e: float64 field on [Edge, E2C2E] */
-    gts_array wgtfac_e; /**< wgtfac_e: float64 field on [Edge, K] */
-    gts_array ddxn_z_full; /**< ddxn_z_full: float64 field on [Edge, K] */
-    gts_array ddxt_z_full; /**< ddxt_z_full: float64 field on [Edge, K] */
-    gts_array wgtfacq_e; /**< wgtfacq_e: float64 field on [Edge, K] */
-    gts_array c_intp; /**< c_intp: float64 field on [Vertex, V2C] */
-    gts_array inv_dual_edge_length; /**< inv_dual_edge_length: float64 field on [Edge] */
-    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge] */
-    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge] */
-    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge, E2C] */
-    gts_array gt_conn_E2C2E; /**< E2C2E: connectivity, int32 field on [Edge, E2C2E] */
-    gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge, E2V] */
-    gts_array gt_conn_V2C; /**< V2C: connectivity, int32 field on [Vertex, V2C] */
+    gts_array tangential_wind; /**< tangential_wind: float64 field on [Edge (stride 1), K], written */
+    gts_array tangential_wind_on_half_levels; /**< tangential_wind_on_half_levels: float64 field on [Edge (stride 1), K], written */
+    gts_array vn_on_half_levels; /**< vn_on_half_levels: float64 field on [Edge (stride 1), K], written */
+    gts_array horizontal_kinetic_energy_at_edges_on_model_levels; /**< horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge (stride 1), K], written */
+    gts_array contravariant_correction_at_edges_on_model_levels; /**< contravariant_correction_at_edges_on_model_levels: float64 field on [Edge (stride 1), K], written */
+    gts_array horizontal_advection_of_w_at_edges_on_half_levels; /**< horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge (stride 1), K], written */
+    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K] */
+    gts_array w; /**< w: float64 field on [Cell (stride 1), K] */
+    gts_array rbf_vec_coeff_e; /**< rbf_vec_coeff_e: float64 field on [Edge (stride 1), E2C2E (size 4)] */
+    gts_array wgtfac_e; /**< wgtfac_e: float64 field on [Edge (stride 1), K] */
+    gts_array ddxn_z_full; /**< ddxn_z_full: float64 field on [Edge (stride 1), K] */
+    gts_array ddxt_z_full; /**< ddxt_z_full: float64 field on [Edge (stride 1), K] */
+    gts_array wgtfacq_e; /**< wgtfacq_e: float64 field on [Edge (stride 1), K] */
+    gts_array c_intp; /**< c_intp: float64 field on [Vertex (stride 1), V2C (size 6)] */
+    gts_array inv_dual_edge_length; /**< inv_dual_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge (stride 1)] */
+    gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
+    gts_array gt_conn_E2C2E; /**< E2C2E: connectivity, int32 field on [Edge (start 0, stride 1), E2C2E (start 0, size 4)] */
+    gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
+    gts_array gt_conn_V2C; /**< V2C: connectivity, int32 field on [Vertex (start 0, stride 1), V2C (start 0, size 6)] */
 };
 
 /**
@@ -60,4 +60,4 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_no_skip_compute_predictor_ve
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 6ea24a87a4777c7d4ed58dda4b8531c4a50a90d5755d7e6c9bd35d1cad546ecc */
+/* gtstub: sha256 of the text above: 4ac448111701d29320c01345b657095242685eb3efc55d8173489e6c4a336830 */

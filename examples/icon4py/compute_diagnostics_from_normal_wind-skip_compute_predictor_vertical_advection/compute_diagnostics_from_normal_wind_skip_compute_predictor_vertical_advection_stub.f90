@@ -29,34 +29,45 @@ module compute_diagnostics_from_normal_wind_skip_compute_19b211ef_stub
             !   vertical_end = 11
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            ! float64 field on [Edge, K], written
+            ! float64 field on [Edge (stride 1), K], written
             real(c_double), intent(inout) :: tangential_wind(:, :)
-            real(c_double), intent(in) :: tangential_wind_on_half_levels(:, :)                        ! float64 field on [Edge, K]
-            ! float64 field on [Edge, K], written
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: tangential_wind_on_half_levels(:, :)
+            ! float64 field on [Edge (stride 1), K], written
             real(c_double), intent(inout) :: vn_on_half_levels(:, :)
-            ! float64 field on [Edge, K], written
+            ! float64 field on [Edge (stride 1), K], written
             real(c_double), intent(inout) :: horizontal_kinetic_energy_at_edges_on_model_levels(:, :)
-            ! float64 field on [Edge, K], written
+            ! float64 field on [Edge (stride 1), K], written
             real(c_double), intent(inout) :: contravariant_correction_at_edges_on_model_levels(:, :)
-            real(c_double), intent(in) :: horizontal_advection_of_w_at_edges_on_half_levels(:, :)     ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: vn(:, :)                                                    ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: w(:, :)                                                     ! float64 field on [Cell, K]
-            ! float64 field on [Edge, E2C2E]
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: horizontal_advection_of_w_at_edges_on_half_levels(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: vn(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: w(:, :)
+            ! float64 field on [Edge (stride 1), E2C2E (size 4)]
             real(c_double), intent(in) :: rbf_vec_coeff_e(:, :)
-            real(c_double), intent(in) :: wgtfac_e(:, :)                                              ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: ddxn_z_full(:, :)                                           ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: ddxt_z_full(:, :)                                           ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: wgtfacq_e(:, :)                                             ! float64 field on [Edge, K]
-            ! float64 field on [Vertex, V2C]
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: wgtfac_e(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: ddxn_z_full(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: ddxt_z_full(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: wgtfacq_e(:, :)
+            ! float64 field on [Vertex (stride 1), V2C (size 6)]
             real(c_double), intent(in) :: c_intp(:, :)
-            real(c_double), intent(in) :: inv_dual_edge_length(:)                                     ! float64 field on [Edge]
-            real(c_double), intent(in) :: inv_primal_edge_length(:)                                   ! float64 field on [Edge]
-            real(c_double), intent(in) :: tangent_orientation(:)                                      ! float64 field on [Edge]
-            ! E2C2E: connectivity, int32 field on [Edge, E2C2E]
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_dual_edge_length(:)
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_primal_edge_length(:)
+            ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: tangent_orientation(:)
+            ! E2C2E: connectivity, int32 field on [Edge (start 0, stride 1), E2C2E (start 0, size 4)]
             integer(c_int32_t), intent(in) :: gt_conn_E2C2E(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: c7cfe118152b1253181fb77580250da330a0ad65f151097a6262c01114dd8098
+! gtstub: sha256 of the text above: 910d212ce4d9d901a20916d5ffe96e2baef8e3dda06fa163aff54173680dce2a

@@ -25,24 +25,24 @@ extern "C" {
  *   vertical_end = 11
  */
 struct compute_diagnostics_from_normal_wind_skip_compute_predictor_vertical_advection_args {
-    gts_array tangential_wind; /**< tangential_wind: float64 field on [Edge, K], written */
-    gts_array tangential_wind_on_half_levels; /**< tangential_wind_on_half_levels: float64 field on [Edge, K] */
-    gts_array vn_on_half_levels; /**< vn_on_half_levels: float64 field on [Edge, K], written */
-    gts_array horizontal_kinetic_energy_at_edges_on_model_levels; /**< horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge, K], written */
-    gts_array contravariant_correction_at_edges_on_model_levels; /**< contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K], written */
-    gts_array horizontal_advection_of_w_at_edges_on_half_levels; /**< horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge, K] */
-    gts_array vn; /**< vn: float64 field on [Edge, K] */
-    gts_array w; /**< w: float64 field on [Cell, K] */
-    gts_array rbf_vec_coeff_e; /**< rbf_vec_coeff_e: float64 field on [Edge, E2C2E] */
-    gts_array wgtfac_e; /**< wgtfac_e: float64 field on [Edge, K] */
-    gts_array ddxn_z_full; /**< ddxn_z_full: float64 field on [Edge, K] */
-    gts_array ddxt_z_full; /**< ddxt_z_full: float64 field on [Edge, K] */
-    gts_array wgtfacq_e; /**< wgtfacq_e: float64 field on [Edge, K] */
-    gts_array c_intp; /**< c_intp: float64 field on [Vertex, V2C] */
-    gts_array inv_dual_edge_length; /**< inv_dual_edge_length: float64 field on [Edge] */
-    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge] */
-    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge] */
-    gts_array gt_conn_E2C2E; /**< E2C2E: connectivity, int32 field on [Edge, E2C2E] */
+    gts_array tangential_wind; /**< tangential_wind: float64 field on [Edge (stride 1), K], written */
+    gts_array tangential_wind_on_half_levels; /**< tangential_wind_on_half_levels: float64 field on [Edge (stride 1), K] */
+    gts_array vn_on_half_levels; /**< vn_on_half_levels: float64 field on [Edge (stride 1), K], written */
+    gts_array horizontal_kinetic_energy_at_edges_on_model_levels; /**< horizontal_kinetic_energy_at_edges_on_model_levels: float64 field on [Edge (stride 1), K], written */
+    gts_array contravariant_correction_at_edges_on_model_levels; /**< contravariant_correction_at_edges_on_model_levels: float64 field on [Edge (stride 1), K], written */
+    gts_array horizontal_advection_of_w_at_edges_on_half_levels; /**< horizontal_advection_of_w_at_edges_on_half_levels: float64 field on [Edge (stride 1), K] */
+    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K] */
+    gts_array w; /**< w: float64 field on [Cell (stride 1), K] */
+    gts_array rbf_vec_coeff_e; /**< rbf_vec_coeff_e: float64 field on [Edge (stride 1), E2C2E (size 4)] */
+    gts_array wgtfac_e; /**< wgtfac_e: float64 field on [Edge (stride 1), K] */
+    gts_array ddxn_z_full; /**< ddxn_z_full: float64 field on [Edge (stride 1), K] */
+    gts_array ddxt_z_full; /**< ddxt_z_full: float64 field on [Edge (stride 1), K] */
+    gts_array wgtfacq_e; /**< wgtfacq_e: float64 field on [Edge (stride 1), K] */
+    gts_array c_intp; /**< c_intp: float64 field on [Vertex (stride 1), V2C (size 6)] */
+    gts_array inv_dual_edge_length; /**< inv_dual_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge (stride 1)] */
+    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge (stride 1)] */
+    gts_array gt_conn_E2C2E; /**< E2C2E: connectivity, int32 field on [Edge (start 0, stride 1), E2C2E (start 0, size 4)] */
 };
 
 /**
@@ -57,4 +57,4 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_skip_compute_predictor_verti
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 975cfdd910cebff8e3e360bde7f967d17785f35af1f050208807045d27044735 */
+/* gtstub: sha256 of the text above: de57f57150244029a352c9f6799c9c7a78cbc184c41e9e53a717f9ae7d6ab86b */

@@ -140,11 +140,11 @@ static int run(gts_program *self)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
 
-    /* old_f: float64 field on [Cell, K] */
+    /* old_f: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* new_f: float64 field on [Cell, K], written */
+    /* new_f: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
     return 0;
@@ -196,8 +196,8 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void copy_field_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *old_f_, /* old_f: float64 field on [Cell, K] */
-    const CFI_cdesc_t *new_f_, /* new_f: float64 field on [Cell, K], written */
+    const CFI_cdesc_t *old_f_, /* old_f: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *new_f_, /* new_f: float64 field on [Cell (stride 1), K], written */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -259,4 +259,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: dd6349cde37f8a07e22a4ab736848e7e2e6910813f0dba783b8f111ce2a32cd5 */
+/* gtstub: sha256 of the text above: 0b539552d291de8f48c52bf96b91e957bf947fe0ed2a4cafdaf5fb6b5f597c3e */

@@ -19,11 +19,11 @@ module copy_field_stub
             ! Checks the arguments and runs the program.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: old_f(:, :)    ! float64 field on [Cell, K]
-            real(c_double), intent(inout) :: new_f(:, :) ! float64 field on [Cell, K], written
+            real(c_double), intent(in) :: old_f(:, :)    ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(inout) :: new_f(:, :) ! float64 field on [Cell (stride 1), K], written
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: c8d1b9902039b5b8e69c2b6a01d79885638457c736688f6f0314981b4f02b5ad
+! gtstub: sha256 of the text above: 11de9cd29393168ea806c016b5df2c9db682747505ad1c2e4600befb44d7953f

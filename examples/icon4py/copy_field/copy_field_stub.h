@@ -16,8 +16,8 @@ extern "C" {
 
 /** The arguments of 'copy_field' after tuples are flattened. The memory of arrays is the caller's. */
 struct copy_field_args {
-    gts_array old_f; /**< old_f: float64 field on [Cell, K] */
-    gts_array new_f; /**< new_f: float64 field on [Cell, K], written */
+    gts_array old_f; /**< old_f: float64 field on [Cell (stride 1), K] */
+    gts_array new_f; /**< new_f: float64 field on [Cell (stride 1), K], written */
 };
 
 /**
@@ -32,4 +32,4 @@ GTS_EXPORT int copy_field_call(gts_program *program, const struct copy_field_arg
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: d355fff04f99773a76d213021337c105ae0203ae87935f723833cca184e7ee2b */
+/* gtstub: sha256 of the text above: 42f11955527c869f1c52a6efd79447f66d8ee778e40655dc905b8941ab1fc813 */

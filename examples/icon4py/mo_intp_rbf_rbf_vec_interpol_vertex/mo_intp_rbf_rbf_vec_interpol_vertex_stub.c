@@ -101,8 +101,8 @@ static const gts_axis AXES_p_v_out[] = {
 };
 
 static const gts_axis AXES_gt_conn_V2E[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "V2E", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Vertex", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "V2E", .size = 6, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const int32_t VALUE_horizontal_start = 0;
@@ -230,23 +230,23 @@ static int run(gts_program *self)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
 
-    /* p_e_in: float64 field on [Edge, K] */
+    /* p_e_in: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* ptr_coeff_1: float64 field on [Vertex, V2E] */
+    /* ptr_coeff_1: float64 field on [Vertex (stride 1), V2E (size 6)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* ptr_coeff_2: float64 field on [Vertex, V2E] */
+    /* ptr_coeff_2: float64 field on [Vertex (stride 1), V2E (size 6)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* p_u_out: float64 field on [Vertex, K], written */
+    /* p_u_out: float64 field on [Vertex (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
-    /* p_v_out: float64 field on [Vertex, K], written */
+    /* p_v_out: float64 field on [Vertex (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
@@ -266,7 +266,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->static_scalar(self, 8, args[8]) != 0)
         return -1;
 
-    /* V2E: connectivity, int32 field on [Vertex, V2E] */
+    /* V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)] */
     void *const gt_conn_V2E = host->connectivity(self, 9, args[9]);
     if (GTS_UNLIKELY(gt_conn_V2E == NULL))
         return -1;
@@ -325,12 +325,12 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *p_e_in_,      /* p_e_in: float64 field on [Edge, K] */
-    const CFI_cdesc_t *ptr_coeff_1_, /* ptr_coeff_1: float64 field on [Vertex, V2E] */
-    const CFI_cdesc_t *ptr_coeff_2_, /* ptr_coeff_2: float64 field on [Vertex, V2E] */
-    const CFI_cdesc_t *p_u_out_,     /* p_u_out: float64 field on [Vertex, K], written */
-    const CFI_cdesc_t *p_v_out_,     /* p_v_out: float64 field on [Vertex, K], written */
-    const CFI_cdesc_t *gt_conn_V2E_, /* V2E: connectivity, int32 field on [Vertex, V2E] */
+    const CFI_cdesc_t *p_e_in_,      /* p_e_in: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *ptr_coeff_1_, /* ptr_coeff_1: float64 field on [Vertex (stride 1), V2E (size 6)] */
+    const CFI_cdesc_t *ptr_coeff_2_, /* ptr_coeff_2: float64 field on [Vertex (stride 1), V2E (size 6)] */
+    const CFI_cdesc_t *p_u_out_,     /* p_u_out: float64 field on [Vertex (stride 1), K], written */
+    const CFI_cdesc_t *p_v_out_,     /* p_v_out: float64 field on [Vertex (stride 1), K], written */
+    const CFI_cdesc_t *gt_conn_V2E_, /* V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -400,4 +400,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3c7f8f9c6df8b65faba858aec9a888c3895afa455c63568a796179f1604fef39 */
+/* gtstub: sha256 of the text above: b2f6eb9b3a24bb0f70f9afcbed47282dca5e1c3fe5a3c2c362eced92afe705e3 */

@@ -24,15 +24,16 @@ module mo_intp_rbf_rbf_vec_interpol_vertex_stub
             !   vertical_end = 10
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: p_e_in(:, :)          ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: ptr_coeff_1(:, :)     ! float64 field on [Vertex, V2E]
-            real(c_double), intent(in) :: ptr_coeff_2(:, :)     ! float64 field on [Vertex, V2E]
-            real(c_double), intent(inout) :: p_u_out(:, :)      ! float64 field on [Vertex, K], written
-            real(c_double), intent(inout) :: p_v_out(:, :)      ! float64 field on [Vertex, K], written
-            integer(c_int32_t), intent(in) :: gt_conn_V2E(:, :) ! V2E: connectivity, int32 field on [Vertex, V2E]
+            real(c_double), intent(in) :: p_e_in(:, :)          ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: ptr_coeff_1(:, :)     ! float64 field on [Vertex (stride 1), V2E (size 6)]
+            real(c_double), intent(in) :: ptr_coeff_2(:, :)     ! float64 field on [Vertex (stride 1), V2E (size 6)]
+            real(c_double), intent(inout) :: p_u_out(:, :)      ! float64 field on [Vertex (stride 1), K], written
+            real(c_double), intent(inout) :: p_v_out(:, :)      ! float64 field on [Vertex (stride 1), K], written
+            ! V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)]
+            integer(c_int32_t), intent(in) :: gt_conn_V2E(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: a22b51c0e8d65c3f18780fb3848f1a9d63c0508fb7fd56f47d082ac52114a720
+! gtstub: sha256 of the text above: 04cb22826e55dbd2c36a967d15f8262a83f592b6f91a71322d433b795b811af0

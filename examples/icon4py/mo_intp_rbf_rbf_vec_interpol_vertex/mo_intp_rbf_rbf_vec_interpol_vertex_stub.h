@@ -23,12 +23,12 @@ extern "C" {
  *   vertical_end = 10
  */
 struct mo_intp_rbf_rbf_vec_interpol_vertex_args {
-    gts_array p_e_in; /**< p_e_in: float64 field on [Edge, K] */
-    gts_array ptr_coeff_1; /**< ptr_coeff_1: float64 field on [Vertex, V2E] */
-    gts_array ptr_coeff_2; /**< ptr_coeff_2: float64 field on [Vertex, V2E] */
-    gts_array p_u_out; /**< p_u_out: float64 field on [Vertex, K], written */
-    gts_array p_v_out; /**< p_v_out: float64 field on [Vertex, K], written */
-    gts_array gt_conn_V2E; /**< V2E: connectivity, int32 field on [Vertex, V2E] */
+    gts_array p_e_in; /**< p_e_in: float64 field on [Edge (stride 1), K] */
+    gts_array ptr_coeff_1; /**< ptr_coeff_1: float64 field on [Vertex (stride 1), V2E (size 6)] */
+    gts_array ptr_coeff_2; /**< ptr_coeff_2: float64 field on [Vertex (stride 1), V2E (size 6)] */
+    gts_array p_u_out; /**< p_u_out: float64 field on [Vertex (stride 1), K], written */
+    gts_array p_v_out; /**< p_v_out: float64 field on [Vertex (stride 1), K], written */
+    gts_array gt_conn_V2E; /**< V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)] */
 };
 
 /**
@@ -43,4 +43,4 @@ GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *program, co
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: bb8794d2b4deb763482e31792f4775d5a52b00cc7c8e7a1706a814e0ae8281db */
+/* gtstub: sha256 of the text above: 5ca91f79e2cf3aef62879b0f8af48bf8e8d4ec003a5e75dd82bf9f174c274023 */

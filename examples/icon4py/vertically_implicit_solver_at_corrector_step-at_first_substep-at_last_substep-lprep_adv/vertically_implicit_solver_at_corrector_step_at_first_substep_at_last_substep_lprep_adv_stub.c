@@ -431,8 +431,8 @@ static const gts_axis AXES_reference_exner_at_cells_on_model_levels[] = {
 };
 
 static const gts_axis AXES_gt_conn_C2E[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "C2E", .size = 3, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const double VALUE_advection_explicit_weight_parameter = 0.25;
@@ -899,115 +899,115 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
 
-    /* next_w: float64 field on [Cell, K], written */
+    /* next_w: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
-    /* next_rho: float64 field on [Cell, K], written */
+    /* next_rho: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
         return -1;
 
-    /* next_exner: float64 field on [Cell, K], written */
+    /* next_exner: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
 
-    /* next_theta_v: float64 field on [Cell, K], written */
+    /* next_theta_v: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
         return -1;
 
-    /* dynamical_vertical_mass_flux_at_cells_on_half_levels: float64 field on [Cell, K], written */
+    /* dynamical_vertical_mass_flux_at_cells_on_half_levels: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
         return -1;
 
-    /* dynamical_vertical_volumetric_flux_at_cells_on_half_levels: float64 field on [Cell, K], written */
+    /* dynamical_vertical_volumetric_flux_at_cells_on_half_levels: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
         return -1;
 
-    /* exner_dynamical_increment: float64 field on [Cell, K], written */
+    /* exner_dynamical_increment: float64 field on [Cell (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
         return -1;
 
-    /* geofac_div: float64 field on [Cell, C2E] */
+    /* geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
         return -1;
 
-    /* mass_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
+    /* mass_flux_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->field(self, 8, args[8]) != 0)
         return -1;
 
-    /* theta_v_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
+    /* theta_v_flux_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], args[9])) && host->field(self, 9, args[9]) != 0)
         return -1;
 
-    /* predictor_vertical_wind_advective_tendency: float64 field on [Cell, K] */
+    /* predictor_vertical_wind_advective_tendency: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[10], args[10])) && host->field(self, 10, args[10]) != 0)
         return -1;
 
-    /* corrector_vertical_wind_advective_tendency: float64 field on [Cell, K] */
+    /* corrector_vertical_wind_advective_tendency: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->field(self, 11, args[11]) != 0)
         return -1;
 
-    /* nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell, K] */
+    /* nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[12], args[12])) && host->field(self, 12, args[12]) != 0)
         return -1;
 
-    /* rho_at_cells_on_half_levels: float64 field on [Cell, K] */
+    /* rho_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[13], args[13])) && host->field(self, 13, args[13]) != 0)
         return -1;
 
-    /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K] */
+    /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[14], args[14])) && host->field(self, 14, args[14]) != 0)
         return -1;
 
-    /* exner_w_explicit_weight_parameter: float64 field on [Cell] */
+    /* exner_w_explicit_weight_parameter: float64 field on [Cell (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[15], args[15])) && host->field(self, 15, args[15]) != 0)
         return -1;
 
-    /* current_exner: float64 field on [Cell, K] */
+    /* current_exner: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[16], args[16])) && host->field(self, 16, args[16]) != 0)
         return -1;
 
-    /* current_rho: float64 field on [Cell, K] */
+    /* current_rho: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[17], args[17])) && host->field(self, 17, args[17]) != 0)
         return -1;
 
-    /* current_theta_v: float64 field on [Cell, K] */
+    /* current_theta_v: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[18], args[18])) && host->field(self, 18, args[18]) != 0)
         return -1;
 
-    /* current_w: float64 field on [Cell, K] */
+    /* current_w: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[19], args[19])) && host->field(self, 19, args[19]) != 0)
         return -1;
 
-    /* inv_ddqz_z_full: float64 field on [Cell, K] */
+    /* inv_ddqz_z_full: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[20], args[20])) && host->field(self, 20, args[20]) != 0)
         return -1;
 
-    /* exner_w_implicit_weight_parameter: float64 field on [Cell] */
+    /* exner_w_implicit_weight_parameter: float64 field on [Cell (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[21], args[21])) && host->field(self, 21, args[21]) != 0)
         return -1;
 
-    /* theta_v_at_cells_on_half_levels: float64 field on [Cell, K] */
+    /* theta_v_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[22], args[22])) && host->field(self, 22, args[22]) != 0)
         return -1;
 
-    /* perturbed_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
+    /* perturbed_exner_at_cells_on_model_levels: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[23], args[23])) && host->field(self, 23, args[23]) != 0)
         return -1;
 
-    /* exner_tendency_due_to_slow_physics: float64 field on [Cell, K] */
+    /* exner_tendency_due_to_slow_physics: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[24], args[24])) && host->field(self, 24, args[24]) != 0)
         return -1;
 
-    /* rho_iau_increment: float64 field on [Cell, K] */
+    /* rho_iau_increment: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[25], args[25])) && host->field(self, 25, args[25]) != 0)
         return -1;
 
-    /* exner_iau_increment: float64 field on [Cell, K] */
+    /* exner_iau_increment: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[26], args[26])) && host->field(self, 26, args[26]) != 0)
         return -1;
 
-    /* ddqz_z_half: float64 field on [Cell, K] */
+    /* ddqz_z_half: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[27], args[27])) && host->field(self, 27, args[27]) != 0)
         return -1;
 
@@ -1015,7 +1015,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[28], args[28])) && host->field(self, 28, args[28]) != 0)
         return -1;
 
-    /* reference_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
+    /* reference_exner_at_cells_on_model_levels: float64 field on [Cell (stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[29], args[29])) && host->field(self, 29, args[29]) != 0)
         return -1;
 
@@ -1085,7 +1085,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[45], args[46])) && host->static_scalar(self, 45, args[46]) != 0)
         return -1;
 
-    /* C2E: connectivity, int32 field on [Cell, C2E] */
+    /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
     void *const gt_conn_C2E = host->connectivity(self, 46, args[47]);
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
@@ -1173,40 +1173,40 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void vertically_implicit_solver_at_corrector_step_at_first_substep_at_last_substep_lprep_adv_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *next_w_,                                                     /* next_w: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *next_rho_,                                                   /* next_rho: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *next_exner_,                                                 /* next_exner: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *next_theta_v_,                                               /* next_theta_v: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *dynamical_vertical_mass_flux_at_cells_on_half_levels_,       /* dynamical_vertical_mass_flux_at_cells_on_half_levels: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, /* dynamical_vertical_volumetric_flux_at_cells_on_half_levels: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *exner_dynamical_increment_,                                  /* exner_dynamical_increment: float64 field on [Cell, K], written */
-    const CFI_cdesc_t *geofac_div_,                                                 /* geofac_div: float64 field on [Cell, C2E] */
-    const CFI_cdesc_t *mass_flux_at_edges_on_model_levels_,                         /* mass_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *theta_v_flux_at_edges_on_model_levels_,                      /* theta_v_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
-    const CFI_cdesc_t *predictor_vertical_wind_advective_tendency_,                 /* predictor_vertical_wind_advective_tendency: float64 field on [Cell, K] */
-    const CFI_cdesc_t *corrector_vertical_wind_advective_tendency_,                 /* corrector_vertical_wind_advective_tendency: float64 field on [Cell, K] */
-    const CFI_cdesc_t *nonhydro_buoy_at_cells_on_half_levels_,                      /* nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *rho_at_cells_on_half_levels_,                                /* rho_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,           /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_w_explicit_weight_parameter_,                          /* exner_w_explicit_weight_parameter: float64 field on [Cell] */
-    const CFI_cdesc_t *current_exner_,                                              /* current_exner: float64 field on [Cell, K] */
-    const CFI_cdesc_t *current_rho_,                                                /* current_rho: float64 field on [Cell, K] */
-    const CFI_cdesc_t *current_theta_v_,                                            /* current_theta_v: float64 field on [Cell, K] */
-    const CFI_cdesc_t *current_w_,                                                  /* current_w: float64 field on [Cell, K] */
-    const CFI_cdesc_t *inv_ddqz_z_full_,                                            /* inv_ddqz_z_full: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_w_implicit_weight_parameter_,                          /* exner_w_implicit_weight_parameter: float64 field on [Cell] */
-    const CFI_cdesc_t *theta_v_at_cells_on_half_levels_,                            /* theta_v_at_cells_on_half_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *perturbed_exner_at_cells_on_model_levels_,                   /* perturbed_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_tendency_due_to_slow_physics_,                         /* exner_tendency_due_to_slow_physics: float64 field on [Cell, K] */
-    const CFI_cdesc_t *rho_iau_increment_,                                          /* rho_iau_increment: float64 field on [Cell, K] */
-    const CFI_cdesc_t *exner_iau_increment_,                                        /* exner_iau_increment: float64 field on [Cell, K] */
-    const CFI_cdesc_t *ddqz_z_half_,                                                /* ddqz_z_half: float64 field on [Cell, K] */
+    const CFI_cdesc_t *next_w_,                                                     /* next_w: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *next_rho_,                                                   /* next_rho: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *next_exner_,                                                 /* next_exner: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *next_theta_v_,                                               /* next_theta_v: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *dynamical_vertical_mass_flux_at_cells_on_half_levels_,       /* dynamical_vertical_mass_flux_at_cells_on_half_levels: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, /* dynamical_vertical_volumetric_flux_at_cells_on_half_levels: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *exner_dynamical_increment_,                                  /* exner_dynamical_increment: float64 field on [Cell (stride 1), K], written */
+    const CFI_cdesc_t *geofac_div_,                                                 /* geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
+    const CFI_cdesc_t *mass_flux_at_edges_on_model_levels_,                         /* mass_flux_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *theta_v_flux_at_edges_on_model_levels_,                      /* theta_v_flux_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
+    const CFI_cdesc_t *predictor_vertical_wind_advective_tendency_,                 /* predictor_vertical_wind_advective_tendency: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *corrector_vertical_wind_advective_tendency_,                 /* corrector_vertical_wind_advective_tendency: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *nonhydro_buoy_at_cells_on_half_levels_,                      /* nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *rho_at_cells_on_half_levels_,                                /* rho_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,           /* contravariant_correction_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *exner_w_explicit_weight_parameter_,                          /* exner_w_explicit_weight_parameter: float64 field on [Cell (stride 1)] */
+    const CFI_cdesc_t *current_exner_,                                              /* current_exner: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *current_rho_,                                                /* current_rho: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *current_theta_v_,                                            /* current_theta_v: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *current_w_,                                                  /* current_w: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *inv_ddqz_z_full_,                                            /* inv_ddqz_z_full: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *exner_w_implicit_weight_parameter_,                          /* exner_w_implicit_weight_parameter: float64 field on [Cell (stride 1)] */
+    const CFI_cdesc_t *theta_v_at_cells_on_half_levels_,                            /* theta_v_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *perturbed_exner_at_cells_on_model_levels_,                   /* perturbed_exner_at_cells_on_model_levels: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *exner_tendency_due_to_slow_physics_,                         /* exner_tendency_due_to_slow_physics: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *rho_iau_increment_,                                          /* rho_iau_increment: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *exner_iau_increment_,                                        /* exner_iau_increment: float64 field on [Cell (stride 1), K] */
+    const CFI_cdesc_t *ddqz_z_half_,                                                /* ddqz_z_half: float64 field on [Cell (stride 1), K] */
     const CFI_cdesc_t *rayleigh_damping_factor_,                                    /* rayleigh_damping_factor: float64 field on [K] */
-    const CFI_cdesc_t *reference_exner_at_cells_on_model_levels_,                   /* reference_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
+    const CFI_cdesc_t *reference_exner_at_cells_on_model_levels_,                   /* reference_exner_at_cells_on_model_levels: float64 field on [Cell (stride 1), K] */
     double r_nsubsteps_,                                                            /* r_nsubsteps: float64 */
     double ndyn_substeps_var_,                                                      /* ndyn_substeps_var: float64 */
     double dtime_,                                                                  /* dtime: float64 */
-    const CFI_cdesc_t *gt_conn_C2E_,                                                /* C2E: connectivity, int32 field on [Cell, C2E] */
+    const CFI_cdesc_t *gt_conn_C2E_,                                                /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -1330,4 +1330,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d408745483ece682a076042b4dfc6c8aa9073559bf054b209d37978db8b6379b */
+/* gtstub: sha256 of the text above: 2b52caa19f6c2eaa23c718b8f0543575dac0c4bdd1ac06b2becbb28dfe046521 */

@@ -40,51 +40,75 @@ module vertically_implicit_solver_at_predictor_step_at_f_66c2a961_stub
             !   vertical_end_index_model_surface = 11
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: contravariant_correction_at_cells_on_half_levels(:, :)
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: next_w(:, :)
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: next_rho(:, :)
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: next_exner(:, :)
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: next_theta_v(:, :)
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: dwdz_at_cells_on_model_levels(:, :)
-            ! float64 field on [Cell, K], written
+            ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: exner_dynamical_increment(:, :)
-            real(c_double), intent(in) :: geofac_div(:, :)                                          ! float64 field on [Cell, C2E]
-            real(c_double), intent(in) :: mass_flux_at_edges_on_model_levels(:, :)                  ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: theta_v_flux_at_edges_on_model_levels(:, :)               ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: predictor_vertical_wind_advective_tendency(:, :)          ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: nonhydro_buoy_at_cells_on_half_levels(:, :)               ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: rho_at_cells_on_half_levels(:, :)                         ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: contravariant_correction_at_edges_on_model_levels(:, :)   ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: exner_w_explicit_weight_parameter(:)                      ! float64 field on [Cell]
-            real(c_double), intent(in) :: current_exner(:, :)                                       ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: current_rho(:, :)                                         ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: current_theta_v(:, :)                                     ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: current_w(:, :)                                           ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: inv_ddqz_z_full(:, :)                                     ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: exner_w_implicit_weight_parameter(:)                      ! float64 field on [Cell]
-            real(c_double), intent(in) :: theta_v_at_cells_on_half_levels(:, :)                     ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: perturbed_exner_at_cells_on_model_levels(:, :)            ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: exner_tendency_due_to_slow_physics(:, :)                  ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: rho_iau_increment(:, :)                                   ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: exner_iau_increment(:, :)                                 ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: ddqz_z_half(:, :)                                         ! float64 field on [Cell, K]
+            ! float64 field on [Cell (stride 1), C2E (size 3)]
+            real(c_double), intent(in) :: geofac_div(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: mass_flux_at_edges_on_model_levels(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: theta_v_flux_at_edges_on_model_levels(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: predictor_vertical_wind_advective_tendency(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: nonhydro_buoy_at_cells_on_half_levels(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: rho_at_cells_on_half_levels(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: contravariant_correction_at_edges_on_model_levels(:, :)
+            ! float64 field on [Cell (stride 1)]
+            real(c_double), intent(in) :: exner_w_explicit_weight_parameter(:)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: current_exner(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: current_rho(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: current_theta_v(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: current_w(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: inv_ddqz_z_full(:, :)
+            ! float64 field on [Cell (stride 1)]
+            real(c_double), intent(in) :: exner_w_implicit_weight_parameter(:)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: theta_v_at_cells_on_half_levels(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: perturbed_exner_at_cells_on_model_levels(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: exner_tendency_due_to_slow_physics(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: rho_iau_increment(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: exner_iau_increment(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: ddqz_z_half(:, :)
             real(c_double), intent(in) :: rayleigh_damping_factor(:)                                ! float64 field on [K]
-            real(c_double), intent(in) :: reference_exner_at_cells_on_model_levels(:, :)            ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: e_bln_c_s(:, :)                                           ! float64 field on [Cell, C2E]
-            real(c_double), intent(in) :: wgtfac_c(:, :)                                            ! float64 field on [Cell, K]
-            real(c_double), intent(in) :: wgtfacq_c(:, :)                                           ! float64 field on [Cell, K]
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: reference_exner_at_cells_on_model_levels(:, :)
+            ! float64 field on [Cell (stride 1), C2E (size 3)]
+            real(c_double), intent(in) :: e_bln_c_s(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: wgtfac_c(:, :)
+            ! float64 field on [Cell (stride 1), K]
+            real(c_double), intent(in) :: wgtfacq_c(:, :)
             real(c_double), value :: dtime                                                          ! float64
-            ! C2E: connectivity, int32 field on [Cell, C2E]
+            ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]
             integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 046972cef350c43136f4a58c0f1b66a4fa6012f761a41cb532ae1b5db14e43a1
+! gtstub: sha256 of the text above: 36cd1c487490def7bac6c6ee1f95c3b3a57011b87e485446cbbe3a75901843ea

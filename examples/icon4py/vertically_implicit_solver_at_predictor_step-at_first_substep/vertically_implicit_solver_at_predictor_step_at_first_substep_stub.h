@@ -32,40 +32,40 @@ extern "C" {
  *   vertical_end_index_model_surface = 11
  */
 struct vertically_implicit_solver_at_predictor_step_at_first_substep_args {
-    gts_array contravariant_correction_at_cells_on_half_levels; /**< contravariant_correction_at_cells_on_half_levels: float64 field on [Cell, K], written */
-    gts_array next_w; /**< next_w: float64 field on [Cell, K], written */
-    gts_array next_rho; /**< next_rho: float64 field on [Cell, K], written */
-    gts_array next_exner; /**< next_exner: float64 field on [Cell, K], written */
-    gts_array next_theta_v; /**< next_theta_v: float64 field on [Cell, K], written */
-    gts_array dwdz_at_cells_on_model_levels; /**< dwdz_at_cells_on_model_levels: float64 field on [Cell, K], written */
-    gts_array exner_dynamical_increment; /**< exner_dynamical_increment: float64 field on [Cell, K], written */
-    gts_array geofac_div; /**< geofac_div: float64 field on [Cell, C2E] */
-    gts_array mass_flux_at_edges_on_model_levels; /**< mass_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
-    gts_array theta_v_flux_at_edges_on_model_levels; /**< theta_v_flux_at_edges_on_model_levels: float64 field on [Edge, K] */
-    gts_array predictor_vertical_wind_advective_tendency; /**< predictor_vertical_wind_advective_tendency: float64 field on [Cell, K] */
-    gts_array nonhydro_buoy_at_cells_on_half_levels; /**< nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell, K] */
-    gts_array rho_at_cells_on_half_levels; /**< rho_at_cells_on_half_levels: float64 field on [Cell, K] */
-    gts_array contravariant_correction_at_edges_on_model_levels; /**< contravariant_correction_at_edges_on_model_levels: float64 field on [Edge, K] */
-    gts_array exner_w_explicit_weight_parameter; /**< exner_w_explicit_weight_parameter: float64 field on [Cell] */
-    gts_array current_exner; /**< current_exner: float64 field on [Cell, K] */
-    gts_array current_rho; /**< current_rho: float64 field on [Cell, K] */
-    gts_array current_theta_v; /**< current_theta_v: float64 field on [Cell, K] */
-    gts_array current_w; /**< current_w: float64 field on [Cell, K] */
-    gts_array inv_ddqz_z_full; /**< inv_ddqz_z_full: float64 field on [Cell, K] */
-    gts_array exner_w_implicit_weight_parameter; /**< exner_w_implicit_weight_parameter: float64 field on [Cell] */
-    gts_array theta_v_at_cells_on_half_levels; /**< theta_v_at_cells_on_half_levels: float64 field on [Cell, K] */
-    gts_array perturbed_exner_at_cells_on_model_levels; /**< perturbed_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
-    gts_array exner_tendency_due_to_slow_physics; /**< exner_tendency_due_to_slow_physics: float64 field on [Cell, K] */
-    gts_array rho_iau_increment; /**< rho_iau_increment: float64 field on [Cell, K] */
-    gts_array exner_iau_increment; /**< exner_iau_increment: float64 field on [Cell, K] */
-    gts_array ddqz_z_half; /**< ddqz_z_half: float64 field on [Cell, K] */
+    gts_array contravariant_correction_at_cells_on_half_levels; /**< contravariant_correction_at_cells_on_half_levels: float64 field on [Cell (stride 1), K], written */
+    gts_array next_w; /**< next_w: float64 field on [Cell (stride 1), K], written */
+    gts_array next_rho; /**< next_rho: float64 field on [Cell (stride 1), K], written */
+    gts_array next_exner; /**< next_exner: float64 field on [Cell (stride 1), K], written */
+    gts_array next_theta_v; /**< next_theta_v: float64 field on [Cell (stride 1), K], written */
+    gts_array dwdz_at_cells_on_model_levels; /**< dwdz_at_cells_on_model_levels: float64 field on [Cell (stride 1), K], written */
+    gts_array exner_dynamical_increment; /**< exner_dynamical_increment: float64 field on [Cell (stride 1), K], written */
+    gts_array geofac_div; /**< geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
+    gts_array mass_flux_at_edges_on_model_levels; /**< mass_flux_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
+    gts_array theta_v_flux_at_edges_on_model_levels; /**< theta_v_flux_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
+    gts_array predictor_vertical_wind_advective_tendency; /**< predictor_vertical_wind_advective_tendency: float64 field on [Cell (stride 1), K] */
+    gts_array nonhydro_buoy_at_cells_on_half_levels; /**< nonhydro_buoy_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
+    gts_array rho_at_cells_on_half_levels; /**< rho_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
+    gts_array contravariant_correction_at_edges_on_model_levels; /**< contravariant_correction_at_edges_on_model_levels: float64 field on [Edge (stride 1), K] */
+    gts_array exner_w_explicit_weight_parameter; /**< exner_w_explicit_weight_parameter: float64 field on [Cell (stride 1)] */
+    gts_array current_exner; /**< current_exner: float64 field on [Cell (stride 1), K] */
+    gts_array current_rho; /**< current_rho: float64 field on [Cell (stride 1), K] */
+    gts_array current_theta_v; /**< current_theta_v: float64 field on [Cell (stride 1), K] */
+    gts_array current_w; /**< current_w: float64 field on [Cell (stride 1), K] */
+    gts_array inv_ddqz_z_full; /**< inv_ddqz_z_full: float64 field on [Cell (stride 1), K] */
+    gts_array exner_w_implicit_weight_parameter; /**< exner_w_implicit_weight_parameter: float64 field on [Cell (stride 1)] */
+    gts_array theta_v_at_cells_on_half_levels; /**< theta_v_at_cells_on_half_levels: float64 field on [Cell (stride 1), K] */
+    gts_array perturbed_exner_at_cells_on_model_levels; /**< perturbed_exner_at_cells_on_model_levels: float64 field on [Cell (stride 1), K] */
+    gts_array exner_tendency_due_to_slow_physics; /**< exner_tendency_due_to_slow_physics: float64 field on [Cell (stride 1), K] */
+    gts_array rho_iau_increment; /**< rho_iau_increment: float64 field on [Cell (stride 1), K] */
+    gts_array exner_iau_increment; /**< exner_iau_increment: float64 field on [Cell (stride 1), K] */
+    gts_array ddqz_z_half; /**< ddqz_z_half: float64 field on [Cell (stride 1), K] */
     gts_array rayleigh_damping_factor; /**< rayleigh_damping_factor: float64 field on [K] */
-    gts_array reference_exner_at_cells_on_model_levels; /**< reference_exner_at_cells_on_model_levels: float64 field on [Cell, K] */
-    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell, C2E] */
-    gts_array wgtfac_c; /**< wgtfac_c: float64 field on [Cell, K] */
-    gts_array wgtfacq_c; /**< wgtfacq_c: float64 field on [Cell, K] */
+    gts_array reference_exner_at_cells_on_model_levels; /**< reference_exner_at_cells_on_model_levels: float64 field on [Cell (stride 1), K] */
+    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
+    gts_array wgtfac_c; /**< wgtfac_c: float64 field on [Cell (stride 1), K] */
+    gts_array wgtfacq_c; /**< wgtfacq_c: float64 field on [Cell (stride 1), K] */
     double dtime; /**< dtime: float64 */
-    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell, C2E] */
+    gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
 };
 
 /**
@@ -80,4 +80,4 @@ GTS_EXPORT int vertically_implicit_solver_at_predictor_step_at_first_substep_cal
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 56cf66fa692ba8a9dd6ccd36eabf2f8bd7215e73e1c78115c00047a7b4fc75ce */
+/* gtstub: sha256 of the text above: 58196983ba55d3bbcb52ec0a2a8469668e2ff5f66a40d4760eeaa1a89f3535e5 */

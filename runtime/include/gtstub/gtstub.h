@@ -97,10 +97,9 @@ GTS_EXPORT int gts_open(const char *path, gts_program **program);
  * @param stub_path     the call stub, `<name>_stub.so`
  * @param library_path  the SDFG library that it calls, `lib<name>.so`
  * @param program       belongs to the caller, who gives it back with gts_close(); NULL after an error
- * @param error         filled in when -1 is returned
- * @return 0, or -1
+ * @return 0, or -1 with the error in gts_last_error(NULL)
  */
-GTS_EXPORT int gts_load(const char *stub_path, const char *library_path, gts_program **program, gts_error *error);
+GTS_EXPORT int gts_load(const char *stub_path, const char *library_path, gts_program **program);
 
 /**
  * Ends the SDFG's handle, frees the program and sets *program to NULL. The libraries stay mapped: their threads may

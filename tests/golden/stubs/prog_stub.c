@@ -105,7 +105,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
 
-    /* x: float64 field on [K] */
+    /* x: float64 field on [K (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
@@ -113,7 +113,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(host->scalar(self, 1, args[1], &s->factor) != 0))
         return -1;
 
-    /* out: float64 field on [K], written */
+    /* out: float64 field on [K (stride 1)], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
         return -1;
     return 0;
@@ -167,9 +167,9 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void prog_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *x_,   /* x: float64 field on [K] */
+    const CFI_cdesc_t *x_,   /* x: float64 field on [K (stride 1)] */
     double factor_,          /* factor: float64 */
-    const CFI_cdesc_t *out_, /* out: float64 field on [K], written */
+    const CFI_cdesc_t *out_, /* out: float64 field on [K (stride 1)], written */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -233,4 +233,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 431825774ee2228330546bf4d3c8fc33e6993ca4d55374cda1844b0e1a42ff15 */
+/* gtstub: sha256 of the text above: 983ce1e895fc73db6e9c9d32267f8f7f3e97f278a31769a5ae199982eee1689b */

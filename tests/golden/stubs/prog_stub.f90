@@ -19,12 +19,12 @@ module prog_stub
             ! Checks the arguments and runs the program.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: x(:)      ! float64 field on [K]
+            real(c_double), intent(in) :: x(:)      ! float64 field on [K (stride 1)]
             real(c_double), value :: factor         ! float64
-            real(c_double), intent(inout) :: out(:) ! float64 field on [K], written
+            real(c_double), intent(inout) :: out(:) ! float64 field on [K (stride 1)], written
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: a596a6b598612594b91218fff21e159df539caf6e0d8b084332695bee445f83f
+! gtstub: sha256 of the text above: 7b63dbd9036229b6c62dff3881f387dc75dcab37d850bf17743ab9aaff62fce5

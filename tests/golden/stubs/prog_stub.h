@@ -16,9 +16,9 @@ extern "C" {
 
 /** The arguments of 'prog' after tuples are flattened. The memory of arrays is the caller's. */
 struct prog_args {
-    gts_array x; /**< x: float64 field on [K] */
+    gts_array x; /**< x: float64 field on [K (stride 1)] */
     double factor; /**< factor: float64 */
-    gts_array out; /**< out: float64 field on [K], written */
+    gts_array out; /**< out: float64 field on [K (stride 1)], written */
 };
 
 /**
@@ -33,4 +33,4 @@ GTS_EXPORT int prog_call(gts_program *program, const struct prog_args *args);
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: ad6b0a01732c03e1ed477f5bdd2f98f56d7871398d7ad26139acc8d10431a5fa */
+/* gtstub: sha256 of the text above: 3d3b8148d23a1cf16bb1b35d2a7efd1cd93e72ed1f1ac351bfca392b9142ae68 */

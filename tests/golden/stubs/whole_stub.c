@@ -91,8 +91,8 @@ static const gts_axis AXES_out_1[] = {
 };
 
 static const gts_axis AXES_gt_conn_E2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2V", .size = 2, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
+    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
+    {.dim = "E2V", .size = 2, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
 };
 
 static const gts_contract LEAVES[] = {
@@ -211,7 +211,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
 
-    /* vn: float64 field on [Edge, K] */
+    /* vn: float64 field on [Edge (start 0, stride 1), K] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
         return -1;
 
@@ -220,7 +220,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(x_items == NULL))
         return -1;
 
-    /* x[0]: float64 field on [K] */
+    /* x[0]: float64 field on [K (stride 1)] */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], x_items[0])) && host->field(self, 1, x_items[0]) != 0)
         return -1;
 
@@ -248,15 +248,15 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(out_items == NULL))
         return -1;
 
-    /* out[0]: float64 field on [Edge, K], written */
+    /* out[0]: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], out_items[0])) && host->field(self, 5, out_items[0]) != 0)
         return -1;
 
-    /* out[1]: float64 field on [Edge, K], written */
+    /* out[1]: float64 field on [Edge (stride 1), K], written */
     if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], out_items[1])) && host->field(self, 6, out_items[1]) != 0)
         return -1;
 
-    /* E2V: connectivity, int32 field on [Edge, E2V] */
+    /* E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
     void *const gt_conn_E2V = host->connectivity(self, 7, args[5]);
     if (GTS_UNLIKELY(gt_conn_E2V == NULL))
         return -1;
@@ -318,14 +318,14 @@ static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const 
 
 GTS_EXPORT void whole_fortran(
     gts_program *const *program,
-    const CFI_cdesc_t *vn_,          /* vn: float64 field on [Edge, K] */
-    const CFI_cdesc_t *x_0_,         /* x[0]: float64 field on [K] */
+    const CFI_cdesc_t *vn_,          /* vn: float64 field on [Edge (start 0, stride 1), K] */
+    const CFI_cdesc_t *x_0_,         /* x[0]: float64 field on [K (stride 1)] */
     int32_t x_1_0_,                  /* x[1][0]: int32 */
     float x_1_1_,                    /* x[1][1]: zero-dimensional field of float32 */
     unsigned char flag_,             /* flag: bool */
-    const CFI_cdesc_t *out_0_,       /* out[0]: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *out_1_,       /* out[1]: float64 field on [Edge, K], written */
-    const CFI_cdesc_t *gt_conn_E2V_, /* E2V: connectivity, int32 field on [Edge, E2V] */
+    const CFI_cdesc_t *out_0_,       /* out[0]: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *out_1_,       /* out[1]: float64 field on [Edge (stride 1), K], written */
+    const CFI_cdesc_t *gt_conn_E2V_, /* E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
     int *stat,
     const CFI_cdesc_t *errmsg
 )
@@ -399,4 +399,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d8a8dfeec5e66055b9c17325516f3c5b94126a312ff4fab04d3b0a6aa1d2cc86 */
+/* gtstub: sha256 of the text above: ea51048d9b205dbdba8a341905e08f9e143ea8c173e95b98bd4ad525d97ac331 */

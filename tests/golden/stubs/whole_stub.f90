@@ -19,17 +19,18 @@ module whole_stub
             ! Checks the arguments and runs the program.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
-            real(c_double), intent(in) :: vn(:, :)              ! float64 field on [Edge, K]
-            real(c_double), intent(in) :: x_0(:)                ! x[0]: float64 field on [K]
+            real(c_double), intent(in) :: vn(:, :)              ! float64 field on [Edge (start 0, stride 1), K]
+            real(c_double), intent(in) :: x_0(:)                ! x[0]: float64 field on [K (stride 1)]
             integer(c_int32_t), value :: x_1_0                  ! x[1][0]: int32
             real(c_float), value :: x_1_1                       ! x[1][1]: zero-dimensional field of float32
             logical(c_bool), value :: flag                      ! bool
-            real(c_double), intent(inout) :: out_0(:, :)        ! out[0]: float64 field on [Edge, K], written
-            real(c_double), intent(inout) :: out_1(:, :)        ! out[1]: float64 field on [Edge, K], written
-            integer(c_int32_t), intent(in) :: gt_conn_E2V(:, :) ! E2V: connectivity, int32 field on [Edge, E2V]
+            real(c_double), intent(inout) :: out_0(:, :)        ! out[0]: float64 field on [Edge (stride 1), K], written
+            real(c_double), intent(inout) :: out_1(:, :)        ! out[1]: float64 field on [Edge (stride 1), K], written
+            ! E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)]
+            integer(c_int32_t), intent(in) :: gt_conn_E2V(:, :)
             integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 4f3944d877fa80bce249b067d601096402647962680f61fa3c7a23c65e64a01b
+! gtstub: sha256 of the text above: 76b91ab80ff53f3e628213d7cafcf39ed3a6019abf5766c01c85aa36cfd3a985

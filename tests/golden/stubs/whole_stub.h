@@ -16,14 +16,14 @@ extern "C" {
 
 /** The arguments of 'whole' after tuples are flattened. The memory of arrays is the caller's. */
 struct whole_args {
-    gts_array vn; /**< vn: float64 field on [Edge, K] */
-    gts_array x_0; /**< x[0]: float64 field on [K] */
+    gts_array vn; /**< vn: float64 field on [Edge (start 0, stride 1), K] */
+    gts_array x_0; /**< x[0]: float64 field on [K (stride 1)] */
     int32_t x_1_0; /**< x[1][0]: int32 */
     float x_1_1; /**< x[1][1]: zero-dimensional field of float32 */
     bool flag; /**< flag: bool */
-    gts_array out_0; /**< out[0]: float64 field on [Edge, K], written */
-    gts_array out_1; /**< out[1]: float64 field on [Edge, K], written */
-    gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge, E2V] */
+    gts_array out_0; /**< out[0]: float64 field on [Edge (stride 1), K], written */
+    gts_array out_1; /**< out[1]: float64 field on [Edge (stride 1), K], written */
+    gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
 };
 
 /**
@@ -38,4 +38,4 @@ GTS_EXPORT int whole_call(gts_program *program, const struct whole_args *args);
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 90d0235ca722c4213e1bd30118f468b9787981b3003354434665c6cbd8f23569 */
+/* gtstub: sha256 of the text above: faddc1b55662bfe4cea8354cf5b52651f540110123cca6ee95b0ff2fb075abad */
