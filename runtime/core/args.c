@@ -27,34 +27,82 @@ static bool is_empty(const gts_array *array)
     return false;
 }
 
-static int see_array(gts_program *self, uint32_t index, const gts_array *array)
+void gts_swap_arrays(gts_program *self)
 {
-    gts_seen *const seen = self->leaf[index].now;
+    const gts_stub *const stub = self->stub;
+    const gts_arrays last = {
+        .slots = self->slots,
+        .args = self->args,
+        .described = self->described,
+        .has_new_array = self->has_new_array,
+        .knows_args = self->knows_args,
+        .knows_fortran = self->knows_fortran,
+    };
+    self->slots = self->other.slots;
+    self->args = self->other.args;
+    self->described = self->other.described;
+    self->has_new_array = self->other.has_new_array;
+    self->knows_args = self->other.knows_args;
+    self->knows_fortran = self->other.knows_fortran;
+    self->other = last;
+    self->way ^= 1;
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        if (gts_is_array(&stub->leaves[i]))
+            self->leaf[i].now = &self->leaf[i].way[self->way];
+    }
+}
+
+/* What the leaf is passed, in a struct of arguments. */
+static const gts_array *member(const gts_program *self, uint32_t leaf, const void *args)
+{
+    return (const gts_array *)((const char *)args + self->stub->leaves[leaf].member);
+}
+
+/* Whether the arguments before the last have this array. What it was converted to is then taken from there. */
+static bool take_other(gts_program *self, uint32_t index, const gts_array *array)
+{
+    gts_leaf *const leaf = &self->leaf[index];
+    const uint32_t other = self->way ^ 1;
+    if (!self->other.knows_args || !is_same(array, member(self, index, self->other.args)))
+        return false;
+    gts_forget(leaf->now);
+    leaf->now->array = leaf->way[other].array;
+    leaf->table_of[self->way] = leaf->table_of[other];
+    return true;
+}
+
+static int take_new(gts_program *self, uint32_t index, const gts_array *array)
+{
+    gts_leaf *const leaf = &self->leaf[index];
     if (GTS_UNLIKELY(array->data == NULL && !is_empty(array)))
         return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must be an array, not NULL.", self->stub->leaves[index].path,
                              self->stub->name);
     if (gts_check_array(self, index, array) != 0)
         return -1;
-    gts_forget(seen);
-    seen->array = *array;
-    self->leaf[index].is_new_table = self->stub->leaves[index].kind == GTS_CONNECTIVITY;
+    gts_forget(leaf->now);
+    leaf->now->array = *array;
+    leaf->table_of[self->way] = leaf->table_of[self->way ^ 1] ^ 1;
+    leaf->table[leaf->table_of[self->way]].is_new = true;
     return 0;
 }
 
 int gts_see_args(gts_program *self, const void *args)
 {
     const gts_stub *const stub = self->stub;
-    const bool knew = self->knows_args;
-    gts_renew(self);
     if (GTS_UNLIKELY(args == NULL))
         return gts_error_set(self, GTS_TYPE_ERROR, "The arguments of program '%s' must be a struct, not NULL.",
                              stub->name);
+    if (self->knows_args)
+        gts_swap_arrays(self);
+    const bool knew = self->knows_args;
+    self->has_new_array = true;
+    self->knows_args = self->knows_fortran = false;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        const size_t member = stub->leaves[i].member;
-        const gts_array *const array = (const gts_array *)((const char *)args + member);
-        if (gts_is_array(&stub->leaves[i]) &&
-            !(knew && is_same(array, (const gts_array *)((char *)self->args + member))) &&
-            see_array(self, i, array) != 0)
+        if (!gts_is_array(&stub->leaves[i]))
+            continue;
+        const gts_array *const array = member(self, i, args);
+        const bool is_known = (knew && is_same(array, member(self, i, self->args))) || take_other(self, i, array);
+        if (!is_known && take_new(self, i, array) != 0)
             return -1;
     }
     if (gts_take_tables(self) != 0)

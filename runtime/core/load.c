@@ -87,12 +87,17 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
 
 static void free_program(gts_program *self)
 {
-    for (uint32_t i = 0; self->leaf != NULL && i < self->stub->leaf_count; ++i)
-        free(self->leaf[i].table);
+    for (uint32_t i = 0; self->leaf != NULL && i < self->stub->leaf_count; ++i) {
+        free(self->leaf[i].table[0].copy);
+        free(self->leaf[i].table[1].copy);
+    }
     free(self->leaf);
     free(self->slots);
     free(self->described);
     free(self->args);
+    free(self->other.slots);
+    free(self->other.described);
+    free(self->other.args);
     free(self->bytes);
     free(self->install);
     free(self->workspace);
@@ -122,24 +127,31 @@ static size_t described_words(const gts_stub *stub)
     return words;
 }
 
+#define CACHE_LINE 64
+
 static gts_program *new_program(const gts_stub *stub)
 {
-    gts_program *const self = aligned_alloc(_Alignof(gts_program), sizeof *self);
+    const size_t size = (sizeof(gts_program) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    gts_program *const self = aligned_alloc(CACHE_LINE, size);
     if (self == NULL)
         return NULL;
-    memset(self, 0, sizeof *self);
+    memset(self, 0, size);
     self->stub = self->linked = stub;
     self->leaf = new_array(stub->leaf_count, sizeof *self->leaf);
     self->slots = new_array(1, stub->slots_size);
     self->args = new_array(1, stub->args_size);
     self->described = new_array(described_words(stub), sizeof *self->described);
+    self->other.slots = new_array(1, stub->slots_size);
+    self->other.args = new_array(1, stub->args_size);
+    self->other.described = new_array(described_words(stub), sizeof *self->described);
     self->bytes = new_array(stub->workspace_count, sizeof *self->bytes);
     self->install = new_array(stub->workspace_count, sizeof *self->install);
     self->workspace = new_array(stub->workspace_count, sizeof *self->workspace);
     self->workspace_size = new_array(stub->workspace_count, sizeof *self->workspace_size);
     self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol);
     if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->described == NULL ||
-        self->bytes == NULL || self->install == NULL || self->workspace == NULL || self->workspace_size == NULL ||
+        self->other.slots == NULL || self->other.args == NULL || self->other.described == NULL || self->bytes == NULL ||
+        self->install == NULL || self->workspace == NULL || self->workspace_size == NULL ||
         self->memory_symbol == NULL) {
         free_program(self);
         return NULL;

@@ -172,7 +172,6 @@ gts_recorded_call *gts_recording_before(gts_program *self)
 {
     (void)pthread_mutex_lock(&lock);
     gts_recorded_call *call = NULL;
-    self->knows_args = false; /* the next call's arrays are seen whole, not only what the SDFG is passed of them */
     const uint64_t number = ++self->recorded->calls;
     if (recording.is_on && number >= recording.first && number <= recording.last) {
         call = calloc(1, sizeof *call + self->stub->leaf_count * sizeof *call->values);

@@ -38,6 +38,11 @@ static range find_range(const gts_program *self, const char *dim)
     return found;
 }
 
+static gts_table *table_of(gts_program *self, uint32_t leaf)
+{
+    return &self->leaf[leaf].table[self->leaf[leaf].table_of[self->way]];
+}
+
 static int64_t base_of(const gts_leaf *leaf)
 {
     return leaf->index_base == GTS_ANY ? 0 : leaf->index_base;
@@ -77,13 +82,13 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract
  * Checks every index of a table that counts from `from`, and notes the lowest and the highest; with a copy, writes there
  * what it is in base 0. Messages say an index as the host does.
  */
-static int take_indices(gts_program *self, uint32_t leaf_index, const gts_array *table, int64_t from, void *copy)
+static int take_indices(gts_program *self, uint32_t leaf, const gts_array *table, int64_t from, void *copy)
 {
-    const gts_contract *const contract = &self->stub->leaves[leaf_index];
-    gts_leaf *const leaf = &self->leaf[leaf_index];
+    const gts_contract *const contract = &self->stub->leaves[leaf];
+    gts_table *const known = table_of(self, leaf);
     const range right = find_range(self, contract->codomain);
-    leaf->least = INT64_MAX;
-    leaf->most = INT64_MIN;
+    known->least = INT64_MAX;
+    known->most = INT64_MIN;
     for (int64_t column = 0; column < table->shape[1]; ++column) {
         for (int64_t row = 0; row < table->shape[0]; ++row) {
             const int64_t offset = row * table->strides[0] + column * table->strides[1];
@@ -93,9 +98,9 @@ static int take_indices(gts_program *self, uint32_t leaf_index, const gts_array 
             if (index == -1 && contract->has_skip_values)
                 continue;
             if (GTS_UNLIKELY(index < right.start || index >= right.stop))
-                return refuse_index(self, contract, base_of(leaf), row, column, index, right);
-            leaf->least = index < leaf->least ? index : leaf->least;
-            leaf->most = index > leaf->most ? index : leaf->most;
+                return refuse_index(self, contract, base_of(&self->leaf[leaf]), row, column, index, right);
+            known->least = index < known->least ? index : known->least;
+            known->most = index > known->most ? index : known->most;
         }
     }
     return 0;
@@ -117,7 +122,7 @@ static int64_t extent(const gts_array *table, int64_t *first)
 static int shift(gts_program *self, uint32_t index, gts_array *table)
 {
     const gts_contract *const contract = &self->stub->leaves[index];
-    gts_leaf *const leaf = &self->leaf[index];
+    gts_table *const known = table_of(self, index);
     int64_t first;
     const size_t size = gts_dtype_size(table->dtype);
     const int64_t elements = extent(table, &first);
@@ -126,12 +131,12 @@ static int shift(gts_program *self, uint32_t index, gts_array *table)
         return gts_error_set(self, GTS_RUNTIME_ERROR, WHERE "cannot be brought to index base 0: out of memory.",
                              contract->path, self->stub->name);
     void *const origin = copy + (size_t)first * size;
-    if (take_indices(self, index, table, leaf->index_base, origin) != 0) {
+    if (take_indices(self, index, table, self->leaf[index].index_base, origin) != 0) {
         free(copy);
         return -1;
     }
-    free(leaf->table);
-    leaf->table = copy;
+    free(known->copy);
+    known->copy = copy;
     table->data = origin;
     return 0;
 }
@@ -158,8 +163,9 @@ static int take_new(gts_program *self, uint32_t index)
     const gts_contract *const contract = &self->stub->leaves[index];
     gts_leaf *const leaf = &self->leaf[index];
     gts_array *const table = &leaf->now->array;
-    leaf->least = INT64_MAX; /* nothing is known of an empty table, nor of one on a GPU */
-    leaf->most = INT64_MIN;
+    gts_table *const known = table_of(self, index);
+    known->least = INT64_MAX; /* nothing is known of an empty table, nor of one on a GPU */
+    known->most = INT64_MIN;
     if (table->shape[0] == 0 || table->shape[1] == 0)
         return 0;
     if (table->device != GTS_CPU && base_of(leaf) != 0)
@@ -173,24 +179,25 @@ static int take_new(gts_program *self, uint32_t index)
 /* The table is as it was, but fields may be others; all its indices are looked at again only to say which is wrong. */
 static int check_known(gts_program *self, uint32_t index)
 {
-    gts_leaf *const leaf = &self->leaf[index];
+    gts_table *const known = table_of(self, index);
     const range right = find_range(self, self->stub->leaves[index].codomain);
-    if (leaf->least > leaf->most || (leaf->least >= right.start && leaf->most < right.stop))
+    if (known->least > known->most || (known->least >= right.start && known->most < right.stop))
         return 0;
-    return take_indices(self, index, &leaf->now->array, 0, NULL);
+    const gts_table of_both_ways = *known;
+    const int status = take_indices(self, index, &self->leaf[index].now->array, 0, NULL);
+    *known = of_both_ways;
+    return status;
 }
 
 int gts_take_tables(gts_program *self)
 {
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
-        gts_leaf *const leaf = &self->leaf[i];
+        gts_table *const known = table_of(self, i);
         if (self->stub->leaves[i].kind != GTS_CONNECTIVITY)
             continue;
-        if (check_rows(self, i) != 0 || (leaf->is_new_table ? take_new(self, i) : check_known(self, i)) != 0) {
-            leaf->is_new_table = true;
+        if (check_rows(self, i) != 0 || (known->is_new ? take_new(self, i) : check_known(self, i)) != 0)
             return -1;
-        }
-        leaf->is_new_table = false;
+        known->is_new = false;
     }
     return 0;
 }

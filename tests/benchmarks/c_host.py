@@ -1,8 +1,8 @@
 """
-A host in C that calls an SDFG bare and through its stub, always with the same arrays.
+A host in C that calls an SDFG bare and through its stub, with the same arrays or with two sets of them in turn.
 
-As a library it has `time_bare` and `time_stub`; as a program it prints the milliseconds of gts_open(), then makes calls
-that callgrind counts.
+As a library it has `time_bare`, `time_stub` and `time_turns`; as a program it prints the milliseconds of
+gts_open(), then makes calls that callgrind counts.
 """
 
 from __future__ import annotations
@@ -84,10 +84,14 @@ def _source(plan: CallPlan) -> str:
 
 typedef void (*sdfg_program)({", ".join(["void *", *(c_type(slot) for slot in plan.slots)])});
 
-static double memory[64];
+static double memory[65];
 
 static const struct {plan.name}_args ARGS = {{
 {values}
+}};
+
+static const struct {plan.name}_args OTHER_ARGS = {{
+{values.replace("= memory", "= memory + 1")}
 }};
 
 static double now(void)
@@ -129,6 +133,19 @@ double time_stub(gts_program *program, long count)
             fprintf(stderr, "%s\\n", gts_last_error(program)->message);
             return -1;
         }}
+    }}
+    return now() - begin;
+}}
+
+/* The same with two sets of arrays in turn, as time levels swap. */
+double time_turns(gts_program *program, long count);
+
+double time_turns(gts_program *program, long count)
+{{
+    const double begin = now();
+    for (long i = 0; i < count; ++i) {{
+        if ({plan.name}_call(program, i % 2 == 0 ? &ARGS : &OTHER_ARGS) != 0)
+            return -1;
     }}
     return now() - begin;
 }}

@@ -1,7 +1,8 @@
 """
 A host in Fortran that calls a program through its module, with whole arrays and with sections of larger ones.
 
-As a library it has `open_program`, `time_whole` and `time_sections`; as a program it makes calls that callgrind counts.
+As a library it has `open_program`, `time_whole`, `time_sections` and `time_turns` of both; as a program it makes
+calls that callgrind counts.
 The stub is compiled into both; what they open is the entry's, which was generated from the same signatures.
 """
 
@@ -122,6 +123,7 @@ contains
 
 {_loop("time_whole", interface.procedure, whole)}
 {_loop("time_sections", interface.procedure, sections)}
+{_loop("time_turns", interface.procedure, whole, sections)}
 end module
 """
 
@@ -130,9 +132,11 @@ def _lines(lines: list[str], indent: int) -> str:
     return f"\n{' ' * indent}".join(lines)
 
 
-def _loop(name: str, procedure: str, arguments: list[str]) -> str:
+def _loop(name: str, procedure: str, *arguments: list[str]) -> str:
+    """A function that makes calls with each of some lists of arguments in turn."""
+    calls = "\n            ".join(_call(procedure, each) for each in arguments)
     return f"""\
-    ! Seconds for `count` calls; negative after a refusal.
+    ! Seconds for `count` calls, or for the next larger multiple of {len(arguments)}; negative after a refusal.
     function {name}(count) result(seconds) bind(c)
         integer(c_long), value :: count
         real(c_double) :: seconds
@@ -141,17 +145,22 @@ def _loop(name: str, procedure: str, arguments: list[str]) -> str:
         integer :: stat
 
         call system_clock(begin, rate)
-        do i = 1, count
-            call {procedure}( &
-                {_lines([f"{argument}, &" for argument in arguments], 16)}
-                stat)
-            if (stat /= 0) exit
+        do i = 1, count, {len(arguments)}
+            {calls}
         end do
         call system_clock(end)
         seconds = real(end - begin, c_double) / real(rate, c_double)
         if (stat /= 0) seconds = -1
     end function
 """
+
+
+def _call(procedure: str, arguments: list[str]) -> str:
+    return f"""\
+call {procedure}( &
+                {_lines([f"{argument}, &" for argument in arguments], 16)}
+                stat)
+            if (stat /= 0) exit"""
 
 
 MAIN = """\

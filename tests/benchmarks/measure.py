@@ -158,15 +158,17 @@ class Bench:
         program = getattr(library, f"__program_{manifest['name']}")
         handle = ctypes.create_string_buffer(1)
         host = ctypes.CDLL(str(self.folder / "c_host.so"))
-        host.time_bare.restype = host.time_stub.restype = ctypes.c_double
+        host.time_bare.restype = host.time_stub.restype = host.time_turns.restype = ctypes.c_double
         host.time_bare.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long)
-        host.time_stub.argtypes = (ctypes.c_void_p, ctypes.c_long)
+        host.time_stub.argtypes = host.time_turns.argtypes = (ctypes.c_void_p, ctypes.c_long)
         host.open_program.restype = ctypes.c_void_p
         address = ctypes.cast(program, ctypes.c_void_p)
         opened = host.open_program(bytes(entry))
         assert host.time_stub(opened, 1) >= 0
+        assert host.time_turns(opened, 2) >= 0
         self.add_counted("bare C", lambda count: host.time_bare(address, handle, count))
         self.add_counted("gtstub from C", lambda count: host.time_stub(opened, count))
+        self.add_counted("gtstub from C, in turn", lambda count: host.time_turns(opened, count))
 
     def add_fortran(self) -> None:
         path = self.folder / "fortran" / "fortran_host.so"
@@ -179,6 +181,7 @@ class Bench:
         for name, function in (
             ("gtstub from Fortran", host.time_whole),
             ("gtstub from Fortran, sections", host.time_sections),
+            ("gtstub from Fortran, in turn", host.time_turns),
         ):
             function.restype = ctypes.c_double
             function.argtypes = (ctypes.c_long,)

@@ -6,7 +6,7 @@
 #include "gather_stub.h"
 #include "harness.h"
 
-enum { EDGES = 3, VERTICES = 4, NEIGHBORS = 2, SLOT_TABLE = 0 };
+enum { EDGES = 3, VERTICES = 4, NEIGHBORS = 2, SLOT_TABLE = 0, SLOT_X = 2 };
 
 static struct recorder recorder;
 static gts_program *program;
@@ -38,12 +38,24 @@ static const int32_t *passed_table(void)
     return (const int32_t *)(uintptr_t)last_record(&recorder).values[SLOT_TABLE]; /* NOLINT */
 }
 
+static const double *passed_x(void)
+{
+    return (const double *)(uintptr_t)last_record(&recorder).values[SLOT_X]; /* NOLINT */
+}
+
 static void refused(const struct gather_args *args, const char *text)
 {
     const size_t before = recorder.count();
     CHECK(gather_call(program, args) == -1);
     CHECK_ERROR(gts_last_error(program), GTS_VALUE_ERROR, text);
     CHECK(recorder.count() == before);
+}
+
+static void test_first_call(void)
+{
+    CHECK(gather_call(program, NULL) == -1);
+    CHECK_ERROR(gts_last_error(program), GTS_TYPE_ERROR,
+                "The arguments of program 'gather' must be a struct, not NULL.");
 }
 
 static void test_base_0(void)
@@ -192,6 +204,60 @@ static void test_field_that_gets_shorter(void)
     CHECK(gts_set_index_base(program, "E2V", 0) == 0);
 }
 
+/* Time levels swap: fields in turn, over a table that is copied once; then two tables in turn, a copy for each. */
+static void test_in_turn(void)
+{
+    CHECK(gts_set_index_base(program, "E2V", 1) == 0);
+    static int32_t table[] = {1, 2, 4, 2, 3, 0}, backwards[] = {4, 2, 1, 0, 3, 2};
+    static const int32_t expected[] = {3, 1, 0, -1, 2, 1};
+    static double next[VERTICES], third[VERTICES];
+    struct gather_args now = args_of(table), new = args_of(table);
+    new.x.data = next;
+    CHECK(gather_call(program, &now) == 0);
+    const int32_t *const copy = passed_table();
+    for (int step = 0; step < 3; ++step) {
+        CHECK(gather_call(program, &new) == 0);
+        CHECK(passed_x() == next && passed_table() == copy);
+        CHECK(gather_call(program, &now) == 0);
+        CHECK(passed_x() == x && passed_table() == copy);
+    }
+    check_shifted();
+
+    new.gt_conn_E2V.data = backwards;
+    CHECK(gather_call(program, &new) == 0);
+    const int32_t *const other_copy = passed_table();
+    for (int step = 0; step < 3; ++step) {
+        CHECK(gather_call(program, &now) == 0);
+        CHECK(passed_x() == x && passed_table() == copy);
+        check_shifted();
+        CHECK(gather_call(program, &new) == 0);
+        CHECK(passed_x() == next && passed_table() == other_copy);
+        CHECK(memcmp(other_copy, expected, sizeof expected) == 0);
+    }
+
+    struct gather_args wrong = now;
+    wrong.x = line(third, VERTICES - 1);
+    refused(&wrong,
+            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 1 those "
+            "of 'Vertex' are 1 to 3; gts_set_index_base() says where indices count from.");
+    CHECK(gather_call(program, &new) == 0); /* is known still */
+    CHECK(passed_table() == other_copy);
+    wrong.x = line(third, VERTICES);
+    CHECK(gather_call(program, &wrong) == 0);
+    CHECK(passed_x() == third);
+    check_shifted();
+    CHECK(gather_call(program, &now) == 0);
+    CHECK(passed_x() == x);
+    check_shifted();
+    CHECK(gts_set_index_base(program, "E2V", 0) == 0); /* nothing is known of either */
+    refused(&new,
+            "Connectivity 'E2V' of program 'gather' has index 4 in row 0, column 0, but with index base 0 those of "
+            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
+    refused(&now,
+            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
+            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
+}
+
 /* The shortest of the fields along the table's own dimension counts. */
 static void test_table_that_is_too_short(void)
 {
@@ -241,9 +307,6 @@ static void test_debugging(const char *stub, const char *library)
 
 static void test_what_is_said_wrongly(void)
 {
-    CHECK(gather_call(program, NULL) == -1);
-    CHECK_ERROR(gts_last_error(program), GTS_TYPE_ERROR,
-                "The arguments of program 'gather' must be a struct, not NULL.");
     const int64_t origin[2] = {0};
     CHECK(gts_set_index_base(program, "E2V", 2) == -1);
     CHECK_TEXT(gts_last_error(program)->message,
@@ -263,10 +326,12 @@ int main(int argc, char **argv)
     CHECK(argc == 3);
     recorder = open_recorder(argv[2]);
     program = load(argv[1], argv[2]);
+    test_first_call();
     test_base_0();
     test_wrong_base();
     test_base_1();
     test_layouts();
+    test_in_turn();
     test_origin();
     test_known_table_with_names();
     test_field_that_gets_shorter();

@@ -141,8 +141,8 @@ def test_what_changes_is_made_anew(roots: dict[str, Path], sources: Path, tmp_pa
     signature = sources / "scale.program.json"
     signature.write_text(signature.read_text().replace('"K"', '"Level"'))
     project.build()
-    assert "[K]" in before
-    assert "[Level]" in header.read_text()
+    assert "[K (stride 1)]" in before
+    assert "[Level (stride 1)]" in header.read_text()
     assert project.run("host_c") == "5 10 15\n"
 
 

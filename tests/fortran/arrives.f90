@@ -13,6 +13,7 @@ program arrives
     program = open_and_call()
     call whole_arrays()
     call sections()
+    call time_levels()
     call empty_sections()
     call arrays_on_the_heap()
     call origins()
@@ -49,6 +50,25 @@ contains
         call check(slot(SLOT_OUT_0_STRIDE) == 2 * (EDGES + 3), 'every second level')
         call check(slot(SLOT_VN_STOP) == EDGES, 'the size of the section')
         call check(slot(SLOT_NK) == LEVELS, 'its levels')
+    end subroutine
+
+    ! Two arrays in turn, one of them a section; an origin that is said meanwhile is that of both.
+    subroutine time_levels()
+        real(c_double), target :: new(EDGES + 1, LEVELS)
+        integer :: step
+
+        do step = 1, 4
+            if (step == 3) call gts_set_origin(program, 'out[0]', [0, 7])
+            call whole(program, new(:EDGES, :), x_0, x_1_0, x_1_1, flag, out_0, out_1, table)
+            call check(slot(SLOT_VN) == address(c_loc(new)), 'the new level')
+            call check(slot(SLOT_VN_STRIDE) == EDGES + 1, 'the stride of the new level')
+            call check(slot(SLOT_OUT_0_START) == merge(7, 0, step > 2), 'the origin beside the new level')
+            call call_well(program)
+            call check(slot(SLOT_VN) == address(c_loc(vn)), 'the old level')
+            call check(slot(SLOT_VN_STRIDE) == EDGES, 'the stride of the old level')
+            call check(slot(SLOT_OUT_0_START) == merge(7, 0, step > 2), 'the origin beside the old level')
+        end do
+        call gts_set_origin(program, 'out[0]', [0, 0])
     end subroutine
 
     subroutine empty_sections()

@@ -367,7 +367,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 static const gts_stub STUB;
 
 /* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline bool differ(const struct calculate_diagnostic_quantities_for_turbulence_args *a, const struct calculate_diagnostic_quantities_for_turbulence_args *b)
+static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_diagnostic_quantities_for_turbulence_args *a, const struct calculate_diagnostic_quantities_for_turbulence_args *b)
 {
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->kh_smag_ec, &b->kh_smag_ec, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
@@ -382,13 +382,22 @@ static inline bool differ(const struct calculate_diagnostic_quantities_for_turbu
     return (difference[0] | difference[1]) != 0;
 }
 
+static GTS_NOINLINE int see(gts_program *self, const struct calculate_diagnostic_quantities_for_turbulence_args *args)
+{
+    if (self->other.knows_args && !differ(args, self->other.args)) {
+        gts_swap_arrays(self);
+        return 0;
+    }
+    return gts_see_args(self, args);
+}
+
 GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *self, const struct calculate_diagnostic_quantities_for_turbulence_args *args)
 {
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = gts_see_args(self, args);
+        status = see(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
     }
@@ -499,4 +508,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c9c4b0a535381daba39c38fe5a611bf5364f891817b5cedcf540f170f5375727 */
+/* gtstub: sha256 of the text above: d5000d7f6fea9716d88e82acc777fd6be8cdf951b8a4b05bbe8fd3556e9ef601 */

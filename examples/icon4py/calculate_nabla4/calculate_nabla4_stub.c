@@ -363,7 +363,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 static const gts_stub STUB;
 
 /* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline bool differ(const struct calculate_nabla4_args *a, const struct calculate_nabla4_args *b)
+static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_nabla4_args *a, const struct calculate_nabla4_args *b)
 {
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->u_vert, &b->u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
@@ -378,13 +378,22 @@ static inline bool differ(const struct calculate_nabla4_args *a, const struct ca
     return (difference[0] | difference[1]) != 0;
 }
 
+static GTS_NOINLINE int see(gts_program *self, const struct calculate_nabla4_args *args)
+{
+    if (self->other.knows_args && !differ(args, self->other.args)) {
+        gts_swap_arrays(self);
+        return 0;
+    }
+    return gts_see_args(self, args);
+}
+
 GTS_EXPORT int calculate_nabla4_call(gts_program *self, const struct calculate_nabla4_args *args)
 {
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = gts_see_args(self, args);
+        status = see(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->horizontal_end = args->horizontal_end;
@@ -509,4 +518,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ee1243c221d56cf9acf49a4b2c5a8392d76f4bda07ae77159242528b9fd2cdab */
+/* gtstub: sha256 of the text above: 368471b3166b8c62b4b5fbb2be93cd12f5b7041426c0534206d03fc281b9f0ee */

@@ -702,7 +702,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 static const gts_stub STUB;
 
 /* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline bool differ(const struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args *a, const struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args *b)
+static inline GTS_ALWAYS_INLINE bool differ(const struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args *a, const struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args *b)
 {
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->tangential_wind, &b->tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
@@ -729,13 +729,22 @@ static inline bool differ(const struct compute_diagnostics_from_normal_wind_no_s
     return (difference[0] | difference[1]) != 0;
 }
 
+static GTS_NOINLINE int see(gts_program *self, const struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args *args)
+{
+    if (self->other.knows_args && !differ(args, self->other.args)) {
+        gts_swap_arrays(self);
+        return 0;
+    }
+    return gts_see_args(self, args);
+}
+
 GTS_EXPORT int compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_call(gts_program *self, const struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args *args)
 {
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = gts_see_args(self, args);
+        status = see(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
     }
@@ -882,4 +891,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a5c7849afeb82abff4d4de84f9c17351d13c00f3a2cacb9252e0218d480ff624 */
+/* gtstub: sha256 of the text above: 53821bb8c4644b90f575db3cc591240497427d15cd47721f2959c3d70649f7bb */

@@ -176,12 +176,21 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 static const gts_stub STUB;
 
 /* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline bool differ(const struct init_nabla2_factor_in_upper_damping_zone_args *a, const struct init_nabla2_factor_in_upper_damping_zone_args *b)
+static inline GTS_ALWAYS_INLINE bool differ(const struct init_nabla2_factor_in_upper_damping_zone_args *a, const struct init_nabla2_factor_in_upper_damping_zone_args *b)
 {
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->physical_heights, &b->physical_heights, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->diff_multfac_n2w, &b->diff_multfac_n2w, 1, GTS_START | GTS_STRIDE);
     return (difference[0] | difference[1]) != 0;
+}
+
+static GTS_NOINLINE int see(gts_program *self, const struct init_nabla2_factor_in_upper_damping_zone_args *args)
+{
+    if (self->other.knows_args && !differ(args, self->other.args)) {
+        gts_swap_arrays(self);
+        return 0;
+    }
+    return gts_see_args(self, args);
 }
 
 GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *self, const struct init_nabla2_factor_in_upper_damping_zone_args *args)
@@ -190,7 +199,7 @@ GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *self, 
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = gts_see_args(self, args);
+        status = see(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
     }
@@ -280,4 +289,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0b0b6e4a709e574a72f9fba535f58890af4e5c4dbec652899438a04b4ba00cb9 */
+/* gtstub: sha256 of the text above: e79b0478bfb6f8fddeaf02cef24446c112d8ef0e4dddba333158b13d12d1bba5 */

@@ -85,15 +85,21 @@ typedef struct gts_seen {
     void *host; /**< the host's own; Python: the weak reference that `object` points into; of GTS_STATIC the object */
 } gts_seen;
 
+/** What is known of a table of neighbors that C or Fortran has passed. */
+typedef struct gts_table {
+    bool is_new;         /**< its indices have not been looked at */
+    int64_t least, most; /**< the indices that it has, in base 0; least > most: none */
+    void *copy;          /**< of one of base 1: in base 0 */
+} gts_table;
+
 /** The two objects that an argument had last: a model that swaps time levels alternates between two. */
 typedef struct gts_leaf {
     gts_seen *now;                /**< the one of the call at hand */
     gts_seen way[2];              /**< both of them */
     int64_t origin[GTS_MAX_RANK]; /**< what gts_set_origin() has said */
     int64_t index_base;           /**< what gts_set_index_base() has said, or GTS_ANY */
-    bool is_new_table;            /**< of a connectivity: its indices have not been looked at */
-    int64_t least, most;          /**< of a connectivity: the indices that it has, in base 0; least > most: none */
-    void *table;                  /**< of a connectivity of base 1: the copy of base 0 */
+    gts_table table[2];           /**< of a connectivity */
+    uint8_t table_of[2];          /**< which of them belongs to each way; it may be one */
 } gts_leaf;
 
 /** Any function, until it is cast to its type. */
@@ -161,9 +167,19 @@ typedef struct gts_record gts_record;
 /** What a recording has of a program. */
 typedef struct gts_recorded gts_recorded;
 
+/** The arrays of another call, as the members of gts_program tell of those of the last one. */
+typedef struct gts_arrays {
+    void *slots;
+    void *args;
+    uint64_t *described;
+    bool has_new_array;
+    bool knows_args;
+    bool knows_fortran;
+} gts_arrays;
+
 /** A loaded program: what its stub, its host and the runtime know of it. A C host needs none of it. */
 struct gts_program {
-    /* One cache line: all that a call needs whose arrays are known. */
+    /* All that a call needs whose arrays are known: one cache line, where gts_load() has made it. */
     const gts_stub *linked;  /**< that of the host's own copy of the stub, which is like `stub` */
     void *slots;             /**< what the SDFG is passed, as it was filled last */
     void *args;              /**< `struct <name>_args` that came last, if knows_args */
@@ -180,6 +196,8 @@ struct gts_program {
 
     const gts_stub *stub;   /**< the descriptor */
     gts_leaf *leaf;         /**< [stub->leaf_count] */
+    gts_arrays other;       /**< of C and Fortran: the arrays before; time levels swap */
+    uint32_t way;           /**< of C and Fortran: which way of each leaf has the arrays of the last call */
     void *host;             /**< the host's own; Python: the Program object */
     gts_function init;      /**< `__dace_init_<name>` */
     gts_function *bytes;    /**< `__dace_get_external_memory_size_<storage>`, [stub->workspace_count] */
@@ -201,7 +219,7 @@ struct gts_program {
     gts_recorded *recorded;   /**< NULL when calls are not recorded */
     gts_program *next;        /**< the program that was loaded before */
     unsigned int pins;        /**< profiles that end and wait for this program: it must not be freed */
-} __attribute__((aligned(64)));
+};
 
 /** Whether `object` is another one than in the last call. */
 static inline bool gts_is_new(const gts_host *host, const gts_leaf *leaf, const void *object)
@@ -217,12 +235,12 @@ static inline bool gts_handle_fits(const gts_program *self, const int64_t *memor
             memcmp(self->memory_symbol, memory_symbols, self->stub->memory_symbol_count * sizeof *memory_symbols) == 0);
 }
 
-/** An array of this call is another one than in the call before: for hosts, before they change leaf->now. */
+/** Nothing is known of the arrays of any call: for hosts, before they change leaf->now. */
 static inline void gts_renew(gts_program *self)
 {
     self->has_new_array = true;
-    self->knows_args = false;
-    self->knows_fortran = false;
+    self->knows_args = self->other.knows_args = false;
+    self->knows_fortran = self->other.knows_fortran = false;
 }
 
 /** Initialises the SDFG's handle, or initialises it again, for self->slots. */
@@ -319,8 +337,11 @@ static inline GTS_ALWAYS_INLINE gts_words gts_differ(const gts_array *a, const g
     return difference;
 }
 
-/** For C hosts: checks all arrays of a struct <name>_args that are not what their leaves had last, and remembers them. */
+/** For C hosts: checks all arrays of a struct <name>_args that are unknown, and remembers them for those before the last. */
 GTS_EXPORT int gts_see_args(gts_program *self, const void *args);
+
+/** For C hosts, which have found that this call's arrays are those before the last: makes them the last ones. */
+GTS_EXPORT void gts_swap_arrays(gts_program *self);
 
 /** Forgets what `way` has seen. */
 GTS_EXPORT void gts_forget(gts_seen *way);
