@@ -247,9 +247,10 @@ def random_programs(draw: st.DrawFn) -> RandomProgram:
 
     connectivities = []
     for name in draw(st.lists(st.sampled_from(("E2V", "C2E", "V2E")), max_size=2, unique=True)):
-        dims = (Dimension("Edge", "horizontal"), Dimension(name, "local"))
-        table = draw(field_values("int32", tuple(dim.name for dim in dims)))
-        table = dataclasses.replace(table, origin=(0, 0))
+        table = dataclasses.replace(draw(field_values("int32", ("Edge", name))), origin=(0, 0))
+        source = "Edge" if table.get(0, "size") >= shortest(values, "Edge") else "Nobody"
+        dims = (Dimension(source, "horizontal"), Dimension(name, "local"))
+        table = dataclasses.replace(table, dims=tuple(dim.name for dim in dims))
         connectivities.append(
             Connectivity(name, "int32", *dims, NOWHERE, max_neighbors=table.array.shape[1], has_skip_values=False)
         )
@@ -289,6 +290,12 @@ def random_programs(draw: st.DrawFn) -> RandomProgram:
         statics=statics,
         shown=tuple(drawing.shown),
     )
+
+
+def shortest(values: Mapping[str, FieldValue | Number], dim: str) -> int:
+    """Behind the last index of that field along a dimension which ends first; tables of neighbors are none."""
+    fields = [v for name, v in values.items() if isinstance(v, FieldValue) and not name.startswith("gt_conn_")]
+    return min((field.get(field.dims.index(dim), "stop") for field in fields if dim in field.dims), default=0)
 
 
 def _argument(name: str, type_: Type, values: Mapping[str, FieldValue | Number]) -> object:

@@ -24,7 +24,7 @@ from c_program import CProgram, load
 from gtstub import _host
 from gtstub.signature.model import ArrayArgument, FieldType, ScalarType, TupleType, Type
 from gtstub.toolchain import Toolchain
-from random_programs import FieldValue, Number, RandomProgram, random_programs
+from random_programs import FieldValue, Number, RandomProgram, random_programs, shortest
 from recording import Recorder, build_recording_library
 from signatures import SMALL_PROGRAM, SMALL_SDFG
 from stubs import build_stub
@@ -143,9 +143,13 @@ def fits(example: RandomProgram) -> bool:
                     fixed = getattr(axis, property_)
                     if fixed is not None and fixed != value.get(i, property_):
                         return False
-    neighbors = {f"gt_conn_{c.name}": c.max_neighbors for c in example.program.connectivities}
-    for name, value in example.values.items():
-        if name in neighbors and isinstance(value, FieldValue) and value.get(1, "size") != neighbors[name]:
+    for connectivity in example.program.connectivities:
+        table = example.values.get(f"gt_conn_{connectivity.name}")
+        if isinstance(table, FieldValue) and (
+            any(table.origin)
+            or table.get(1, "size") != connectivity.max_neighbors
+            or table.get(0, "size") < shortest(example.values, connectivity.source.name)
+        ):
             return False
     expected = example.expected()
     return all(example.value_of(shown) == expected[shown.symbol] for shown in example.shown)
