@@ -76,6 +76,12 @@ def handle_of(program: _host.Program) -> ctypes.c_void_p:
     return ctypes.c_void_p(ctypes.c_void_p.from_address(place).value)
 
 
+@functools.cache
+def encoded(dim: str) -> bytes:
+    """At one address always, as a C host's names are."""
+    return dim.encode()
+
+
 class CProgram:
     """A loaded program; `leaves` are values of those that its SDFG takes, in program order, connectivities last."""
 
@@ -131,5 +137,5 @@ class CProgram:
             array.origin[axis] = value.get(axis, "start")
             array.shape[axis] = value.get(axis, "size")
             array.strides[axis] = value.get(axis, "stride")
-            array.dims[axis] = dim.encode()
+            array.dims[axis] = encoded(dim)
         return array

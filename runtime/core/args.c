@@ -100,6 +100,7 @@ int gts_see_args(gts_program *self, const void *args)
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         if (!gts_is_array(&stub->leaves[i]))
             continue;
+        self->leaf[i].now = &self->leaf[i].way[self->way]; /* Python may have had the other one */
         const gts_array *const array = member(self, i, args);
         const bool is_known = (knew && is_same(array, member(self, i, self->args))) || take_other(self, i, array);
         if (!is_known && take_new(self, i, array) != 0)

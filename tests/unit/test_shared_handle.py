@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -102,6 +103,21 @@ def test_each_call_runs_on_its_own_arrays(shared: Shared) -> None:
         for call, arguments in sequence:
             assert call(arguments) == arguments.slots
         shared.recorder.clear()
+
+
+def test_any_order(shared: Shared) -> None:
+    """Arrays of one host and of both, alone and in each other's company."""
+    pythons = [Arguments(start) for start in range(3)]
+    tables = [np.full((EDGES, 2), 6, np.int32) for _ in range(2)]
+    cs = [Arguments(5, x=pythons[i % 3].x, table=tables[i % 2]) for i in range(5)]
+    order = random.Random(6)
+    for _ in range(500):
+        if order.random() < 0.3:
+            arguments = order.choice(pythons)
+            assert shared.call_from_python(arguments) == arguments.slots
+        else:
+            arguments = order.choice(cs)
+            assert shared.call_from_c(arguments) == arguments.slots
 
 
 def test_what_is_said_of_an_origin_is_for_neither(shared: Shared) -> None:

@@ -491,7 +491,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct apply_diffusion_to_vn_a
 
 static GTS_NOINLINE int see(gts_program *self, const struct apply_diffusion_to_vn_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -627,4 +627,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: bee557255370f5d86009ff6c4af1131c90f7daea37c7bbad168c81fc8c935574 */
+/* gtstub: sha256 of the text above: e54fd92e48df35d063adbe072debea5d42a6143d97221890d5e619a1f5803393 */

@@ -435,7 +435,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct apply_diffusion_to_w_an
 
 static GTS_NOINLINE int see(gts_program *self, const struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -562,4 +562,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 5fb9bc3405227810f62320212efb09599fed3238c0543dde6bafb5febf17786f */
+/* gtstub: sha256 of the text above: c5609cf554b5005734c3e8698365aa15eb838b0e64fa30f2507b66a8f8a2111d */

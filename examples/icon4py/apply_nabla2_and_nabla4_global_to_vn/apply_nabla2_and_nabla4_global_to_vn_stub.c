@@ -307,7 +307,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct apply_nabla2_and_nabla4
 
 static GTS_NOINLINE int see(gts_program *self, const struct apply_nabla2_and_nabla4_global_to_vn_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -436,4 +436,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 65080d5dfa5afd40f302a8820bbe2a640ce6e6c94e26cd366c655ecafb4b8054 */
+/* gtstub: sha256 of the text above: 2bc325fa40cdaee5d20d9f6bb4c4f1158495061f5ad214fba685f5a6c6ab394c */

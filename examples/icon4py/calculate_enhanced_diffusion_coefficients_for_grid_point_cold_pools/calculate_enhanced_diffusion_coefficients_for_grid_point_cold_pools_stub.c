@@ -278,7 +278,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_enhanced_diff
 
 static GTS_NOINLINE int see(gts_program *self, const struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -390,4 +390,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 42c392e049162a11aeda5185a2351dbbff11fd1fa06785e4c841af6bef80bd47 */
+/* gtstub: sha256 of the text above: cab8749f47b25e55ff5beafcbba0179d419a71009f401531cf4409f998a222e5 */

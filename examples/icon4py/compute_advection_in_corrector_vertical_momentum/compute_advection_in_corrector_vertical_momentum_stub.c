@@ -784,7 +784,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct compute_advection_in_co
 
 static GTS_NOINLINE int see(gts_program *self, const struct compute_advection_in_corrector_vertical_momentum_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -961,4 +961,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: afa7d17ea2089750b5794654c11c2c8eee5869cdf3b9eb882fe3435a3ecdd854 */
+/* gtstub: sha256 of the text above: 48c2efcc5b8cd1d02c88101cdd19a289f0a11fd15fe17be3bb66139549a6352e */

@@ -728,7 +728,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct compute_advection_in_ho
 
 static GTS_NOINLINE int see(gts_program *self, const struct compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -899,4 +899,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 11da7203312ff6e047af10a86d2db52eedc94e641b5cf7e9fe1cffe2cc02d017 */
+/* gtstub: sha256 of the text above: dfacf6e76d1008e2ae58b368a90aadaff9acd1bae8034b457f8c51e4b9295d58 */

@@ -657,7 +657,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct compute_advection_in_ho
 
 static GTS_NOINLINE int see(gts_program *self, const struct compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -814,4 +814,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 358975754979e3e7be34ffef0f1882db85b2259cd3296495dcf053b01208c4c6 */
+/* gtstub: sha256 of the text above: eb3c58b914ea71093bc7aedc13989bd222469e145b8ae416d1b18f498558e323 */

@@ -668,7 +668,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct compute_advection_in_pr
 
 static GTS_NOINLINE int see(gts_program *self, const struct compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -827,4 +827,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f323c5e8f3521fa51eb3cec09e8cf1ade3ec19a89bac373f1df1f6a72fb4c2c7 */
+/* gtstub: sha256 of the text above: 4c13cb30d904b49686f73e89788fd6bfd0d580d6c031eb119ccafe2493c2ab8d */

@@ -557,7 +557,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct compute_advection_in_pr
 
 static GTS_NOINLINE int see(gts_program *self, const struct compute_advection_in_predictor_vertical_momentum_skip_compute_predictor_vertical_advection_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -710,4 +710,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7ed96a2acdb5df956f4024e0b2cd1c19c9b4e87d3be607bf9a2a970cf91768ff */
+/* gtstub: sha256 of the text above: 70366f92303ecf30b8fd74551799f068efb7354b421143202a2998dd810e28ce */

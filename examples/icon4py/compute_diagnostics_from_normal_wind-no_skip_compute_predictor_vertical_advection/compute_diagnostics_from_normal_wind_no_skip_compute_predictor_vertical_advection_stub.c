@@ -731,7 +731,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct compute_diagnostics_fro
 
 static GTS_NOINLINE int see(gts_program *self, const struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -891,4 +891,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 53821bb8c4644b90f575db3cc591240497427d15cd47721f2959c3d70649f7bb */
+/* gtstub: sha256 of the text above: 245e0ed234abd9fed5e10f3971accc18d5a33bdc959564cc27fcf893b3af9adc */

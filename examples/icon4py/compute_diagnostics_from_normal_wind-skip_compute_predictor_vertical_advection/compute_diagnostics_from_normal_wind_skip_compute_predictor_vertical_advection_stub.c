@@ -589,7 +589,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct compute_diagnostics_fro
 
 static GTS_NOINLINE int see(gts_program *self, const struct compute_diagnostics_from_normal_wind_skip_compute_predictor_vertical_advection_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -740,4 +740,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0b985035bc3c349270570eea8a2d8e969c8ec2a8a81ba5c957942ef88e0c7344 */
+/* gtstub: sha256 of the text above: 44ee39c33400457a586eef26fe1ab160cdb08bbf7ee5e97faf69fb935026cabd */

@@ -165,7 +165,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct copy_field_args *a, con
 
 static GTS_NOINLINE int see(gts_program *self, const struct copy_field_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -268,4 +268,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e64306875b65d935b547a1f691bb6a0c0664517b96fcbe8b2d7ab0315f806760 */
+/* gtstub: sha256 of the text above: abd20ca8e1c1db6dfffedb01aeb8635fd163631aa72edd2795ad8a83c489fb6d */

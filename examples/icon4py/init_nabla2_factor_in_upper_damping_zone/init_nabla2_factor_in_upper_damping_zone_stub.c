@@ -186,7 +186,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct init_nabla2_factor_in_u
 
 static GTS_NOINLINE int see(gts_program *self, const struct init_nabla2_factor_in_upper_damping_zone_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -289,4 +289,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e79b0478bfb6f8fddeaf02cef24446c112d8ef0e4dddba333158b13d12d1bba5 */
+/* gtstub: sha256 of the text above: 68d52cb667d2a6efd4c77a481fcaf27d33ca525db2a46caf0c0056393566b461 */

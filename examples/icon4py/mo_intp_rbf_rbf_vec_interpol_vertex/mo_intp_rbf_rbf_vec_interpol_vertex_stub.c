@@ -294,7 +294,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct mo_intp_rbf_rbf_vec_int
 
 static GTS_NOINLINE int see(gts_program *self, const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -409,4 +409,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 5089f91a63eab8856513673fd4ae723c7f67d66f63c519b0f3526e801aba470c */
+/* gtstub: sha256 of the text above: 2f0c1a4e2cd3e58f494a977996e382377220cca16f6d3977a09cb803e8974fa4 */

@@ -159,7 +159,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct scale_k_args *a, const 
 
 static GTS_NOINLINE int see(gts_program *self, const struct scale_k_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -267,4 +267,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0baa6c271720443780a54bbbb73df7b921be830abe751bdef45614fbfc6527a9 */
+/* gtstub: sha256 of the text above: f0f9c9bb33d146b909d1979860f8e87635201cbc171085feef6dcfb02cc39545 */

@@ -174,7 +174,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct setup_fields_for_initia
 
 static GTS_NOINLINE int see(gts_program *self, const struct setup_fields_for_initial_step_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -285,4 +285,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 170a4175ac426450fc72b82cb2df725f53c58c4f4b971e32879bfb81f16cdbb5 */
+/* gtstub: sha256 of the text above: 5ffad2230418b102e62d3fc6bda8c6b61701f0abe6d9df624308e4a0e58f2194 */

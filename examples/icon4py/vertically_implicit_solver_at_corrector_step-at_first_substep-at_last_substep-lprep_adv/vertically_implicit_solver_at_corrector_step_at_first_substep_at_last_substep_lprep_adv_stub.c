@@ -1138,7 +1138,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct vertically_implicit_sol
 
 static GTS_NOINLINE int see(gts_program *self, const struct vertically_implicit_solver_at_corrector_step_at_first_substep_at_last_substep_lprep_adv_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -1339,4 +1339,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 123de427af5fe401bcf85df5e285c51b9a7c549ed2b4d4aeff5a6726f77b6748 */
+/* gtstub: sha256 of the text above: e14d16c425e24d404b4d5fe964edc9e0c00b9f2ac06f2653cd837ab6e91d316b */

@@ -1101,7 +1101,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct vertically_implicit_sol
 
 static GTS_NOINLINE int see(gts_program *self, const struct vertically_implicit_solver_at_corrector_step_at_first_substep_at_last_substep_no_lprep_adv_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -1299,4 +1299,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7180249c02bba8c111ca2aa5e77ecfa0aa086a47e79cd3e6563c98adb2c4793f */
+/* gtstub: sha256 of the text above: c205ea9db4ee72eda44bbb31068a2e8fd701c3a0209dd15537cf376cbc750c85 */

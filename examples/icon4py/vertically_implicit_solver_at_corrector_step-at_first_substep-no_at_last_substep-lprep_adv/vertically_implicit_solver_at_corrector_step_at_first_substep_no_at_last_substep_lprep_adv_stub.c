@@ -1116,7 +1116,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct vertically_implicit_sol
 
 static GTS_NOINLINE int see(gts_program *self, const struct vertically_implicit_solver_at_corrector_step_at_first_substep_no_at_last_substep_lprep_adv_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -1314,4 +1314,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c51b37107541501029644904e30ca780f0173bad7b14c40960be7ad313f2ea85 */
+/* gtstub: sha256 of the text above: 36ae52640f31bf5c0019c1bb4b67635bb85f715cc6c16e52807ffa28da2af199 */

@@ -1079,7 +1079,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct vertically_implicit_sol
 
 static GTS_NOINLINE int see(gts_program *self, const struct vertically_implicit_solver_at_corrector_step_at_first_substep_no_at_last_substep_no_lprep_adv_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -1274,4 +1274,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: fcf89da302a2627f286b782aa2f328508305726d5cfb24f8040789dd59cf75f8 */
+/* gtstub: sha256 of the text above: 93832f6d7c6fe484c21053e718d70d56c2b61261eaaccefb9341333884aa00d9 */

@@ -1138,7 +1138,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct vertically_implicit_sol
 
 static GTS_NOINLINE int see(gts_program *self, const struct vertically_implicit_solver_at_corrector_step_no_at_first_substep_at_last_substep_lprep_adv_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -1339,4 +1339,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 31291fc6c4bd8499cd698f37c2e5d8510472fa14e7e4e4b21ed73fba064503ab */
+/* gtstub: sha256 of the text above: da37214d595b4ae11aaf3659cfb0931e2e70de3f839113845cfde6cb8920b7f4 */

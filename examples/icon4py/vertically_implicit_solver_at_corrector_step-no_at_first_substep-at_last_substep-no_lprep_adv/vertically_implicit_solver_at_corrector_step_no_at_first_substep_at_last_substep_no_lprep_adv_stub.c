@@ -1101,7 +1101,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct vertically_implicit_sol
 
 static GTS_NOINLINE int see(gts_program *self, const struct vertically_implicit_solver_at_corrector_step_no_at_first_substep_at_last_substep_no_lprep_adv_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -1299,4 +1299,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8ba28d8f085ce0175a38380704dac04ced9f4b6c74fa8feb0a6dac954f43b207 */
+/* gtstub: sha256 of the text above: 62f4eae03bbc19ffeff09525738e36bda295d72fa61f3c754dad3db444b3a244 */

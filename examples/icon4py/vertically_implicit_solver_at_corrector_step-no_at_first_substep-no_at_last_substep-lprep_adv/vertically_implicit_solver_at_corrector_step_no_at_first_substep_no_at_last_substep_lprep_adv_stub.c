@@ -1116,7 +1116,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct vertically_implicit_sol
 
 static GTS_NOINLINE int see(gts_program *self, const struct vertically_implicit_solver_at_corrector_step_no_at_first_substep_no_at_last_substep_lprep_adv_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -1314,4 +1314,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cfe41f91aaed86b6efe80cc7fdf862496c420fbee0849dd1285dfcda9235c5a3 */
+/* gtstub: sha256 of the text above: 3cc942caa7564022fa1dd7eac79c1b5ff5f22c17ebf832d1bc2b7caa62d7a3bd */

@@ -1079,7 +1079,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct vertically_implicit_sol
 
 static GTS_NOINLINE int see(gts_program *self, const struct vertically_implicit_solver_at_corrector_step_no_at_first_substep_no_at_last_substep_no_lprep_adv_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -1274,4 +1274,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ac317dcd5ca4ed600a5e851949850b19480b2739a8206a102c05fc820afcc2be */
+/* gtstub: sha256 of the text above: 32672b270d6e693b7630027257788c1ba50debdd53782bbff6bd1df2253fb78f */

@@ -1177,7 +1177,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct vertically_implicit_sol
 
 static GTS_NOINLINE int see(gts_program *self, const struct vertically_implicit_solver_at_predictor_step_at_first_substep_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -1378,4 +1378,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6dcc6c6d9ec3216410bcbd7c4be2ec7f0ad3dda44ad90ff44e9e3b0419250fa6 */
+/* gtstub: sha256 of the text above: c6f0308dea311a396326fea88b0da8997c5894cfde26bf4165f5e7a68c8251a3 */

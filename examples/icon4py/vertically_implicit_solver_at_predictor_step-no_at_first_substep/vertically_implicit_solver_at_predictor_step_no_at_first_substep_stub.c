@@ -1162,7 +1162,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct vertically_implicit_sol
 
 static GTS_NOINLINE int see(gts_program *self, const struct vertically_implicit_solver_at_predictor_step_no_at_first_substep_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -1363,4 +1363,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c53f7116cb9ea00740d32f7597d91b8bc3d022143fe628e901ed2432de816168 */
+/* gtstub: sha256 of the text above: 37288922c78d89459af6f4a8dca5c311add5e6113749b311f14c6301e667ae68 */

@@ -156,7 +156,7 @@ GTS_EXPORT int gts_set_origin(gts_program *program, const char *argument, const 
  *
  * A table is checked when it is first seen: every index must be one of a field that is passed, or stand for no neighbor
  * (base - 1) where the program knows such. Of a table of base 1 the program makes a copy of base 0, so it must not be
- * changed in place afterwards; tables on a GPU must have base 0 and are not checked.
+ * changed in place afterwards, nor made anew where another one was; tables on a GPU must have base 0 and are not checked.
  *
  * @param program       the program
  * @param connectivity  its name in the offset provider: "E2C2V"

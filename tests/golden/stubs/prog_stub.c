@@ -134,7 +134,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct prog_args *a, const str
 
 static GTS_NOINLINE int see(gts_program *self, const struct prog_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -242,4 +242,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cd8299cd10aeb450e5f65bcced81ff11bc2a167dde6bdbfd0ec9955fd6ce6ee2 */
+/* gtstub: sha256 of the text above: 375d09be06c4252535f4e9af378ee90eb1ec878a1f39b938e93c531041a7463a */

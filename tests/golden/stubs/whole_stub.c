@@ -283,7 +283,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct whole_args *a, const st
 
 static GTS_NOINLINE int see(gts_program *self, const struct whole_args *args)
 {
-    if (self->other.knows_args && !differ(args, self->other.args)) {
+    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
@@ -408,4 +408,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 78d548f09590f1a2c07c90cd84a9ea6abad02c213ae8f6e2a94e533a6889c62f */
+/* gtstub: sha256 of the text above: 572b20420a41d5befd14259265a60b2aa592415702bb6040a49c631850b95d26 */
