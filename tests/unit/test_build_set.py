@@ -101,7 +101,7 @@ def test_programs_of_a_set_are_chosen_by_name(file: Path) -> None:
 
 def test_program_that_the_set_has_not(file: Path) -> None:
     file.write_text(SET)
-    refused = CliRunner().invoke(main, ["build", str(file), "--program", "tow", "--cache", "cache"])
+    refused = CliRunner().invoke(main, ["build", str(file), "--program", "tow", "--cache", str(file.parent / "cache")])
     assert refused.exit_code == 2
     assert "Invalid value for '--program': There is no program 'tow'. Did you mean: 'two'?" in refused.stderr
 
