@@ -104,6 +104,13 @@ def test_wheel_can_be_imported_where_nothing_else_is_installed(wheel: Path, tmp_
     assert done.stdout.strip() == str(tmp_path / "site" / "gtstub" / "__init__.py"), done.stderr
 
 
+def test_tests_of_one_group_run_in_one_worker(request: pytest.FixtureRequest) -> None:
+    """As far as pytest-xdist can tell: it groups by the end of a node id, and says nothing where there is none."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("This run has no groups.")
+    assert request.node.nodeid.endswith("@packaging")
+
+
 def test_frameworks_that_work_together_are_pinned() -> None:
     pinned = set(metadata.requires("gtstub") or ())
     assert 'gt4py==1.2.1; extra == "gt4py"' in pinned
