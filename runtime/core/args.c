@@ -47,7 +47,7 @@ void gts_swap_arrays(gts_program *self)
     self->other = last;
     self->way ^= 1;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        if (gts_is_array(&stub->leaves[i]))
+        if (gts_is_array(stub->leaves[i].kind))
             self->leaf[i].now = &self->leaf[i].way[self->way];
     }
 }
@@ -98,7 +98,7 @@ int gts_see_args(gts_program *self, const void *args)
     self->has_new_array = true;
     self->knows_args = self->knows_fortran = false;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        if (!gts_is_array(&stub->leaves[i]))
+        if (!gts_is_array(stub->leaves[i].kind))
             continue;
         self->leaf[i].now = &self->leaf[i].way[self->way]; /* Python may have had the other one */
         const gts_array *const array = member(self, i, args);

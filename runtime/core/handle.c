@@ -196,7 +196,8 @@ static GTS_COLD int check_gpu(gts_program *self)
 static __attribute__((noinline)) int run_specially(gts_program *self)
 {
     self->has_new_handle = false;
-    if (self->debug || self->recorded != NULL) /* the next call looks at all of its arrays, whatever the SDFG takes */
+    const bool stays_special = self->debug || self->recorded != NULL;
+    if (stays_special) /* the next call looks at all of its arrays, whatever the SDFG takes */
         self->knows_args = self->knows_fortran = false;
     gts_recorded_call *const recorded = self->recorded != NULL ? gts_recording_before(self) : NULL;
     const int status = self->entered != 0 ? gts_profile_run(self) : self->stub->run(self);
@@ -205,7 +206,7 @@ static __attribute__((noinline)) int run_specially(gts_program *self)
     if (status != 0)
         return -1;
     self->was_called = true;
-    self->is_special = self->debug || self->recorded != NULL;
+    self->is_special = stays_special;
     if (self->debug && self->gpu_error != NULL)
         return check_gpu(self);
     return 0;

@@ -123,7 +123,7 @@ static size_t described_words(const gts_stub *stub)
 {
     size_t words = 0;
     for (uint32_t i = 0; i < stub->leaf_count; ++i)
-        words += gts_is_array(&stub->leaves[i]) ? 1 + 2 * (size_t)stub->leaves[i].rank : 0;
+        words += gts_is_array(stub->leaves[i].kind) ? 1 + 2 * (size_t)stub->leaves[i].rank : 0;
     return words;
 }
 

@@ -99,7 +99,7 @@ static bool is_on_cpu(const gts_stub *stub)
 {
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         const gts_contract *const leaf = &stub->leaves[i];
-        if (gts_is_array(leaf) && leaf->device != GTS_CPU) {
+        if (gts_is_array(leaf->kind) && leaf->device != GTS_CPU) {
             (void)fprintf(stderr, "Program '%s' is not recorded: its argument '%s' is on device '%s', not on 'cpu'.\n",
                           stub->name, leaf->path, gts_device_name(leaf->device));
             return false;

@@ -312,11 +312,6 @@ static int set_up(const gts_replay *self, const gts_replayed_call *call, stage *
     return 0;
 }
 
-static bool is_array(gts_leaf_kind kind)
-{
-    return kind == GTS_FIELD || kind == GTS_CONNECTIVITY;
-}
-
 /* Puts one argument into struct <name>_args, where the stub's own checks see it; of scalars it has none. */
 static int pass(const gts_replayed_call *call, const stage *stage, gts_program *program, uint32_t index)
 {
@@ -325,8 +320,8 @@ static int pass(const gts_replayed_call *call, const stage *stage, gts_program *
     uint32_t i = 0;
     while (i < recorded->leaf_count && strcmp(recorded->leaves[i].name, leaf->name) != 0)
         ++i;
-    if (i == recorded->leaf_count || is_array(leaf->kind) != is_array(recorded->leaves[i].kind) ||
-        (!is_array(leaf->kind) && leaf->dtype != recorded->leaves[i].dtype))
+    if (i == recorded->leaf_count || gts_is_array(leaf->kind) != gts_is_array(recorded->leaves[i].kind) ||
+        (!gts_is_array(leaf->kind) && leaf->dtype != recorded->leaves[i].dtype))
         return gts_error_set(program, GTS_VALUE_ERROR,
                              "Program '%s' takes argument '%s', which is not in the recording, or is of another kind "
                              "there: it is not the program that was recorded.",
@@ -346,7 +341,7 @@ static int pass(const gts_replayed_call *call, const stage *stage, gts_program *
             "the program anew.",
             leaf->path, program->stub->name);
     char *const member = (char *)stage->args + leaf->member;
-    if (is_array(leaf->kind))
+    if (gts_is_array(leaf->kind))
         (void)memcpy(member, array, sizeof *array);
     else
         (void)memcpy(member, array->data, gts_dtype_size(leaf->dtype));

@@ -100,33 +100,33 @@ static inline uint64_t *gts_fortran_note(const CFI_cdesc_t *found, uint64_t *kno
     return known;
 }
 
-/* Whether the arrays are those before the last. */
+/* Whether the arrays are those before the last, which must be known. */
 static inline bool gts_fortran_is_other(const gts_program *self, const CFI_cdesc_t *const *found)
 {
     const uint64_t *known = self->other.described;
     uint32_t next = 0;
     for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
         const gts_contract *const contract = &self->stub->leaves[leaf];
-        if (!gts_is_array(contract))
+        if (!gts_is_array(contract->kind))
             continue;
         if (!gts_fortran_is_known(found[next++], contract->rank, GTS_SIZE | GTS_STRIDE, known))
             return false;
         known += 1 + 2 * contract->rank;
     }
-    return self->other.knows_fortran;
+    return true;
 }
 
 /* For a call whose arrays are not those of the call before. `args` has room for the stub's struct. */
 static inline int gts_fortran_see(gts_program *self, const CFI_cdesc_t *const *found, void *args)
 {
-    if (gts_fortran_is_other(self, found)) {
+    if (self->other.knows_fortran && gts_fortran_is_other(self, found)) {
         gts_swap_arrays(self);
         return 0;
     }
     uint32_t next = 0;
     for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
         const gts_contract *const contract = &self->stub->leaves[leaf];
-        if (gts_is_array(contract) &&
+        if (gts_is_array(contract->kind) &&
             gts_fortran_take(self, leaf, found[next++], (gts_array *)((char *)args + contract->member)) != 0)
             return -1;
     }

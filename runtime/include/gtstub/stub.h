@@ -66,9 +66,9 @@ typedef struct gts_contract {
 } gts_contract;
 
 /** Whether an argument is passed as an array. */
-static inline bool gts_is_array(const gts_contract *contract)
+static inline bool gts_is_array(gts_leaf_kind kind)
 {
-    return contract->kind == GTS_FIELD || contract->kind == GTS_CONNECTIVITY;
+    return kind == GTS_FIELD || kind == GTS_CONNECTIVITY;
 }
 
 /** A tuple whose elements have names: a host may also take an object that has them as attributes. */
