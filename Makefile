@@ -86,8 +86,7 @@ bench-build: .venv/.gtstub ## measure how much faster two jobs build twelve prog
 lint: .venv/.lint warnings ## check style, types and the C warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	mkdir -p build/mypy && ln -sfn ../../generator build/mypy/gtstub
-	MYPYPATH=build/mypy $(BIN)/mypy --cache-dir build/mypy/cache -p gtstub
+	MYPYPATH=generator $(BIN)/mypy --cache-dir build/mypy -p gtstub
 	$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 
 format: .venv/.lint ## write Python and C as lint wants them
@@ -130,7 +129,7 @@ asan: .venv/.gtstub ## run the tests of runtime, host and stubs under ASan and U
 
 MINUTES ?= 20
 soak: .venv/.gtstub ## kill processes and fail system calls around one cache for MINUTES=20, and write docs/reliability.md
-	$(BIN)/python tests/faults/soak.py --minutes $(MINUTES) $(ARGS)
+	$(BIN)/python -m tests.faults.soak --minutes $(MINUTES) $(ARGS)
 
 valgrind: .venv/.gtstub ## run the tests that need valgrind
 	@command -v valgrind >/dev/null || { echo "valgrind: install it (apt-get install valgrind)"; exit 1; }

@@ -1,21 +1,17 @@
-"""What all tests share: their own modules can be imported, goldens written anew, and what is built for many tests."""
+"""What all tests share: goldens written anew, and what is built for many tests."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from gtstub import toolchain as toolchains
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import goldens
-from recording import build_null_library
-from signatures import SMALL_PROGRAM, SMALL_SDFG
-from stubs import build_stub
+from gtstub.toolchain import compiler as toolchains
+from tests.support import goldens
+from tests.support.sdfg_libraries import build_null_library
+from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
+from tests.support.stubs import build_stub
 
 # How long an example takes says nothing: others may be using the machine.
 hypothesis.settings.register_profile(

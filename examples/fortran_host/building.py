@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gtstub import toolchain
+from gtstub.toolchain import compiler
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
@@ -54,12 +54,12 @@ def build(entries: Mapping[str, Path], folder: Path, bindings: Path | None) -> P
         shutil.copy2(entry / f"lib{program}.so", libraries)
     build = folder / "hosts"
     options = {
-        "CMAKE_PREFIX_PATH": toolchain.PACKAGE,
+        "CMAKE_PREFIX_PATH": compiler.PACKAGE,
         "CMAKE_Fortran_COMPILER": shutil.which("gfortran"),
         "LIBRARIES": libraries,
         "BINDINGS": bindings or "",
     }
-    cmake = toolchain.find_cmake()
+    cmake = compiler.find_cmake()
     command = [cmake, "-S", FOLDER, "-B", build, *(f"-D{name}={value}" for name, value in options.items())]
     _run(command)
     _run([cmake, "--build", build, "--parallel"])

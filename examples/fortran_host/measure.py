@@ -14,10 +14,10 @@ from typing import Any
 
 from examples.granule.sdfg_calls import Loops, SdfgCall
 from examples.granule.timing import ROUND_SECONDS, ROUNDS, Times
-from gtstub.planner import make_plan
+from gtstub.plan.planner import make_plan
 from gtstub.signature import documents
 from gtstub.signature.model import SdfgSignature
-from tests.recording import Recorder, build_null_library, build_recording_library
+from tests.support.sdfg_libraries import Recorder, build_null_library, build_recording_library
 
 
 @dataclasses.dataclass(frozen=True)

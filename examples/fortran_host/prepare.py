@@ -16,7 +16,7 @@ from icon4py.model.atmosphere.diffusion.diffusion import DiffusionConfig
 from examples.granule.granules import TIME_STEP, Diffusion, SetupProgram, fields
 from examples.granule.torus import Torus
 from examples.granule.ways import Gtstub, descriptor
-from gtstub import entry
+from gtstub.cache import entry
 
 Array = np.ndarray[Any, Any]
 

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from examples.granule.steps import ProgramCall
-from gtstub import _host, entry
-from gtstub.plan import COMPUTE_TIME, CallPlan, Slot
-from gtstub.planner import make_plan
+from gtstub import _host
+from gtstub.cache import entry
+from gtstub.plan.describe import c_type
+from gtstub.plan.model import COMPUTE_TIME, CallPlan, Slot
+from gtstub.plan.planner import make_plan
 from gtstub.signature import documents
-from gtstub.wording import c_type
 from tests.benchmarks.peers import compile_c
-from tests.recording import Recorder, Value, build_recording_library
+from tests.support.sdfg_libraries import Recorder, Value, build_recording_library
 
 
 @dataclasses.dataclass(frozen=True)

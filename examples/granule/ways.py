@@ -18,9 +18,9 @@ from icon4py.model.common import model_backends, model_options
 
 import gtstub
 from examples.granule.steps import ProgramCall
-from gtstub.cache import StubArtifact
-from gtstub.frameworks import gt4py as gtstub_gt4py
+from gtstub.cache.store import StubArtifact
 from gtstub.frameworks import icon4py as gtstub_icon4py
+from gtstub.frameworks.gt4py import backend as gtstub_gt4py
 from gtstub.signature import documents
 
 

@@ -25,15 +25,15 @@ from pathlib import Path
 from typing import Any
 
 from examples.icon4py.index import index_page
-from gtstub.build_set import Job, read_jobs
-from gtstub.canonical import plain
+from gtstub.building.jobs import Job, read_jobs
+from gtstub.cache.key import MISSING, differences
+from gtstub.codegen.output import write
+from gtstub.codegen.stub import make_stub
 from gtstub.errors import GtstubError
-from gtstub.extraction import resolve_program
-from gtstub.files import write
-from gtstub.ingredients import MISSING, differences
-from gtstub.plan import CallPlan
+from gtstub.frameworks.resolve import resolve_program
+from gtstub.plan.model import CallPlan
 from gtstub.signature import documents
-from gtstub.stub import make_stub
+from gtstub.util.canonical import plain
 
 HERE = Path(__file__).parent
 HOW = "run 'make generated', and read the difference as a reviewer would"
@@ -107,8 +107,8 @@ def _told(name: str, value: Any) -> str:
 
 def source_of(job: Job) -> str:
     """What the program is made of, as it is installed now; nothing is lowered."""
-    from gtstub.frameworks.build_worker import compile_arguments
-    from gtstub.frameworks.compile import sources
+    from gtstub.frameworks.gt4py.build_worker import compile_arguments
+    from gtstub.frameworks.gt4py.compile import sources
 
     (source,) = sources(resolve_program(job.source), **compile_arguments(job))
     return json.dumps(plain(source), indent=1, sort_keys=True) + "\n"
@@ -116,8 +116,8 @@ def source_of(job: Job) -> str:
 
 def lower(job: Job) -> tuple[str, str]:
     """Both signatures, the program's first; takes up to a minute."""
-    from gtstub.frameworks.build_worker import compile_arguments
-    from gtstub.frameworks.compile import signatures
+    from gtstub.frameworks.gt4py.build_worker import compile_arguments
+    from gtstub.frameworks.gt4py.compile import signatures
 
     ((program, sdfg),) = signatures(resolve_program(job.source), **compile_arguments(job))
     return documents.program_to_json(program), documents.sdfg_to_json(sdfg)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 
-from gtstub.plan import AxisValue, CallPlan, Data, FieldLeaf, Leaf, Source, StaticLeaf, Value
-from gtstub.wording import describe_leaf, describe_statics
+from gtstub.plan.describe import describe_leaf, describe_statics
+from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Leaf, Source, StaticLeaf, Value
 
 HEAD = """\
 # Stubs of icon4py's programs

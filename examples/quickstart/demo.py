@@ -28,10 +28,10 @@ from icon4py.model.common.grid import simple
 from rich.console import Console
 from rich.table import Table
 
-from gtstub import entry
-from gtstub.frameworks.gt4py import make_backend
-from gtstub.planner import make_plan
-from gtstub.report import print_slots
+from gtstub.cache import entry
+from gtstub.cli.report import print_slots
+from gtstub.frameworks.gt4py.backend import make_backend
+from gtstub.plan.planner import make_plan
 from gtstub.signature import documents
 
 ROUNDS, CALLS = 60, 200

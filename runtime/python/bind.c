@@ -1,5 +1,5 @@
 /* Positional and keyword arguments to parameters, with the errors that a Python function would raise. */
-#include "host.h"
+#include "python/host.h"
 
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
 

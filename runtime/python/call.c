@@ -1,5 +1,5 @@
 /* One call of a program: enter, bind, convert, run, leave. */
-#include "host.h"
+#include "python/host.h"
 
 static const gts_host HOST = {
     .nothing = Py_None,

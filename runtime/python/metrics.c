@@ -1,5 +1,5 @@
 /* gt4py's metrics: the level is read at every call, because its users switch it on and off between calls. */
-#include "host.h"
+#include "python/host.h"
 
 PyObject *gts_py_set_metrics(PyObject *object, PyObject *args, PyObject *keywords)
 {

@@ -1,5 +1,5 @@
 /* The extension module gtstub._host. */
-#include "dispatcher.h"
+#include "python/dispatch/dispatcher.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Profiles, as gtstub.profiling begins and ends them. */
 #include <stdlib.h>
 
-#include "host.h"
+#include "python/host.h"
 
 static const char RUNNING[] = "gts_profile";
 static const char ENDED[] = "gts_profile that has ended";

@@ -1,7 +1,7 @@
 /* The Program type: what its objects own, and its attributes. */
 #include <stddef.h>
 
-#include "host.h"
+#include "python/host.h"
 
 gts_py_program *gts_py_programs;
 

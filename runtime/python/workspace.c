@@ -1,5 +1,5 @@
 /* Memory that a caller lends to a program, as an array. */
-#include "host.h"
+#include "python/host.h"
 
 /* The index of the workspace in `storage`; workspace_count after an exception. */
 static uint32_t find_workspace(const gts_stub *stub, const char *storage)

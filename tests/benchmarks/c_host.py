@@ -12,9 +12,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from gtstub.plan import CallPlan, FieldLeaf, ScalarLeaf
-from gtstub.toolchain import INCLUDE, RUNTIME
-from gtstub.wording import c_type
+from gtstub.plan.describe import c_type
+from gtstub.plan.model import CallPlan, FieldLeaf, ScalarLeaf
+from gtstub.toolchain.compiler import INCLUDE, RUNTIME
 from tests.benchmarks.peers import compile_c, link
 
 CALLS = 1000

@@ -10,9 +10,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from gtstub import cache
-from gtstub.compiled import Builder, CompiledProgram, Interface, StaticScalar
-from gtstub.entry import read_manifest
+from gtstub.cache import store
+from gtstub.cache.entry import read_manifest
+from gtstub.program.compiled import Builder, CompiledProgram, Interface, StaticScalar
 from gtstub.signature.documents import program_from_json
 from gtstub.signature.model import ProgramSignature, ScalarType, SdfgSignature, StaticArgument
 from tests.benchmarks.entry import build_entry
@@ -30,7 +30,7 @@ def other(value: Any) -> Any:
 
 def build_variants(
     sdfg: SdfgSignature, program: ProgramSignature, example: Mapping[str, Any], folder: Path
-) -> list[cache.StubArtifact]:
+) -> list[store.StubArtifact]:
     """One entry for each combination of the static arguments; first that of `example`."""
     rest = dataclasses.replace(
         sdfg,
@@ -46,10 +46,10 @@ def build_variants(
 
 
 def compiled(
-    entries: Sequence[cache.StubArtifact],
+    entries: Sequence[store.StubArtifact],
     bound: Mapping[str, Any],
     offset_provider: Mapping[str, Any],
-    load: Callable[[cache.StubArtifact], Callable[..., None]] = cache.StubArtifact.load,
+    load: Callable[[store.StubArtifact], Callable[..., None]] = store.StubArtifact.load,
 ) -> CompiledProgram:
     """A callable over entries of one program; the static arguments stand in their program signatures."""
     programs = [_signature(entry.path) for entry in entries]

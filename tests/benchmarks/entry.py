@@ -5,27 +5,28 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from gtstub import cache, toolchain
-from gtstub.planner import make_plan
-from gtstub.render import render
+from gtstub.cache import store
+from gtstub.codegen.c import render
+from gtstub.plan.planner import make_plan
 from gtstub.signature import documents
 from gtstub.signature.model import ProgramSignature, SdfgSignature
-from tests.recording import build_null_library
+from gtstub.toolchain import compiler
+from tests.support.sdfg_libraries import build_null_library
 
 
 def build_entry(
     sdfg: SdfgSignature, program: ProgramSignature, folder: Path, name: str = "entry"
-) -> cache.StubArtifact:
+) -> store.StubArtifact:
     """Builds the entry `folder`/`name`, anew."""
     shutil.rmtree(folder / name, ignore_errors=True)
-    with cache.Cache(folder).private_directory(name) as private:
+    with store.Cache(folder).private_directory(name) as private:
         build_null_library(sdfg, private)
-        stub = build_stub(sdfg, program, private, toolchain.find(folder))
+        stub = build_stub(sdfg, program, private, compiler.find(folder))
         manifest = {"name": program.name, "stub": stub.name, "library": sdfg.library, "workspaces": {}}
-        return cache.Cache(folder).publish(private, name, manifest)
+        return store.Cache(folder).publish(private, name, manifest)
 
 
-def build_stub(sdfg: SdfgSignature, program: ProgramSignature, folder: Path, compiler: toolchain.Toolchain) -> Path:
+def build_stub(sdfg: SdfgSignature, program: ProgramSignature, folder: Path, compiler: compiler.Toolchain) -> Path:
     """From two signatures to a stub library."""
     texts = render(
         make_plan(sdfg, program),

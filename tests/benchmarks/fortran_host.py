@@ -12,13 +12,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from gtstub.fortran import Argument, make_interface
-from gtstub.plan import CallPlan, FieldLeaf
-from gtstub.planner import make_plan
+from gtstub.codegen.fortran_interface import Argument, make_interface
+from gtstub.plan.model import CallPlan, FieldLeaf
+from gtstub.plan.planner import make_plan
 from gtstub.signature.model import ProgramSignature, SdfgSignature
-from gtstub.toolchain import INCLUDE, PACKAGE, RUNTIME
+from gtstub.toolchain.compiler import INCLUDE, PACKAGE, RUNTIME
 from tests.benchmarks.c_host import CALLS, count_instructions
-from tests.stubs import render_stub
+from tests.support.stubs import render_stub
 
 SIZE = 8
 """Of an axis that is not fixed."""

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from gtstub.plan import CallPlan
+    from gtstub.plan.model import CallPlan
 
 CALLS = 500
 WARMING_CALLS = 50
@@ -83,7 +83,7 @@ def _dump(folder: str, number: int) -> str:
 
 def example_arguments(plan: CallPlan) -> Arguments:
     """For a library that does nothing: sizes and values are examples, save those that were compiled in."""
-    from gtstub.plan import FieldLeaf, ScalarLeaf, StaticLeaf
+    from gtstub.plan.model import FieldLeaf, ScalarLeaf, StaticLeaf
 
     described: dict[str, dict[str, Any]] = {"parameters": {}, "offset_provider": {}}
     for leaf in (*plan.nodes, *plan.connectivities):
@@ -115,7 +115,7 @@ def _make(item: Any) -> Any:
 
 
 def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str]) -> None:
-    from gtstub.cache import StubArtifact
+    from gtstub.cache.store import StubArtifact
     from tests.benchmarks.callables import STATIC, UNBOUND, compiled
 
     provider = {name: _make(item) for name, item in arguments["offset_provider"].items()}

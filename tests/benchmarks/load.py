@@ -12,7 +12,7 @@ import time
 
 def main(path: str) -> None:
     begin = time.perf_counter()
-    from gtstub import _host, entry  # noqa: F401
+    from gtstub.cache import entry
 
     imported = time.perf_counter()
     entry.load(path)

@@ -28,9 +28,9 @@ from typing import Any
 from gt4py.next.program_processors.runners.dace import make_dace_backend
 from icon4py.model.atmosphere.diffusion.stencils.apply_diffusion_to_vn import apply_diffusion_to_vn
 
-from gtstub.cache import StubArtifact
-from gtstub.entry import read_manifest
-from gtstub.frameworks.gt4py import make_backend
+from gtstub.cache.entry import read_manifest
+from gtstub.cache.store import StubArtifact
+from gtstub.frameworks.gt4py.backend import make_backend
 from tests.benchmarks import callables, fields
 from tests.benchmarks.callables import STATIC, UNBOUND
 

@@ -12,8 +12,8 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
-from gtstub.plan import AxisValue, CallPlan, Data, FieldLeaf, Metric, ScalarLeaf, Slot, Value
-from gtstub.wording import C_TYPES, c_type
+from gtstub.plan.describe import C_TYPES, c_type
+from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Metric, ScalarLeaf, Slot, Value
 
 HERE = Path(__file__).parent
 

@@ -29,8 +29,8 @@ from gt4py.next.program_processors.runners.dace.workflow.compilation import DaCe
 from gt4py.next.program_processors.runners.gtfn import run_gtfn
 from icon4py.model.atmosphere.diffusion.stencils.apply_diffusion_to_vn import apply_diffusion_to_vn
 
-from gtstub.frameworks.dace import sdfg_signature
-from gtstub.frameworks.program_signature import program_signature
+from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
+from gtstub.frameworks.gt4py.program_signature import program_signature
 from tests.benchmarks.callables import build_variants
 from tests.benchmarks.entry import build_entry
 from tests.benchmarks.fields import SCALARS, offset_provider

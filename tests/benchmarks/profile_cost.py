@@ -14,7 +14,7 @@ from pathlib import Path
 
 import gtstub
 from tests.benchmarks.entry import build_entry
-from tests.signatures import program, sdfg
+from tests.support.signatures import program, sdfg
 
 ROUNDS, CALLS = 200, 2000
 

@@ -22,9 +22,9 @@ from rich.console import Console
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from gtstub import toolchain  # noqa: E402
-from gtstub.planner import make_plan  # noqa: E402
+from gtstub.plan.planner import make_plan  # noqa: E402
 from gtstub.signature.documents import program_from_json, sdfg_from_json  # noqa: E402
+from gtstub.toolchain import compiler  # noqa: E402
 from tests.benchmarks import c_host, fortran_host, instructions, page, peers  # noqa: E402
 from tests.benchmarks.entry import build_stub  # noqa: E402
 
@@ -110,7 +110,7 @@ class Run:
 
     def stubs(self) -> list[float]:
         """Seconds from two signatures to a stub library."""
-        compiler = toolchain.find(self.folder)
+        toolchain = compiler.find(self.folder)
         folder = self.folder / "stub"
         folder.mkdir(exist_ok=True)
         sdfg = sdfg_from_json((self.entry / "sdfg.json").read_text(encoding="utf-8"), "sdfg.json")
@@ -118,7 +118,7 @@ class Run:
         times = []
         for _ in range(STUBS):
             begin = time.perf_counter()
-            build_stub(sdfg, program, folder, compiler)
+            build_stub(sdfg, program, folder, toolchain)
             times.append(time.perf_counter() - begin)
         return times
 

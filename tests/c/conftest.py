@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from c_hosts import BUILDS, Build, works
+from tests.support.c_hosts import BUILDS, Build, works
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-/* Every check of runtime/core/check.c: a good call first, then one thing wrong, refused before anything has run. */
+/* Every check of runtime/arguments/check.c: a good call first, then one thing wrong, refused before anything has run. */
 #include "whole.h"
 
 static struct recorder recorder;

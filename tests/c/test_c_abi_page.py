@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import scale_program as scale
-from gtstub.toolchain import INCLUDE, RUNTIME, Toolchain
-from pages import blocks, run_commands
-from stubs import build_stub
+from gtstub.toolchain.compiler import INCLUDE, RUNTIME, Toolchain
+from tests.support import scale_program as scale
+from tests.support.pages import blocks, run_commands
+from tests.support.stubs import build_stub
 
 PAGE = (Path(__file__).parents[2] / "docs" / "c-abi.md").read_text(encoding="utf-8")
 

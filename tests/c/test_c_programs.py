@@ -7,9 +7,9 @@ import shutil
 
 import pytest
 
-from c_hosts import PROG, WHOLE, Build, address, plain, thread
-from recording import recording_source
-from signatures import WHOLE_SDFG
+from tests.support.c_hosts import PROG, WHOLE, Build, address, plain, thread
+from tests.support.sdfg_libraries import recording_source
+from tests.support.signatures import WHOLE_SDFG
 
 
 @address

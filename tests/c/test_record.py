@@ -14,12 +14,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from c_hosts import ENVIRONMENT, PROG, SOURCES, WHOLE, Build, address, plain, thread
-from gtstub.recorded import Archive, Call, archives, loaded_programs
-from gtstub.serialbox_files import write_serialbox_files
+from gtstub.recorded.archive import Archive, Call, archives, loaded_programs
+from gtstub.recorded.serialbox import write_serialbox_files
 from gtstub.signature.model import ArrayArgument
-from signatures import SMALL_PROGRAM, SMALL_SDFG, sdfg
-from stubs import write_stub
+from tests.support.c_hosts import ENVIRONMENT, PROG, SOURCES, WHOLE, Build, address, plain, thread
+from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, sdfg
+from tests.support.stubs import write_stub
 
 EXAMPLE = SOURCES.parents[1] / "examples" / "replay" / "replay.c"
 

@@ -10,10 +10,10 @@ from typing import get_args
 
 import pytest
 
-import goldens
 from gtstub.signature.model import Axis, DType, ProgramSignature, SdfgSignature
-from gtstub.toolchain import INCLUDE
-from signatures import (
+from gtstub.toolchain.compiler import INCLUDE
+from tests.support import goldens
+from tests.support.signatures import (
     SMALL_PROGRAM,
     SMALL_SDFG,
     WHOLE_PROGRAM,
@@ -29,7 +29,7 @@ from signatures import (
     tuple_of,
     with_static,
 )
-from stubs import write_stub
+from tests.support.stubs import write_stub
 
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I", str(INCLUDE))
 

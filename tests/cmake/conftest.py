@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import scale_program as scale
-from cmake_projects import ALONE, FROM_PACKAGE, ROOT, cmake
-from gtstub.toolchain import PACKAGE
+from gtstub.toolchain.compiler import PACKAGE
+from tests.support import scale_program as scale
+from tests.support.cmake_projects import ALONE, FROM_PACKAGE, ROOT, cmake
 
 
 @pytest.fixture(scope="session")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import scale_program as scale
-from cmake_projects import ALONE, PROGRAM, ROOT, Project, cmake, need_gfortran
 from gtstub.signature.documents import sdfg_to_json
-from signatures import array, sdfg, symbol
-from stubs import render_stub, write_stub
+from tests.support import scale_program as scale
+from tests.support.cmake_projects import ALONE, PROGRAM, ROOT, Project, cmake, need_gfortran
+from tests.support.signatures import array, sdfg, symbol
+from tests.support.stubs import render_stub, write_stub
 
 COMMITTED = ROOT / "examples" / "icon4py"
 

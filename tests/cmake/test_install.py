@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import scale_program as scale
-from cmake_projects import ALONE, FROM_PACKAGE, HOSTS, cmake
-from gtstub.toolchain import RUNTIME
-from stubs import write_stub
+from gtstub.toolchain.compiler import RUNTIME
+from tests.support import scale_program as scale
+from tests.support.cmake_projects import ALONE, FROM_PACKAGE, HOSTS, cmake
+from tests.support.stubs import write_stub
 
 PROJECT = """
 cmake_minimum_required(VERSION 3.20)

@@ -13,11 +13,21 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import scale_program as scale
-from cmake_projects import ALONE, ENVIRONMENT, FROM_PACKAGE, HOSTS, PROGRAM, ROOT, Project, cmake, need_gfortran
-from gtstub import cli
-from gtstub.toolchain import RUNTIME
-from stubs import render_stub, write_stub
+from gtstub.cli import app
+from gtstub.toolchain.compiler import RUNTIME
+from tests.support import scale_program as scale
+from tests.support.cmake_projects import (
+    ALONE,
+    ENVIRONMENT,
+    FROM_PACKAGE,
+    HOSTS,
+    PROGRAM,
+    ROOT,
+    Project,
+    cmake,
+    need_gfortran,
+)
+from tests.support.stubs import render_stub, write_stub
 
 
 def test_generated(root: Path, sources: Path, tmp_path: Path) -> None:
@@ -167,12 +177,12 @@ def test_pkg_config(root: Path, sources: Path, tmp_path: Path) -> None:
 
 def test_config_says_where_the_packages_are() -> None:
     for command, file in (("cmake", "gtstubConfig.cmake"), ("pkgconfig", "gtstub.pc")):
-        printed = CliRunner().invoke(cli.main, ["config", command]).stdout
+        printed = CliRunner().invoke(app.main, ["config", command]).stdout
         assert (Path(printed.rstrip("\n")) / file).is_file(), printed
 
 
 def test_directory_that_config_says_is_enough(sources: Path, tmp_path: Path) -> None:
-    printed = CliRunner().invoke(cli.main, ["config", "cmake"]).stdout
+    printed = CliRunner().invoke(app.main, ["config", "cmake"]).stdout
     Project(tmp_path, Path(printed.rstrip("\n")), sources).configure()
 
 

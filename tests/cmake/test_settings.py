@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import scale_program as scale
-from cmake_projects import ALONE, FROM_PACKAGE, Project, cmake, need_gfortran
-from stubs import write_stub
+from tests.support import scale_program as scale
+from tests.support.cmake_projects import ALONE, FROM_PACKAGE, Project, cmake, need_gfortran
+from tests.support.stubs import write_stub
 
 
 @pytest.mark.parametrize("generator", ["Unix Makefiles", "Ninja Multi-Config"])

@@ -17,10 +17,10 @@ from array import array
 from functools import partial
 from pathlib import Path
 
-from gtstub.cache import Cache, StubArtifact
-from gtstub.claim import build_once
+from gtstub.cache.claims import build_once
+from gtstub.cache.key import key
+from gtstub.cache.store import Cache, StubArtifact
 from gtstub.errors import CacheError, unwritable
-from gtstub.ingredients import key
 
 MANIFEST = {"name": "prog", "stub": "prog_stub.so", "library": "libprog.so"}
 

@@ -1,15 +1,10 @@
-"""The modules beside the tests can be imported; all tests of one worker share one workshop."""
+"""All tests of one worker share one workshop."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from workshop import Workshop
+from tests.faults.workshop import Workshop
 
 
 @pytest.fixture(scope="session")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from builder import key_of
-from workshop import Ended, Workshop
-
-from gtstub import entry
-from gtstub.claim import read_claim
+from gtstub.cache import entry
+from gtstub.cache.claims import read_claim
+from tests.faults.builder import key_of
+from tests.faults.workshop import Ended, Workshop
 
 KILLED = -9
 

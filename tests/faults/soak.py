@@ -1,7 +1,7 @@
 """
 Puts a cache under stress for some minutes, and writes what happened to docs/reliability.md.
 
-    python tests/faults/soak.py [--minutes 20] [--seed 1] [--kills 200] [--folder build/soak]
+    python -m tests.faults.soak [--minutes 20] [--seed 1] [--kills 200] [--folder build/soak]
 
 At least so many processes are killed at a random moment, however long that takes. Two cores are used, at low priority.
 The counts are also written to counts.json in the folder. Exit status 1 where an invariant does not hold; the folder
@@ -21,13 +21,11 @@ from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from gtstub.errors import CacheError
+from tests.faults.stress import Stress
+from tests.faults.workshop import Workshop
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "faults")]
-
-from stress import Stress  # noqa: E402
-from workshop import Workshop  # noqa: E402
-
-from gtstub.errors import CacheError  # noqa: E402
 
 BEGIN, END = "<!-- soak -->", "<!-- /soak -->"
 

@@ -16,13 +16,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from builder import build, call, key_of
-
-from gtstub import bundle, entry
-from gtstub.cache import Cache, StubArtifact
-from gtstub.claim import build_once
+from gtstub.cache import bundle, entry
+from gtstub.cache.claims import build_once
+from gtstub.cache.prune import remove, unwanted
+from gtstub.cache.store import Cache, StubArtifact
 from gtstub.errors import CacheError
-from gtstub.pruning import remove, unwanted
+from tests.faults.builder import build, call, key_of
 
 NUMBERS = 3
 """Programs; that of number `invariants.LAST` is not among them."""

@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import invariants
-from builder import key_of
-from invariants import LAST
 from soak_worker import NUMBERS
-from workshop import HERE, Workshop, environment
 
-from gtstub import entry
+from gtstub.cache import entry
 from gtstub.errors import CacheError
+from tests.faults import invariants
+from tests.faults.builder import key_of
+from tests.faults.invariants import LAST
+from tests.faults.workshop import HERE, Workshop, environment
 
 PROCESSES = 4
 ACTIONS = 30

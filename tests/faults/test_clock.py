@@ -7,9 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-import invariants
 import pytest
-from workshop import Ended, Workshop, environment
+
+from tests.faults import invariants
+from tests.faults.workshop import Ended, Workshop, environment
 
 YEAR = 365 * 86400
 CLOCKS = ({"GTS_CLOCK_STEP": 3600}, {"GTS_CLOCK_OFFSET": -YEAR}, {"GTS_CLOCK_OFFSET": YEAR, "GTS_CLOCK_STEP": YEAR})

@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from builder import MANIFEST, call, ingredients, key_of
-from workshop import LIBRARY, Workshop, environment
 
-from gtstub import cpu
-from gtstub.cache import Cache, StubArtifact
+from gtstub.cache.store import Cache, StubArtifact
 from gtstub.errors import CacheError
-from recording import build_library, c_compiler
+from gtstub.toolchain import cpu
+from tests.faults.builder import MANIFEST, call, ingredients, key_of
+from tests.faults.workshop import LIBRARY, Workshop, environment
+from tests.support.sdfg_libraries import build_library, c_compiler
 
 RARE = {"avx512f": "-mavx512f", "avx512_fp16": "-mavx512fp16", "avx2": "-mavx2"}
 """Features, and what makes the compiler use them; the first one that this machine lacks is tried."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import invariants
-from builder import key_of
-from workshop import Ended, Workshop
-
 import gtstub
+from tests.faults import invariants
+from tests.faults.builder import key_of
+from tests.faults.workshop import Ended, Workshop
 
 PROCESSES = 16
 

@@ -6,14 +6,14 @@ import json
 import random
 from pathlib import Path
 
-import invariants
 import pytest
-from builder import build, call, key_of
-from workshop import Workshop
 
 import gtstub
-from gtstub.cache import Cache
+from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
+from tests.faults import invariants
+from tests.faults.builder import build, call, key_of
+from tests.faults.workshop import Workshop
 
 SEED = 7
 FLIPS = 12

@@ -9,10 +9,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import invariants
 import pytest
-from builder import key_of
-from workshop import Ended, Workshop, environment
+
+from tests.faults import invariants
+from tests.faults.builder import key_of
+from tests.faults.workshop import Ended, Workshop, environment
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 """In which a file system in memory counts."""

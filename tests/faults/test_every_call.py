@@ -6,10 +6,11 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-import invariants
 import pytest
-from builder import key_of
-from workshop import Workshop
+
+from tests.faults import invariants
+from tests.faults.builder import key_of
+from tests.faults.workshop import Workshop
 
 WRITES = ("write", "pwrite", "sendfile", "copy_file_range", "writev")
 

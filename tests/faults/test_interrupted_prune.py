@@ -6,20 +6,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-import invariants
 import pytest
-from builder import build, key_of
-from workshop import Ended, Workshop, environment
 
-from gtstub.cache import Cache
+from gtstub.cache.store import Cache
+from tests.faults import invariants
+from tests.faults.builder import build, key_of
+from tests.faults.workshop import Ended, Workshop, environment
 
 PRUNER = """if True:
     import dataclasses, sys
     from pathlib import Path
-    from gtstub.cache import Cache
+    from gtstub.cache.store import Cache
     from gtstub.errors import CacheError
-    from gtstub.inventory import inventory
-    from gtstub.pruning import remove
+    from gtstub.cache.inventory import inventory
+    from gtstub.cache.prune import remove
     cache = Cache(Path(sys.argv[1]))
     (item,) = inventory(cache)
     try:

@@ -9,12 +9,12 @@ from array import array
 from collections.abc import Callable
 from pathlib import Path
 
-import invariants
 import pytest
-from builder import build, call, key_of
-from workshop import Workshop
 
-from gtstub.cache import Cache, StubArtifact
+from gtstub.cache.store import Cache, StubArtifact
+from tests.faults import invariants
+from tests.faults.builder import build, call, key_of
+from tests.faults.workshop import Workshop
 
 
 def moved_by_rename(entry: Path, to: Path) -> Path:

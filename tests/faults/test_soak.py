@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stress import Stress
-from workshop import Workshop
+from tests.faults.stress import Stress
+from tests.faults.workshop import Workshop
 
 SEED = 5
 KILLS = 20

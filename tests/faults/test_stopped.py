@@ -6,8 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-import invariants
-from workshop import Ended, Workshop
+from tests.faults import invariants
+from tests.faults.workshop import Ended, Workshop
 
 
 def build_while_stopped(workshop: Workshop, tmp_path: Path, call: str, **more: object) -> list[str]:

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import gtstub
-from gtstub import toolchain
-from recording import build_library, c_compiler
-from signatures import SMALL_PROGRAM, SMALL_SDFG
-from stubs import build_stub
+from gtstub.toolchain import compiler
+from tests.support.sdfg_libraries import build_library, c_compiler
+from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
+from tests.support.stubs import build_stub
 
 HERE = Path(__file__).parent
 
@@ -47,7 +47,7 @@ class Workshop:
 
     def __init__(self, folder: Path, numbers: int = 4) -> None:
         self.parts = folder / "parts"
-        stub = build_stub(SMALL_SDFG, SMALL_PROGRAM, folder / "stub", toolchain.find(folder / "toolchain"))
+        stub = build_stub(SMALL_SDFG, SMALL_PROGRAM, folder / "stub", compiler.find(folder / "toolchain"))
         for number in range(numbers):
             directory = self.parts / str(number)
             library = build_library(LIBRARY, folder / str(number) / "libprog.so", [c_compiler(), f"-DNUMBER={number}"])
@@ -106,7 +106,7 @@ class Ended:
 def environment(more: Mapping[str, object]) -> dict[str, str]:
     return {
         **os.environ,
-        "PYTHONPATH": str(Path(gtstub.__file__).parents[1]),
+        "PYTHONPATH": os.pathsep.join((str(HERE.parents[1]), str(Path(gtstub.__file__).parents[1]))),
         "GTSTUB_BUILD_TIMEOUT": BUILD_TIMEOUT,
         **{name: str(value) for name, value in more.items()},
     }

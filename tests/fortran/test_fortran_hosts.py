@@ -8,11 +8,11 @@ from typing import get_args
 
 import pytest
 
-import fortran_hosts
-from fortran_hosts import Build, run, works
-from gtstub.recorded import archives
+from gtstub.recorded.archive import archives
 from gtstub.signature.model import Axis, Dimension, DType, ProgramSignature, SdfgSignature
-from signatures import WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol
+from tests.support import fortran_hosts
+from tests.support.fortran_hosts import Build, run, works
+from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol
 
 HERE = Path(__file__).parent
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import fortran_hosts
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import Axis
-from pages import blocks, run_commands
-from signatures import EDGE, NEIGHBORS, VERTEX, K, array, field, program, scalar, sdfg, symbol
+from tests.support import fortran_hosts
+from tests.support.pages import blocks, run_commands
+from tests.support.signatures import EDGE, NEIGHBORS, VERTEX, K, array, field, program, scalar, sdfg, symbol
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fortran.md").read_text(encoding="utf-8")
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import fortran_hosts
-import goldens
 from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature
-from gtstub.toolchain import INCLUDE
-from signatures import (
+from gtstub.toolchain.compiler import INCLUDE
+from tests.support import fortran_hosts, goldens
+from tests.support.signatures import (
     SMALL_PROGRAM,
     SMALL_SDFG,
     WHOLE_PROGRAM,
@@ -26,7 +25,7 @@ from signatures import (
     symbol,
     with_static,
 )
-from stubs import render_stub
+from tests.support.stubs import render_stub
 
 pytestmark = pytest.mark.skipif(fortran_hosts.is_missing(), reason=fortran_hosts.MISSING)
 

@@ -35,7 +35,7 @@ def scale(x: Line, factor: gtx.float64, out: Line, end: gtx.int32) -> None:  # t
 
 def main(results: Path) -> None:
     os.environ["GTSTUB_CACHE_DIR"] += f"/node{MPI.COMM_WORLD.rank}"
-    from gtstub.frameworks import compile as frontend
+    from gtstub.frameworks.gt4py import compile as frontend
     from gtstub.frameworks.mpi import use_communicator
 
     use_communicator(MPI.COMM_WORLD)

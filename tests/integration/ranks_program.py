@@ -18,8 +18,10 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from gtstub import claim, ranks, waiting
-from gtstub.cache import StubArtifact, open_cache
+from gtstub import ranks
+from gtstub.building import pending
+from gtstub.cache import claims
+from gtstub.cache.store import StubArtifact, open_cache
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +86,7 @@ def main(scenario: Scenario) -> None:
 
     def submit(key: str) -> Future[StubArtifact]:
         time.sleep(scenario.lowering)
-        return pool.submit(claim.build_once, cache, key, lambda: build(key))
+        return pool.submit(claims.build_once, cache, key, lambda: build(key))
 
     keys = [*scenario.keys, *([f"own-{rank}"] if rank in scenario.own_keys else [])]
     said: dict[str, object] = {"rank": ours.rank, "size": ours.size, "path": ours.path}
@@ -96,7 +98,7 @@ def main(scenario: Scenario) -> None:
     elif rank in scenario.absent:
         wait_for_files("*.json", ours.size - len(scenario.absent))
     else:
-        builds = [waiting.start(cache, key, ours, lambda key=key: submit(key)) for key in missing]  # type: ignore[misc]
+        builds = [pending.start(cache, key, ours, lambda key=key: submit(key)) for key in missing]  # type: ignore[misc]
         (Path(scenario.results) / f"waiting-{rank}").touch()
         wait([one for one in builds if not one.is_elsewhere])
         if scenario.absent:  # Who does come is there in time, however slow the machine is.

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from gtstub.frameworks.gt4py import make_backend
-from integration.programs import CASES
+from gtstub.frameworks.gt4py.backend import make_backend
+from tests.support.gt4py_programs import CASES
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:

@@ -16,15 +16,17 @@ from gt4py.next import common, config
 from gt4py.next.instrumentation import metrics
 from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
 from icon4py.model.common import model_backends, model_options
+from integration import small_programs as small
 
 import gtstub
-from goldens import FOLDER
-from gtstub import _host, cache, entry
+from gtstub import _host
+from gtstub.cache import entry, store
 from gtstub.errors import SignatureError, ToolchainError
-from gtstub.frameworks import gt4py as plugin
-from gtstub.frameworks import icon4py, workflow
-from integration import small_programs as small
-from integration.programs import CASES, aligned_workspace, lower
+from gtstub.frameworks import icon4py
+from gtstub.frameworks.gt4py import backend as plugin
+from gtstub.frameworks.gt4py import workflow
+from tests.support.goldens import FOLDER
+from tests.support.gt4py_programs import CASES, aligned_workspace, lower
 
 
 def make_backend(name: str = "in_place", **options: Any) -> plugin.StubBackend:
@@ -33,10 +35,10 @@ def make_backend(name: str = "in_place", **options: Any) -> plugin.StubBackend:
     return backend
 
 
-def build(name: str = "in_place") -> cache.StubArtifact:
+def build(name: str = "in_place") -> store.StubArtifact:
     backend = make_backend(name)
     artifact = backend.executor(backend.transforms(lower(CASES[name]).concrete))
-    assert isinstance(artifact, cache.StubArtifact)
+    assert isinstance(artifact, store.StubArtifact)
     return artifact
 
 
@@ -69,7 +71,7 @@ def no_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("Something is compiled.")
 
     monkeypatch.setattr(dace.SDFG, "compile", refuse)
-    monkeypatch.setattr("gtstub.toolchain.Toolchain.start", refuse)
+    monkeypatch.setattr("gtstub.toolchain.compiler.Toolchain.start", refuse)
 
 
 def entries(root: Path) -> list[Path]:
@@ -133,7 +135,7 @@ def test_other_flags_are_another_entry(root: Path, monkeypatch: pytest.MonkeyPat
 def test_broken_entry_is_built_again(root: Path) -> None:
     (path,) = entries(root)
     (path / "libin_place.so").unlink()
-    assert build() == cache.StubArtifact(path)
+    assert build() == store.StubArtifact(path)
     assert entries(root) == [path]
     entry.read_manifest(path)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gtstub.frameworks.compile import compile  # noqa: A004
+from gtstub.frameworks.gt4py.compile import compile  # noqa: A004
 from tests.integration import ahead
 
 ROOT = Path(__file__).parents[2]

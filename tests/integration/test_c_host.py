@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gtstub.toolchain import find_cmake
-from pages import blocks, run_commands
+from gtstub.toolchain.compiler import find_cmake
+from tests.support.pages import blocks, run_commands
 
 ROOT = Path(__file__).parents[2]
 HOST = ROOT / "examples" / "c_host"

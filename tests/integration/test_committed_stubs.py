@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from examples.icon4py.committed import HERE, Stub, problems, stubs, update
-from gtstub.toolchain import INCLUDE, PACKAGE
+from gtstub.toolchain.compiler import INCLUDE, PACKAGE
 
 PROGRAMS = """
 [[program]]

@@ -21,14 +21,15 @@ from gt4py.next import config
 from gt4py.next.instrumentation import metrics
 from gt4py.next.otf import runners
 from icon4py.model.common import model_backends, model_options
+from integration import small_programs as small
 
 import gtstub
-from goldens import FOLDER
-from gtstub import _host, cache
-from gtstub.compiled import CompiledProgram
+from gtstub import _host
+from gtstub.cache import store
 from gtstub.frameworks import icon4py
-from integration import small_programs as small
-from integration.programs import CASES, Case
+from gtstub.program.compiled import CompiledProgram
+from tests.support.goldens import FOLDER
+from tests.support.gt4py_programs import CASES, Case
 
 
 def horizontally_contiguous(name: str) -> Case:
@@ -53,7 +54,7 @@ def expected(case: Case, **changed: Any) -> np.ndarray[Any, Any]:
 
 def static_of(program: CompiledProgram, number: int) -> dict[str, Any]:
     artifact = program.variants[number].artifact.result()
-    assert isinstance(artifact, cache.StubArtifact)
+    assert isinstance(artifact, store.StubArtifact)
     signature = json.loads((artifact.path / "program.json").read_bytes())
     return {static["leaf"]: static["value"] for static in signature["static_arguments"]}
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gtstub.errors import ConfigError
-from gtstub.frameworks.gt4py import make_backend
+from gtstub.frameworks.gt4py.backend import make_backend
 from tests.unit.test_dace_config import HOSTILE
 
 pytestmark = pytest.mark.xdist_group("dace_config")

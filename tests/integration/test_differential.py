@@ -13,9 +13,9 @@ from gt4py._core.definitions import DeviceType
 from gt4py.next import common
 from gt4py.next.program_processors.runners.dace.workflow.backend import make_dace_backend
 
-from gtstub.toolchain import Toolchain
-from integration.programs import CASES, Case, Lowering, lower
-from integration.stubs import bind_to_recorder
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.gt4py_programs import CASES, Case, Lowering, lower
+from tests.support.lowered_stubs import bind_to_recorder
 
 METRICS = {"gt_compute_time", "gt_metrics_level"}
 """What gt4py's update leaves alone: it sets them once, before the first call."""

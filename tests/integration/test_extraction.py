@@ -7,13 +7,13 @@ import functools
 import dace
 import pytest
 
-from goldens import Golden
 from gtstub.errors import SignatureError
-from gtstub.frameworks.dace import _affine, check_arguments, sdfg_signature
-from gtstub.frameworks.program_signature import program_signature
+from gtstub.frameworks.dace.sdfg_signature import _affine, check_arguments, sdfg_signature
+from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import ArrayArgument, Axis, Role, ScalarArgument, SdfgSignature
-from integration.programs import CASES, Case, lower
+from tests.support.goldens import Golden
+from tests.support.gt4py_programs import CASES, Case, lower
 
 ALL = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 

@@ -18,11 +18,11 @@ from gt4py.next.ffront import type_info as ffront_type_info
 from gt4py.next.otf import arguments
 from gt4py.next.otf.definitions import ConcreteProgramDef
 
+from gtstub.cache.key import differences
+from gtstub.cache.lookup import Request
 from gtstub.errors import CacheError
-from gtstub.frameworks import fingerprint
-from gtstub.frameworks.gt4py import make_backend
-from gtstub.ingredients import differences
-from gtstub.request import Request
+from gtstub.frameworks.gt4py import fingerprint
+from gtstub.frameworks.gt4py.backend import make_backend
 
 MODEL = """
 import enum
@@ -303,7 +303,7 @@ def test_flags_of_the_environment_are_ingredients(
 def test_flags_may_change_between_the_programs_of_a_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CXXFLAGS", raising=False)
     backend = make_backend(gpu=False)
-    monkeypatch.setattr("integration.test_fingerprint.make_backend", lambda **_: backend)
+    monkeypatch.setattr("tests.integration.test_fingerprint.make_backend", lambda **_: backend)
     plain = request(tmp_path / "plain")
     monkeypatch.setenv("CXXFLAGS", "-O0")
     changed = request(tmp_path / "changed")

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allocations import growth, held, needs_counts, needs_frees
 from gtstub import _host
 from gtstub.signature.model import Axis, Device, Workspace
-from gtstub.toolchain import Toolchain
-from hosting import (
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.allocations import growth, held, needs_counts, needs_frees
+from tests.support.hosting import (
     EDGES,
     EK,
     LEVELS,
@@ -32,10 +32,10 @@ from hosting import (
     good_arguments,
     run_script,
 )
-from recording import build_null_library
-from signatures import EDGE, K, field, program, scalar, sdfg, symbol
-from signatures import array as array_argument
-from stubs import build_stub
+from tests.support.sdfg_libraries import build_null_library
+from tests.support.signatures import EDGE, K, field, program, scalar, sdfg, symbol
+from tests.support.signatures import array as array_argument
+from tests.support.stubs import build_stub
 
 pytestmark = pytest.mark.sanitizer
 
@@ -662,7 +662,7 @@ UNLOADING = """
 import gc, sys
 import numpy as np
 from gtstub import _host
-from hosting import EK, good_arguments
+from tests.support.hosting import EK, good_arguments
 
 gc.disable()
 memory = np.zeros(1024, np.uint8)
@@ -750,7 +750,7 @@ def test_two_programs_run_at_once_because_the_gil_is_released(bound: Bound) -> N
 
 SCRIPT = """
 import os, sys, threading
-from hosting import good_arguments
+from tests.support.hosting import good_arguments
 from gtstub import _host
 program = _host.load(sys.argv[1], sys.argv[2])
 good = good_arguments()
@@ -814,8 +814,8 @@ FINALIZER = """
 import os, sys, threading, time
 from pathlib import Path
 from gtstub import _host
-from hosting import good_arguments
-from recording import Recorder
+from tests.support.hosting import good_arguments
+from tests.support.sdfg_libraries import Recorder
 
 program, arguments = _host.load(*sys.argv[1:3]), good_arguments()
 behaviour = Recorder(Path(sys.argv[2])).behaviour

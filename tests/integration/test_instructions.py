@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from goldens import signatures_of
-from gtstub.frameworks.gt4py import make_backend
-from gtstub.planner import make_plan
+from gtstub.frameworks.gt4py.backend import make_backend
+from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_from_json, sdfg_from_json
 from gtstub.signature.model import ProgramSignature
-from integration.programs import CASES, Lowering, lower
 from tests.benchmarks import c_host, fortran_host, instructions
 from tests.benchmarks.callables import build_variants
 from tests.benchmarks.entry import build_entry
 from tests.benchmarks.instructions import Job
 from tests.benchmarks.peers import build_caller
+from tests.support.goldens import signatures_of
+from tests.support.gt4py_programs import CASES, Lowering, lower
 
 pytestmark = [
     pytest.mark.valgrind,

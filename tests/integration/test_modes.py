@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import gtstub
-from gtstub import entry, mode
+from gtstub import mode
+from gtstub.cache import entry
 from gtstub.errors import CacheError, ConfigError
 
 WARM = Path(__file__).with_name("warm.py")

@@ -8,9 +8,9 @@ import gt4py.next as gtx
 import numpy as np
 import pytest
 
-from gtstub.frameworks.gt4py import make_backend
-from integration.programs import CASES, lower
-from integration.small_programs import Coefficients, Wind
+from gtstub.frameworks.gt4py.backend import make_backend
+from tests.support.gt4py_programs import CASES, lower
+from tests.support.small_programs import Coefficients, Wind
 
 
 @pytest.fixture(scope="module")

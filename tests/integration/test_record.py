@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from gtstub.backends import EMBEDDED
+from gtstub.backends.choice import EMBEDDED
 from gtstub.cli import main
-from gtstub.frameworks.replay import GtProgram
-from gtstub.recorded import INDEX, Archive, archives
-from gtstub.toolchain import INCLUDE, RUNTIME
-from integration.programs import CASES, Case
+from gtstub.frameworks.gt4py.replay import GtProgram
+from gtstub.recorded.archive import INDEX, Archive, archives
+from gtstub.toolchain.compiler import INCLUDE, RUNTIME
+from tests.support.gt4py_programs import CASES, Case
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "replay" / "replay.c"

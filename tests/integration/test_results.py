@@ -11,8 +11,8 @@ import pytest
 from gt4py.next import common
 from gt4py.next.otf import stages
 
-from gtstub.frameworks.gt4py import StubBackend, make_backend
-from integration.programs import CASES, Case
+from gtstub.frameworks.gt4py.backend import StubBackend, make_backend
+from tests.support.gt4py_programs import CASES, Case
 
 BUILT = {
     name: CASES[name]

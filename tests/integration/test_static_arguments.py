@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gtstub.frameworks.gt4py import make_backend
-from integration.programs import CASES, lower
+from gtstub.frameworks.gt4py.backend import make_backend
+from tests.support.gt4py_programs import CASES, lower
 
 
 @pytest.mark.parametrize(

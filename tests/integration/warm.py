@@ -24,7 +24,7 @@ from gt4py.next.otf import compiled_program, runners
 from icon4py.model.common import model_backends
 
 import gtstub
-from gtstub.frameworks.gt4py import make_backend
+from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.icon4py import setup_program
 
 I = gtx.Dimension("I")

@@ -20,14 +20,14 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from c_program import CProgram, load
 from gtstub import _host
 from gtstub.signature.model import ArrayArgument, FieldType, ScalarType, TupleType, Type
-from gtstub.toolchain import Toolchain
-from random_programs import FieldValue, Number, RandomProgram, random_programs, shortest
-from recording import Recorder, build_recording_library
-from signatures import SMALL_PROGRAM, SMALL_SDFG
-from stubs import build_stub
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.c_program import CProgram, load
+from tests.support.random_programs import FieldValue, Number, RandomProgram, random_programs, shortest
+from tests.support.sdfg_libraries import Recorder, build_recording_library
+from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
+from tests.support.stubs import build_stub
 
 EXAMPLES = os.environ.get("GTSTUB_EXAMPLES")
 

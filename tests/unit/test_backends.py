@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtstub.backends import Choice, Gpu, Reason, Table, Tag, choose, load_tables, read_table, sources
+from gtstub.backends.choice import Choice, Gpu, Reason, Table, Tag, choose, load_tables, read_table, sources
 from gtstub.errors import ConfigError
 
 RISING = (

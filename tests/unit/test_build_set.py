@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gtstub.build_set import Job, read_jobs, select
+from gtstub.building.jobs import Job, read_jobs, select
 from gtstub.cli import main
 from gtstub.errors import ConfigError
 

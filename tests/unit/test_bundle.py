@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from entries import LIBRARY, STUB, flip_a_bit, publish
-from gtstub import entry
-from gtstub.bundle import pack, unpack
-from gtstub.cache import Cache
+from gtstub.cache import entry
+from gtstub.cache.bundle import pack, unpack
+from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
+from tests.support.entries import LIBRARY, STUB, flip_a_bit, publish
 
 KEY = "prog-0123"
 

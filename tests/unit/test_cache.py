@@ -17,16 +17,17 @@ from typing import Any
 import pytest
 
 import gtstub
-from entries import LIBRARY, STUB, flip_a_bit, publish, publish_made_of, write_files
-from gtstub import cpu, entry
-from gtstub.cache import Cache, StubArtifact, open_cache
+from gtstub.cache import entry
+from gtstub.cache.cleanup import set_aside
+from gtstub.cache.key import Difference, key
+from gtstub.cache.store import Cache, StubArtifact, open_cache
 from gtstub.errors import CacheError
-from gtstub.ingredients import Difference, key
-from gtstub.leftovers import set_aside
-from gtstub.toolchain import Toolchain
-from recording import build_null_library
-from signatures import SMALL_PROGRAM, SMALL_SDFG
-from stubs import build_stub
+from gtstub.toolchain import cpu
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.entries import LIBRARY, STUB, flip_a_bit, publish, publish_made_of, write_files
+from tests.support.sdfg_libraries import build_null_library
+from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
+from tests.support.stubs import build_stub
 
 KEY = "prog-0123"
 

@@ -66,8 +66,8 @@ def checks_of_sources() -> set[Check]:
     c = [check for path in sorted((ROOT / "runtime").rglob("*.c")) for check in checks_of_c(path)]
     planner = [
         check
-        for name in ("planner", "naming", "fortran")
-        for check in checks_of_planner(ROOT / "generator" / f"{name}.py")
+        for name in ("plan/planner", "plan/names", "codegen/fortran_interface")
+        for check in checks_of_planner(ROOT / "generator" / "gtstub" / f"{name}.py")
     ]
     return {*c, *planner}
 

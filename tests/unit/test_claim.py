@@ -15,20 +15,20 @@ from pathlib import Path
 
 import pytest
 
-from entries import publish
-from gtstub import claim as claims
-from gtstub.cache import Cache, StubArtifact
-from gtstub.claim import Watch, build_once
+from gtstub.cache import claims
+from gtstub.cache.claims import Watch, build_once
+from gtstub.cache.process import Owner, this_process
+from gtstub.cache.store import Cache, StubArtifact
 from gtstub.errors import CacheError
-from gtstub.owner import Owner, this_process
+from tests.support.entries import publish
 
 KEY = "prog-0123"
 
 BUILDER = """if True:
     import sys, time
     from pathlib import Path
-    from gtstub.cache import Cache
-    from gtstub.claim import build_once
+    from gtstub.cache.store import Cache
+    from gtstub.cache.claims import build_once
     root = Path(sys.argv[1])
     cache = Cache(root)
     def build():
@@ -122,8 +122,8 @@ def test_fork_does_not_release_the_claim(tmp_path: Path) -> None:
     code = """if True:
         import os, sys
         from pathlib import Path
-        from gtstub.cache import Cache
-        from gtstub.claim import Watch, build_once
+        from gtstub.cache.store import Cache
+        from gtstub.cache.claims import Watch, build_once
         cache = Cache(Path(sys.argv[1]))
         class Done(Exception):
             pass

@@ -16,15 +16,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gtstub import __version__
-from gtstub.cache import Cache
+from gtstub.cache.store import Cache
 from gtstub.cli import main
-from gtstub.planner import make_plan
-from gtstub.report import plan_to_json
+from gtstub.cli.report import plan_to_json
+from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import ProgramSignature, SdfgSignature
-from recording import build_null_library
-from signatures import WHOLE_PROGRAM, WHOLE_SDFG, program, scalar, sdfg, symbol
-from stubs import render_stub
+from tests.support.sdfg_libraries import build_null_library
+from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG, program, scalar, sdfg, symbol
+from tests.support.stubs import render_stub
 
 COMMANDS = ("build", "cache", "config", "doctor", "extract", "generate", "plan", "record", "replay", "show")
 

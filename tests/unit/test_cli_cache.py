@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from entries import LIBRARY, flip_a_bit, publish, publish_made_of
-from gtstub.cache import Cache
+from gtstub.cache.key import key
+from gtstub.cache.store import Cache
 from gtstub.cli import main
-from gtstub.ingredients import key
+from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
 
 COMMANDS = ("export", "import", "list", "path", "prune", "show", "verify", "why")
 

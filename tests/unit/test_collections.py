@@ -12,9 +12,20 @@ import numpy as np
 import pytest
 
 from gtstub.signature.model import Axis
-from gtstub.toolchain import Toolchain
-from hosting import Bound
-from signatures import K, array, collection_of, field, program, scalar, sdfg, symbol, tuple_of, with_static
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.hosting import Bound
+from tests.support.signatures import (
+    K,
+    array,
+    collection_of,
+    field,
+    program,
+    scalar,
+    sdfg,
+    symbol,
+    tuple_of,
+    with_static,
+)
 
 pytestmark = pytest.mark.sanitizer
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gtstub.backends import Tag, sources
+from gtstub.backends.choice import Tag, sources
 from gtstub.cli import main
 
 
@@ -110,7 +110,7 @@ def test_explain_refuses_what_the_backend_does_not_know(mine: Path) -> None:
 
 
 def test_explain_says_that_it_could_not_check(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "gtstub.frameworks.backends", raising=False)
+    monkeypatch.delitem(sys.modules, "gtstub.frameworks.gt4py.choice", raising=False)
     for module in ("gt4py", "gt4py.next"):
         monkeypatch.setitem(sys.modules, module, None)  # As if it were not installed.
     mine.write_text("[default]\ndace.auto_optimise = true\n")

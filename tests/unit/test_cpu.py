@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub import cpu
 from gtstub.errors import ToolchainError
+from gtstub.toolchain import cpu
 
 COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
 

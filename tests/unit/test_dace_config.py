@@ -15,7 +15,7 @@ from gtstub.errors import ConfigError
 
 dace = pytest.importorskip("dace")
 
-from gtstub.frameworks import dace_config  # noqa: E402
+from gtstub.frameworks.dace import dace_config  # noqa: E402
 
 HOSTILE = """
 cache: unique

@@ -20,14 +20,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from allocations import growth, held, needs_counts, needs_frees
-from dispatching import STATIC_SDFG, Variants
-from gtstub import _host, cache, compilation
-from gtstub.compilation import wait_for_compilation
+from gtstub import _host
+from gtstub.cache import store
 from gtstub.errors import CacheError, CompilationError
-from gtstub.toolchain import Toolchain
-from hosting import EDGES, LEVELS, edge_field, good_arguments
-from recording import build_null_library
+from gtstub.program import registry
+from gtstub.program.registry import wait_for_compilation
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.allocations import growth, held, needs_counts, needs_frees
+from tests.support.dispatching import STATIC_SDFG, Variants
+from tests.support.hosting import EDGES, LEVELS, edge_field, good_arguments
+from tests.support.sdfg_libraries import build_null_library
 
 pytestmark = pytest.mark.sanitizer
 
@@ -448,7 +450,7 @@ def test_nothing_is_built_where_one_of_the_variants_exists(variants: Variants) -
 def test_wait_for_compilation_loads_everything_and_raises_all_that_went_wrong(
     variants: Variants, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compilation, "_alive", weakref.WeakSet())  # as in a process that has compiled nothing
+    monkeypatch.setattr(registry, "_alive", weakref.WeakSet())  # as in a process that has compiled nothing
     good, bad = Future[Any](), Future[Any]()
     first = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), start=lambda *_: good)
     second = variants.compile({"n": [1], "flag": [True, False]}, arguments("out", "x"), start=lambda *_: bad)
@@ -587,18 +589,18 @@ def test_signature_repr_and_docstring(variants: Variants) -> None:
 def test_pickle_keeps_bound_arguments_and_variants(variants: Variants, tmp_path: Path) -> None:
     def start(static: Any, provider: Any) -> Future[Any]:
         bound = variants.bound(static["n"], static["flag"])
-        with cache.Cache(tmp_path).private_directory("entry") as private:
+        with store.Cache(tmp_path).private_directory("entry") as private:
             for file in (bound.stub, bound.library):
                 (private / file.name).write_bytes(file.read_bytes())
             manifest = {"name": "host", "stub": bound.stub.name, "library": bound.library.name, "workspaces": {}}
-            entry = cache.Cache(tmp_path).publish(private, f"entry-{static['n']}-{static['flag']}", manifest)
+            entry = store.Cache(tmp_path).publish(private, f"entry-{static['n']}-{static['flag']}", manifest)
         done: Future[Any] = Future()
         done.set_result(entry)
         return done
 
     bound = arguments("out", "x")
     provider = {"E2V": np.full((EDGES, 2), 3, np.int32)}
-    program = variants.compile(ALL, bound, [provider], start=start, load=cache.StubArtifact.load)
+    program = variants.compile(ALL, bound, [provider], start=start, load=store.StubArtifact.load)
     provider.clear()
     copy = pickle.loads(pickle.dumps(program))
     np.testing.assert_array_equal(copy.offset_providers[0]["E2V"], np.full((EDGES, 2), 3))

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-import goldens
 from gtstub.errors import SignatureError
 from gtstub.signature import documents
 from gtstub.signature.model import (
@@ -31,6 +30,7 @@ from gtstub.signature.model import (
     TupleType,
     Workspace,
 )
+from tests.support import goldens
 
 EDGE = Dimension("Edge", "horizontal")
 K = Dimension("K", "vertical")

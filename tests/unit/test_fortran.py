@@ -7,13 +7,24 @@ from typing import get_args
 
 import pytest
 
+from gtstub.codegen.fortran import MAX_LINE
+from gtstub.codegen.fortran_interface import KINDS, MAX_NAME, make_interface, procedure_name
 from gtstub.errors import PlanError
-from gtstub.fortran import KINDS, MAX_NAME, make_interface, procedure_name
-from gtstub.planner import make_plan
-from gtstub.render_fortran import MAX_LINE
+from gtstub.plan.planner import make_plan
 from gtstub.signature.model import Axis, Dimension, DType, ProgramSignature
-from signatures import WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol, with_static
-from stubs import render_stub
+from tests.support.signatures import (
+    WHOLE_PROGRAM,
+    WHOLE_SDFG,
+    K,
+    array,
+    field,
+    program,
+    scalar,
+    sdfg,
+    symbol,
+    with_static,
+)
+from tests.support.stubs import render_stub
 
 LONG = "x" * MAX_NAME
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from goldens import FOLDER, REAL, Golden, signatures_of
-from gtstub.planner import make_plan
-from gtstub.report import plan_to_json
+from gtstub.cli.report import plan_to_json
+from gtstub.plan.planner import make_plan
+from tests.support.goldens import FOLDER, REAL, Golden, signatures_of
 
 
 def test_there_are_real_programs() -> None:

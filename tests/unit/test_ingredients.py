@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from gtstub.canonical import plain
-from gtstub.ingredients import MISSING, Difference, differences, key
+from gtstub.cache.key import MISSING, Difference, differences, key
+from gtstub.util.canonical import plain
 
 
 def test_key_depends_on_every_ingredient_but_not_on_their_order() -> None:

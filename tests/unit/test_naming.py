@@ -7,7 +7,7 @@ import re
 import pytest
 
 from gtstub.errors import PlanError
-from gtstub.naming import C_KEYWORDS, check_names
+from gtstub.plan.names import C_KEYWORDS, check_names
 
 
 def check(

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from gtstub.errors import PlanError
-from gtstub.plan import (
+from gtstub.plan.model import (
     AxisContract,
     AxisValue,
     CallPlan,
@@ -22,7 +22,7 @@ from gtstub.plan import (
     Unused,
     Value,
 )
-from gtstub.planner import make_plan
+from gtstub.plan.planner import make_plan
 from gtstub.signature.model import (
     Axis,
     Dimension,
@@ -33,7 +33,7 @@ from gtstub.signature.model import (
     TupleType,
     Workspace,
 )
-from signatures import (
+from tests.support.signatures import (
     CELL,
     E2V,
     EDGE,

@@ -14,13 +14,13 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.profiling import Report
+from gtstub.profiling.report import Report
 from gtstub.signature.model import StaticArgument
-from gtstub.toolchain import INCLUDE, RUNTIME, Toolchain
-from hosting import Bound, good_arguments, run_script
-from recording import build_recording_library
-from signatures import SMALL_PROGRAM, SMALL_SDFG, program, scalar, sdfg
-from stubs import build_stub
+from gtstub.toolchain.compiler import INCLUDE, RUNTIME, Toolchain
+from tests.support.hosting import Bound, good_arguments, run_script
+from tests.support.sdfg_libraries import build_recording_library
+from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, program, scalar, sdfg
+from tests.support.stubs import build_stub
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def counts(report: Report) -> dict[str, tuple[int, int]]:
 SCRIPT = """
 import os, sys
 from gtstub import _host
-from hosting import good_arguments
+from tests.support.hosting import good_arguments
 
 program = _host.load(*sys.argv[1:3])
 arguments = good_arguments()
@@ -55,7 +55,7 @@ for _ in range(4):
 
 STUCK = """
 import threading, time
-from recording import Recorder
+from tests.support.sdfg_libraries import Recorder
 from pathlib import Path
 behaviour = Recorder(Path(sys.argv[2])).behaviour
 behaviour.delay = 300_000_000
@@ -192,7 +192,7 @@ ENDS_WITHIN_A_CALL = """
 import sys
 import gtstub
 from gtstub import _host
-from hosting import good_arguments
+from tests.support.hosting import good_arguments
 
 program, other = (_host.load(*sys.argv[1:3]) for _ in range(2))
 arguments = good_arguments()
@@ -323,7 +323,7 @@ def test_a_process_without_calls_writes_nothing(bound: Bound, tmp_path: Path) ->
 
 def test_a_path_that_cannot_be_written_is_one_warning(bound: Bound, tmp_path: Path) -> None:
     path = tmp_path / "missing" / "report.json"
-    paths = [str(Path(__file__).parents[1]), str(Path(gtstub.__file__).parents[1])]
+    paths = [str(Path(__file__).parents[2]), str(Path(gtstub.__file__).parents[1])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "GTSTUB_PROFILE": str(path)}
     command = [sys.executable, "-c", SCRIPT, bound.stub, bound.library]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -364,6 +364,5 @@ def test_a_host_in_c_has_the_report_too(tmp_path: Path, toolchain: Toolchain) ->
 
 
 def test_importing_gtstub_imports_no_profiling() -> None:
-    assert run_script("import sys, gtstub; print({'gtstub.profiling', 'matplotlib', 'rich'} & sys.modules.keys())") == (
-        "set()\n"
-    )
+    code = "import sys, gtstub; print({'gtstub.profiling.report', 'matplotlib', 'rich'} & sys.modules.keys())"
+    assert run_script(code) == "set()\n"

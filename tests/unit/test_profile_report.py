@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import gtstub
 from gtstub.cli import main
 from gtstub.errors import GtstubError, SignatureError
-from gtstub.profiling import Calls, Report, Times, duration, labels
+from gtstub.profiling.report import Calls, Report, Times, duration, labels
 
 
 def calls(count: int, conversion: float, sdfg: float) -> dict[str, Any]:

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from entries import LIBRARY, flip_a_bit, publish, publish_made_of
-from gtstub.cache import Cache
-from gtstub.claim import build_once
+from gtstub.cache.claims import build_once
+from gtstub.cache.cleanup import LONGEST_BUILD, set_aside, sweep
+from gtstub.cache.inventory import inventory, pick
+from gtstub.cache.key import key as key_of
+from gtstub.cache.process import Owner, this_process
+from gtstub.cache.prune import duration, remove, size, unwanted
+from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
-from gtstub.ingredients import key as key_of
-from gtstub.inventory import inventory, pick
-from gtstub.leftovers import LONGEST_BUILD, set_aside, sweep
-from gtstub.owner import Owner, this_process
-from gtstub.pruning import duration, remove, size, unwanted
+from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
 
 DAY = 86400
 
@@ -49,8 +49,8 @@ def start_building(root: Path) -> tuple[subprocess.Popen[str], Path]:
     code = """if True:
         import sys, time
         from pathlib import Path
-        from gtstub.cache import Cache
-        from gtstub.claim import build_once
+        from gtstub.cache.store import Cache
+        from gtstub.cache.claims import build_once
         cache = Cache(Path(sys.argv[1]))
         def build():
             with cache.private_directory("prog-01") as path:

@@ -16,15 +16,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gtstub.cli import main
-from gtstub.difference_plot import MOST_CELLS, to_plane, ulp_distances
 from gtstub.errors import SignatureError
-from gtstub.recorded import archives, read
+from gtstub.recorded.archive import archives, read
+from gtstub.recorded.plot import MOST_CELLS, to_plane, ulp_distances
 from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
 from gtstub.signature.model import StaticArgument
-from gtstub.toolchain import Toolchain
-from recording import build_recording_library
-from signatures import SMALL_PROGRAM, SMALL_SDFG, sdfg
-from stubs import build_stub
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.sdfg_libraries import build_recording_library
+from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, sdfg
+from tests.support.stubs import build_stub
 
 INDEX = """\
 gtstub/recording/1

@@ -6,18 +6,17 @@ import os
 import re
 import subprocess
 import sys
-from importlib import resources
 from pathlib import Path
 
 import jinja2
 import jinja2.meta
 import pytest
 
-from goldens import FOLDER, Golden
-from gtstub import toolchain
-from gtstub.render import ABI, _environment, is_unedited
+from gtstub.codegen.c import ABI, _environment, is_unedited
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
-from signatures import (
+from gtstub.toolchain import compiler
+from tests.support.goldens import FOLDER, Golden
+from tests.support.signatures import (
     EDGE,
     SMALL_PROGRAM,
     SMALL_SDFG,
@@ -34,11 +33,11 @@ from signatures import (
     tuple_of,
     with_static,
 )
-from stubs import render_stub
+from tests.support.stubs import render_stub
 
-TEMPLATES = sorted(
-    path.name for path in (resources.files("gtstub") / "templates").iterdir() if path.name.endswith("j2")
-)
+FOLDER_OF_TEMPLATES = compiler.PACKAGE / "templates"
+
+TEMPLATES = sorted(str(path.relative_to(FOLDER_OF_TEMPLATES)) for path in FOLDER_OF_TEMPLATES.rglob("*.j2"))
 
 SMALL = SMALL_SDFG, SMALL_PROGRAM
 EMPTY = sdfg(), program()
@@ -59,11 +58,11 @@ def test_same_plan_same_bytes() -> None:
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_bytes_do_not_depend_on_the_process(seed: str) -> None:
     script = (
-        "from stubs import render_stub; from signatures import *; import sys;"
+        "from tests.support.stubs import render_stub; from tests.support.signatures import *; import sys;"
         "sources = render_stub(WHOLE_SDFG, WHOLE_PROGRAM, fortran=True);"
         "sys.stdout.buffer.write((sources.header + sources.source + sources.module).encode())"
     )
-    path = os.pathsep.join((str(FOLDER.parent), *sys.path))
+    path = os.pathsep.join((str(FOLDER.parents[1]), *sys.path))
     environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, env=environment)
     here = render_stub(WHOLE_SDFG, WHOLE_PROGRAM, fortran=True)
@@ -142,7 +141,7 @@ def test_every_pattern_file_is_used() -> None:
 
 
 def template_text(name: str) -> str:
-    return (resources.files("gtstub") / "templates" / name).read_text(encoding="utf-8")
+    return (FOLDER_OF_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def test_undefined_names_are_errors() -> None:
@@ -172,18 +171,18 @@ def test_no_template_knows_python(name: str) -> None:
 
 
 def test_no_header_of_the_runtime_knows_python() -> None:
-    headers = sorted(Path(toolchain.INCLUDE).rglob("*.h"))
+    headers = sorted(Path(compiler.INCLUDE).rglob("*.h"))
     assert headers
     for header in headers:
         assert "Python.h" not in header.read_text(encoding="utf-8")
 
 
 def test_abi_number_is_the_headers() -> None:
-    header = (toolchain.INCLUDE / "gtstub" / "gtstub.h").read_text(encoding="utf-8")
+    header = (compiler.INCLUDE / "gtstub" / "gtstub.h").read_text(encoding="utf-8")
     assert re.findall(r"^#define GTS_ABI (\d+)$", header, re.MULTILINE) == [str(ABI)]
 
 
-def test_stub_of_another_abi_does_not_compile(tmp_path: Path, toolchain: toolchain.Toolchain) -> None:
+def test_stub_of_another_abi_does_not_compile(tmp_path: Path, toolchain: compiler.Toolchain) -> None:
     sources = render_stub(*SMALL)
     (tmp_path / "prog_stub.h").write_text(sources.header, encoding="utf-8")
     for abi, compiles in ((ABI, True), (ABI + 1, False)):

@@ -8,12 +8,20 @@ import re
 
 import pytest
 
-from gtstub.doctor import Check
-from gtstub.plan import CallPlan
-from gtstub.planner import make_plan
-from gtstub.report import FilterError, plan_to_json, print_checks, print_code, print_document, print_plan, print_slots
+from gtstub.cli.doctor import Check
+from gtstub.cli.report import (
+    FilterError,
+    plan_to_json,
+    print_checks,
+    print_code,
+    print_document,
+    print_plan,
+    print_slots,
+)
+from gtstub.plan.model import CallPlan
+from gtstub.plan.planner import make_plan
 from gtstub.signature.model import Axis
-from signatures import (
+from tests.support.signatures import (
     EDGE,
     WHOLE_PROGRAM,
     WHOLE_SDFG,

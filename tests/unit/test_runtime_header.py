@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from importlib import resources
 from pathlib import Path
 
 import pytest
 
-from gtstub import render
-from gtstub.toolchain import INCLUDE, RUNTIME, Toolchain
-from signatures import WHOLE_PROGRAM, WHOLE_SDFG
-from stubs import build_stub
-
-CORE = Path(__file__).parents[2] / "runtime" / "core"
+from gtstub.codegen import c
+from gtstub.toolchain.compiler import INCLUDE, PACKAGE, RUNTIME, Toolchain
+from tests.support.runtime import runtime_sources
+from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG
+from tests.support.stubs import build_stub
 
 
 def without_comments(text: str) -> str:
@@ -27,9 +25,9 @@ def headers() -> str:
 
 
 def names_in_generator() -> set[str]:
-    templates = [path for path in (resources.files("gtstub") / "templates").iterdir() if path.name.endswith(".j2")]
+    templates = (PACKAGE / "templates").rglob("*.j2")
     texts = [path.read_text(encoding="utf-8") for path in templates]
-    texts.append(Path(render.__file__).read_text(encoding="utf-8"))
+    texts.append(Path(c.__file__).read_text(encoding="utf-8"))
     return {name for text in texts for name in re.findall(r"\bgts_[a-z]\w*", text)}
 
 
@@ -57,18 +55,17 @@ def test_every_name_of_the_generator_is_in_the_headers() -> None:
 
 def test_every_field_of_a_runtime_struct_that_the_generator_names_exists() -> None:
     """Of the descriptor and of contracts: `.leaf_count = `."""
-    folder = resources.files("gtstub") / "templates"
-    text = (folder / "stub.c.j2").read_text(encoding="utf-8") + Path(render.__file__).read_text(encoding="utf-8")
-    fields = set(re.findall(r"(?<![\w\])])\.([a-z_]+) = ", text))
+    texts = [path.read_text(encoding="utf-8") for path in (PACKAGE / "templates" / "stub.c.j2", Path(c.__file__))]
+    fields = set(re.findall(r"(?<![\w\])])\.([a-z_]+) = ", "".join(texts)))
     assert {"abi", "leaf_count", "rank", "slots"} <= fields
     assert fields <= set(re.findall(r"\b\w+\b", headers()))
 
 
 def test_every_declared_function_is_defined_in_the_core() -> None:
-    core = "\n".join(path.read_text(encoding="utf-8") for path in sorted(CORE.glob("*.c")))
+    core = "\n".join(path.read_text(encoding="utf-8") for path in runtime_sources("*.c"))
     defined = set(re.findall(r"^[a-z][\w *]*?\b(gts_\w+)\([^;{]*\)\n\{", core, re.MULTILINE))
     inline = set(re.findall(r"^static inline [\w *]*?\b(gts_\w+)\(", headers(), re.MULTILINE))
-    internal = "\n".join(path.read_text(encoding="utf-8") for path in sorted(CORE.glob("*.h")))
+    internal = "\n".join(path.read_text(encoding="utf-8") for path in runtime_sources("*.h"))
     hidden = set(re.findall(r"^\w[\w *]*?\b(gts_\w+)\([^;{]*\);", without_comments(internal), re.MULTILINE))
     assert declared_functions() == (defined - hidden) | inline
     assert hidden <= defined

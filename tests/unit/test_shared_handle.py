@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from c_program import CProgram, handle_of
-from gtstub.toolchain import Toolchain
-from hosting import Bound, Field, domain
-from random_programs import FieldValue
-from signatures import GATHER_PROGRAM, GATHER_SDFG
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.c_program import CProgram, handle_of
+from tests.support.hosting import Bound, Field, domain
+from tests.support.random_programs import FieldValue
+from tests.support.signatures import GATHER_PROGRAM, GATHER_SDFG
 
 pytestmark = pytest.mark.sanitizer
 

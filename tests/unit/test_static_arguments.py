@@ -12,9 +12,9 @@ import pytest
 
 from gtstub import _host
 from gtstub.signature.model import DType
-from gtstub.toolchain import Toolchain
-from hosting import Bound
-from signatures import program, scalar, sdfg, symbol, tuple_of, with_static
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.hosting import Bound
+from tests.support.signatures import program, scalar, sdfg, symbol, tuple_of, with_static
 
 pytestmark = pytest.mark.sanitizer
 

@@ -17,7 +17,7 @@ import pytest
 
 import gtstub
 from gtstub.errors import ToolchainError
-from gtstub.toolchain import RUNTIME, find, find_cmake, is_complete, known
+from gtstub.toolchain.compiler import RUNTIME, find, find_cmake, is_complete, known
 
 STUB = """
 #include "x_stub.h"
@@ -90,7 +90,7 @@ def test_command_is_one_compiler_call(stub: Path, warm_cache: Path) -> None:
         assert flag in command
 
 
-FIND = "import sys, pathlib, gtstub.toolchain as t; print(t.find(pathlib.Path(sys.argv[1])).ingredients)"
+FIND = "import sys, pathlib, gtstub.toolchain.compiler as t; print(t.find(pathlib.Path(sys.argv[1])).ingredients)"
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_flags_of_the_environment_reach_the_stub(stub: Path, cache: Path, monkey
 
 def test_answer_of_a_shared_cache_will_do(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toolchain = find(cache)
-    monkeypatch.setattr("gtstub.toolchain._ask", lambda: pytest.fail("CMake is asked."))
+    monkeypatch.setattr("gtstub.toolchain.compiler._ask", lambda: pytest.fail("CMake is asked."))
     own = tmp_path / "own"
     assert find(own, [cache]).ingredients == toolchain.ingredients
     assert not own.exists()

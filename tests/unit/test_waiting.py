@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from gtstub import claim, waiting
-from gtstub.cache import Cache, StubArtifact
+from gtstub.building import pending
+from gtstub.cache import claims
+from gtstub.cache.store import Cache, StubArtifact
 from gtstub.errors import CompilationError, RanksError
 from gtstub.ranks import Ranks
-from signatures import SMALL_SDFG
+from tests.support.signatures import SMALL_SDFG
 
 KEY = "prog-0123"
 ALONE = Ranks()
@@ -46,7 +47,7 @@ class Submitter:
 
     def __call__(self) -> Future[StubArtifact]:
         self.threads.append(threading.get_ident())
-        return self._pool.submit(claim.build_once, self.cache, KEY, self._build)
+        return self._pool.submit(claims.build_once, self.cache, KEY, self._build)
 
     def _build(self) -> StubArtifact:
         assert self.go.wait(PATIENCE)
@@ -98,13 +99,13 @@ def claimed_by_another_process(cache: Cache, key: str) -> Iterator[Callable[[], 
 
 
 def test_alone_builds_at_once_in_the_calling_thread(cache: Cache, submit: Submitter) -> None:
-    build = waiting.start(cache, KEY, ALONE, submit)
+    build = pending.start(cache, KEY, ALONE, submit)
     assert build.result(PATIENCE) == cache.find(KEY)
     assert submit.threads == [threading.get_ident()]
 
 
 def test_builder_builds_at_once_in_the_calling_thread(cache: Cache, submit: Submitter) -> None:
-    waiting.start(cache, KEY, Ranks(BUILDER, 5), submit).result(PATIENCE)
+    pending.start(cache, KEY, Ranks(BUILDER, 5), submit).result(PATIENCE)
     assert submit.threads == [threading.get_ident()]
 
 
@@ -113,8 +114,8 @@ def test_others_wait_and_do_nothing(
 ) -> None:
     grace(monkeypatch, 0)  # It counts until there is a claim, which the builder makes before it lowers.
     submit.go.clear()
-    builds = [waiting.start(cache, KEY, Ranks(BUILDER, 5), submit)]
-    builds += [waiting.start(cache, KEY, Ranks(rank, 5), other) for rank in range(5) if rank != BUILDER]
+    builds = [pending.start(cache, KEY, Ranks(BUILDER, 5), submit)]
+    builds += [pending.start(cache, KEY, Ranks(rank, 5), other) for rank in range(5) if rank != BUILDER]
     assert not any(build.done() for build in builds)
     submit.go.set()
     assert {build.result(PATIENCE) for build in builds} == {cache.find(KEY)}
@@ -128,7 +129,7 @@ def test_another_process_is_waited_for(
 ) -> None:
     grace(monkeypatch, 0)
     with claimed_by_another_process(cache, key):
-        build = waiting.start(cache, KEY, ranks, submit)
+        build = pending.start(cache, KEY, ranks, submit)
         other._build()
         assert build.result(PATIENCE) == cache.find(KEY)
     assert submit.threads == []
@@ -141,7 +142,7 @@ def test_who_is_next_takes_over_from_the_dead(
 ) -> None:
     grace(monkeypatch, 2 * PATIENCE)  # Death is seen; it need not be waited for.
     with claimed_by_another_process(cache, key) as kill:
-        build = waiting.start(cache, KEY, ranks, submit)
+        build = pending.start(cache, KEY, ranks, submit)
         assert submit.threads == []
         threading.Timer(0.3, kill).start()  # when it waits
         build.result(PATIENCE)
@@ -156,7 +157,7 @@ def test_who_is_next_takes_over_from_who_was_dead_before(
     grace(monkeypatch, 2 * PATIENCE)
     with claimed_by_another_process(cache, key) as kill:
         kill()
-    waiting.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
+    pending.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
     assert len(submit.threads) == 1
 
 
@@ -164,17 +165,17 @@ def test_builder_that_gives_no_sign_of_life_is_replaced(
     cache: Cache, submit: Submitter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "0.3")
-    claims = cache.root / claim.DIRECTORY
-    claims.mkdir(parents=True)
+    directory = cache.root / claims.DIRECTORY
+    directory.mkdir(parents=True)
     for key in (KEY, f"{KEY}.lowering"):
         (claims / f"{key}.1").touch()  # by whom, was never written
-    waiting.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
+    pending.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
     assert len(submit.threads) == 1
 
 
 def test_builder_that_never_comes_is_replaced(cache: Cache, submit: Submitter, monkeypatch: pytest.MonkeyPatch) -> None:
     grace(monkeypatch, 0.05)
-    waiting.start(cache, KEY, rank_of_turn(3), submit).result(PATIENCE)
+    pending.start(cache, KEY, rank_of_turn(3), submit).result(PATIENCE)
     assert len(submit.threads) == 1
 
 
@@ -184,8 +185,8 @@ def test_failure_is_everybodys(
     grace(monkeypatch, 2 * PATIENCE)
     submit.error = ZeroDivisionError("no such thing")
     submit.go.clear()
-    first = waiting.start(cache, KEY, Ranks(BUILDER, 5), submit)
-    rest = [waiting.start(cache, KEY, Ranks(rank, 5), other) for rank in range(5) if rank != BUILDER]
+    first = pending.start(cache, KEY, Ranks(BUILDER, 5), submit)
+    rest = [pending.start(cache, KEY, Ranks(rank, 5), other) for rank in range(5) if rank != BUILDER]
     submit.go.set()
     for build in (first, *rest):
         error = build.exception(PATIENCE)
@@ -199,25 +200,25 @@ def test_failure_of_before_is_forgotten(cache: Cache, submit: Submitter, monkeyp
         raise ZeroDivisionError("no such thing")
 
     with pytest.raises(CompilationError) as caught:
-        waiting.start(cache, KEY, Ranks(BUILDER, 5), fail)
+        pending.start(cache, KEY, Ranks(BUILDER, 5), fail)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    assert claim.Watch(cache, f"{KEY}.lowering").is_free()
+    assert claims.Watch(cache, f"{KEY}.lowering").is_free()
     grace(monkeypatch, 0.05)
-    waiting.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
+    pending.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
 
 
 def test_nothing_is_left_of_claims(cache: Cache, submit: Submitter) -> None:
-    build = waiting.start(cache, KEY, ALONE, submit)
+    build = pending.start(cache, KEY, ALONE, submit)
     build.result(PATIENCE)
     submit._pool.shutdown()
-    assert list((cache.root / claim.DIRECTORY).iterdir()) == []
+    assert list((cache.root / claims.DIRECTORY).iterdir()) == []
     assert sorted(path.name for path in cache.root.iterdir()) == [".claims", KEY]
 
 
 def test_builder_elsewhere_is_not_waited_for(cache: Cache, submit: Submitter) -> None:
     rank = (BUILDER + 1) % 5
     before = set(threading.enumerate())
-    build = waiting.start(cache, KEY, Ranks(rank, 5, sharing=frozenset({rank})), submit)
+    build = pending.start(cache, KEY, Ranks(rank, 5, sharing=frozenset({rank})), submit)
     assert build.is_elsewhere
     assert set(threading.enumerate()) <= before  # Those of other tests may end meanwhile.
     assert submit.threads == []
@@ -227,5 +228,5 @@ def test_builder_elsewhere_is_not_waited_for(cache: Cache, submit: Submitter) ->
 def test_malformed_grace(cache: Cache, submit: Submitter, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GTSTUB_BUILDER_GRACE", text)
     with pytest.raises(RanksError) as caught:
-        waiting.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
+        pending.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
     assert str(caught.value) == f"GTSTUB_BUILDER_GRACE must be a number of seconds, but is '{text}'."

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from gtstub import compilation, ranks
-from gtstub.cache import Cache, StubArtifact
+from gtstub import ranks
+from gtstub.building.pending import Build
+from gtstub.cache.store import Cache, StubArtifact
 from gtstub.errors import CompilationError
+from gtstub.program import registry
 from gtstub.ranks import Ranks
-from gtstub.waiting import Build
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process that has compiled nothing."""
-    monkeypatch.setattr(compilation, "_alive", weakref.WeakSet())
+    monkeypatch.setattr(registry, "_alive", weakref.WeakSet())
     monkeypatch.setattr(ranks, "_chosen", None)
     monkeypatch.setattr(ranks, "_is_used", False)
 
@@ -31,7 +32,7 @@ def wait_in(mode: str, rank: int, monkeypatch: pytest.MonkeyPatch) -> int:
     ranks.use_ranks(Ranks(rank, 2, exchange=exchanges.append))
     monkeypatch.setenv("GTSTUB_MODE", mode)
     with contextlib.suppress(SystemExit):  # the end of mode Build
-        compilation.wait_for_compilation()
+        registry.wait_for_compilation()
     return len(exchanges)
 
 
@@ -56,7 +57,7 @@ def test_build_elsewhere_is_not_waited_for(tmp_path: Path) -> None:
     other = 1 - builder
     build = Build(Cache(tmp_path), "prog-0123", Ranks(other, 2, sharing=frozenset({other})), submit)
     with pytest.raises(CompilationError) as caught:
-        compilation.wait_for({build: "prog"})
+        registry.wait_for({build: "prog"})
     assert str(caught.value) == (
         "Program 'prog' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all ranks"
         " first."

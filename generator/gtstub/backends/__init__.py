@@ -1,0 +1,1 @@
+"""Which backend compiles a program, and with which options (docs/backends.md)."""

@@ -1,0 +1,1 @@
+"""Who builds cache entries: one of many processes, or a pool of workers."""

@@ -1,0 +1,123 @@
+"""A set of programs that are built ahead of time: what a file in TOML says of them (docs/compile.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gtstub.building.outcome import Outcome
+from gtstub.cache import entry
+from gtstub.cache.store import Cache
+from gtstub.errors import CacheError
+from gtstub.util.toml import Places, did_you_mean, read_toml
+
+KINDS = {"text": str, "a table": dict, "true or false": bool}
+
+MEMBERS = {
+    "source": "text",
+    "grid": "text",
+    "backend_tag": "text",
+    "horizontal_sizes": "a table",
+    "vertical_sizes": "a table",
+    "bound_static_args": "a table",
+    "static_args": "a table",
+    "static_horizontal_sizes": "true or false",
+}
+"""What the table of a program has; all but `source` can also stand in [default]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """
+    One variant of a program. `arguments` are those of `gtstub.compile()`, with the values of the file: the list of each
+    static argument has one. `grid` makes the offset provider, and may be empty.
+    """
+
+    source: str
+    grid: str
+    arguments: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """Program and variant."""
+        return f"{self.program} ({self.variant})" if self.variant else self.program
+
+    @property
+    def program(self) -> str:
+        return self.source.partition(":")[2].rpartition(".")[2]
+
+    @property
+    def variant(self) -> str:
+        return ", ".join(f"{name}={values[0]}" for name, values in self.arguments.get("static_args", {}).items())
+
+
+def read_jobs(file: Path) -> list[Job]:
+    """All variants of all programs. Raises ConfigError with the line of what is wrong, OSError if it cannot be read."""
+    data, places = read_toml(file)
+    for name in data:
+        places.refuse_unknown((name,), "table", ("default", "program"))
+    default = _members(("default",), places.table(("default",), data.get("default", {})), places)
+    if "source" in default:
+        raise places.refusal(("default", "source"), "'source' belongs to a program: write it below [[program]].")
+    programs = data.get("program", [])
+    if not isinstance(programs, list) or not all(isinstance(program, dict) for program in programs):
+        raise places.refusal(("program",), "Programs are tables of an array: write [[program]], not [program].")
+    return [job for number, program in enumerate(programs) for job in _jobs(number, program, default, places)]
+
+
+def select(jobs: Sequence[Job], names: Sequence[str]) -> list[Job]:
+    """All variants of the programs with these names; of all programs if there are none. ValueError names a stranger."""
+    known = list(dict.fromkeys(job.program for job in jobs))
+    for name in names:
+        if name not in known:
+            raise ValueError(f"There is no program '{name}'.{did_you_mean(name, known)}")
+    return [job for job in jobs if not names or job.program in names]
+
+
+def failed(job: Job, error: str, seconds: float = 0.0, key: str = "") -> Outcome:
+    message = f"Program '{job.label}' could not be built: {error.removesuffix('.')}."
+    return Outcome(job.program, job.variant, "failed", seconds, key, message)
+
+
+def longest_first(jobs: Sequence[Job], cache: Cache) -> list[Job]:
+    """Those that took longest to build come first, and before them those that were never built."""
+    seconds: dict[str, float] = {}
+    for path in cache.entries():
+        try:
+            manifest = entry.read_manifest(path)
+            took = float(manifest["built"]["seconds"])
+        except (CacheError, KeyError, TypeError, ValueError):
+            continue
+        seconds[manifest["name"]] = max(took, seconds.get(manifest["name"], 0.0))
+    return sorted(jobs, key=lambda job: seconds.get(job.program, float("inf")), reverse=True)
+
+
+def _jobs(number: int, program: Mapping[str, Any], default: Mapping[str, Any], places: Places) -> Iterator[Job]:
+    path = ("program", str(number))
+    said = {**default, **_members(path, program, places)}
+    if "source" not in said:
+        raise places.refusal(path, "A program needs its 'source', as \"module:name\".")
+    source, grid = said.pop("source"), said.pop("grid", "")
+    choices: Mapping[str, Any] = said.get("static_args", {})
+    for name, values in choices.items():
+        if not isinstance(values, list) or not values:
+            where = (*path, "static_args", name) if "static_args" in program else ("default", "static_args", name)
+            raise places.refusal(where, f"Static argument '{name}' needs a list of values, but is {values!r}.")
+    for values in itertools.product(*choices.values()):
+        static = {name: [value] for name, value in zip(choices, values, strict=True)}
+        yield Job(source, grid, said | ({"static_args": static} if static else {}))
+
+
+def _members(path: tuple[str, ...], table: Mapping[str, Any], places: Places) -> dict[str, Any]:
+    for name, value in table.items():
+        here = (*path, name)
+        places.refuse_unknown(here, "setting", list(MEMBERS))
+        kind = MEMBERS[name]
+        if not isinstance(value, KINDS[kind]):
+            raise places.refusal(here, f"'{name}' must be {kind}, but is {value!r}.")
+        if (name == "source" or (name == "grid" and value)) and not all(str(value).partition(":")):
+            raise places.refusal(here, f'\'{name}\' must be "module:name", but is "{value}".')
+    return dict(table)

@@ -1,0 +1,150 @@
+"""
+Processes that build variants of programs. Each imports gt4py once, which takes seconds, and gets one job after another.
+
+One that is killed, as by a machine that runs out of memory, takes only its job with it: another one takes its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Sequence
+from multiprocessing import connection
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+from gtstub.building.jobs import Job, failed
+from gtstub.building.outcome import Outcome
+
+PATIENCE = 5.0
+"""Seconds that a worker has to end by itself before it is killed."""
+
+ENVIRONMENT = {
+    "GT4PY_BUILD_JOBS_MODE": "serial",  # a worker is itself one of several
+    "GTSTUB_MODE": "Build",  # nothing is loaded, which this machine might not even be able to
+    "OMP_NUM_THREADS": "1",
+}
+
+
+@dataclasses.dataclass
+class _Worker:
+    process: SpawnProcess
+    pipe: connection.Connection[Any, Any]
+    log: Path
+    job: Job | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """A job was begun, or has an outcome."""
+
+    job: Job
+    outcome: Outcome | None = None
+
+
+def run(jobs: Sequence[Job], workers: int, dry: bool = False) -> Iterator[Progress]:
+    """
+    Hands out the jobs in their order. With `dry` nothing is built: the outcome is 'found' or 'missing'.
+
+    When the iterator is closed, or ends by an exception as KeyboardInterrupt, workers and their compilers are ended.
+    """
+    waiting = deque(jobs)
+    pool: list[_Worker] = []
+    with tempfile.TemporaryDirectory(prefix="gtstub-build-") as logs:
+        try:
+            while waiting or any(worker.job for worker in pool):
+                if waiting and len(pool) < workers:
+                    pool.append(_start(Path(logs), dry))
+                for worker in pool:
+                    if worker.job is None and waiting:
+                        worker.job = waiting.popleft()
+                        worker.pipe.send(worker.job)
+                        yield Progress(worker.job)
+                if waiting and len(pool) < workers:
+                    continue
+                busy = {worker.pipe: worker for worker in pool if worker.job}
+                for pipe in connection.wait(list(busy)):
+                    worker = busy[pipe]  # type: ignore[index]
+                    assert worker.job is not None
+                    job, worker.job = worker.job, None
+                    try:
+                        outcome = worker.pipe.recv()
+                    except (EOFError, ConnectionError):
+                        pool.remove(worker)
+                        outcome = failed(job, _obituary(worker))
+                    yield Progress(job, outcome)
+        finally:
+            _end(pool)
+
+
+def _start(logs: Path, dry: bool) -> _Worker:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    log = logs / f"{os.urandom(4).hex()}.log"
+    process = context.Process(target=_work, args=(theirs, log, dry, dict(ENVIRONMENT), sys.path), daemon=True)
+    process.start()
+    theirs.close()
+    return _Worker(process, ours, log)
+
+
+def _obituary(worker: _Worker) -> str:
+    worker.process.join(PATIENCE)
+    _kill(worker, signal.SIGKILL)
+    code = worker.process.exitcode
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name
+        hint = ", perhaps because there was too little memory" if name == "SIGKILL" else ""
+        return f"the process that built it was ended by {name}{hint}"
+    lines = worker.log.read_text(errors="replace").splitlines() if worker.log.exists() else []
+    return f"the process that built it ended with exit status {code}{': ' + lines[-1] if lines else ''}"
+
+
+def _end(pool: Sequence[_Worker]) -> None:
+    for worker in pool:
+        worker.pipe.close()  # who is idle ends
+        if worker.job is not None:
+            _kill(worker, signal.SIGTERM)
+    for worker in pool:
+        worker.process.join(PATIENCE)
+        if worker.process.is_alive():
+            _kill(worker, signal.SIGKILL)
+            worker.process.join()
+
+
+def _kill(worker: _Worker, number: signal.Signals) -> None:
+    """The worker and its compilers, which are a group of their own as soon as it has started."""
+    assert worker.process.pid is not None
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(worker.process.pid, number)
+    if worker.process.is_alive():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker.process.pid, number)
+
+
+# --- In the worker ----------------------------------------------------------------------------------------------------
+
+
+def _work(pipe: connection.Connection[Any, Any], log: Path, dry: bool, environment: dict[str, str], path: Any) -> None:
+    os.setsid()  # Ctrl-C is for the parent, which ends this process, and its compilers with it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    os.environ.update(environment)
+    os.environ.pop("FV3_DACEMODE", None)
+    sys.path[:] = path
+    from gtstub.frameworks.gt4py.build_worker import outcome
+
+    while True:
+        try:
+            job = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(outcome(job, dry))

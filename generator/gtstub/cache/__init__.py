@@ -1,0 +1,1 @@
+"""Cache entries on disk. Empty on purpose: loading an entry imports no more than it needs."""

@@ -1,0 +1,140 @@
+"""What gtstub needs from this machine: what is there, what is missing, and how to get it. 'gtstub doctor' prints it."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import importlib
+import platform
+import subprocess
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+
+from gtstub.errors import ToolchainError
+from gtstub.toolchain.compiler import RUNTIME, find, find_cmake
+
+REINSTALL = "The installation of gtstub is incomplete: 'pip install --force-reinstall --no-deps gtstub'."
+
+SOURCE = """
+#include "gtstub/stub.h"
+GTS_EXPORT const char *gtstub_doctor(void);
+GTS_EXPORT const char *gtstub_doctor(void) { return gts_dtype_name(GTS_BOOL); }
+"""
+"""All that a stub asks of a compiler: the headers are found, and the runtime is linked."""
+
+BROKEN_DACE = {"2.0.0b1": "breaks gt4py: 'ConditionalBlock' object has no attribute 'all_states'"}
+"""Versions of DaCe that satisfy gt4py's requirement and do not work."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """
+    One thing that was looked for. `found` says what is there; `advice`, where not empty, what to do about it. What is
+    optional and not there is ok, with an advice.
+    """
+
+    name: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+def checks() -> tuple[Check, ...]:
+    """Looks at everything, also after the first thing that is missing; runs CMake and the C compiler."""
+    return (
+        _python(),
+        _cmake(),
+        _compiler(),
+        _runtime(),
+        _extension(),
+        _gt4py(),
+        _dace(),
+        _optional("icon4py", "icon4py-common", "runs the programs of icon4py: 'pip install gtstub[icon4py]'."),
+        _optional("numpy", "numpy", "holds fields on a CPU: 'pip install numpy'."),
+        _cupy(),
+    )
+
+
+def _python() -> Check:
+    found = f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
+    ok = sys.implementation.name == "cpython" and sys.version_info >= (3, 12)
+    return Check("Python", ok, found, "" if ok else "gtstub needs CPython 3.12 or newer.")
+
+
+def _cmake() -> Check:
+    cmake = find_cmake()
+    if cmake is None:
+        return Check("CMake", ok=False, found="not found", advice="Install it: 'pip install cmake'.")
+    done = subprocess.run([cmake, "--version"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return Check("CMake", ok=False, found=f"'{cmake}' fails", advice="Install another: 'pip install cmake'.")
+    return Check("CMake", ok=True, found=f"{done.stdout.split()[2]}, {cmake}")
+
+
+def _compiler() -> Check:
+    with tempfile.TemporaryDirectory(prefix="gtstub-") as directory:
+        source = Path(directory) / "doctor_stub.c"
+        source.write_text(SOURCE)
+        try:
+            toolchain = find(Path(directory))
+            toolchain.start(source, source.with_suffix(".so")).wait()
+        except ToolchainError as error:
+            return Check("C compiler", ok=False, found="does not work", advice=str(error))
+    return Check("C compiler", ok=True, found=f"{toolchain.id} {toolchain.version}, {' '.join(toolchain.compiler)}")
+
+
+def _runtime() -> Check:
+    try:
+        ctypes.CDLL(str(RUNTIME))
+    except OSError as error:
+        return Check("runtime library", ok=False, found=str(error), advice=REINSTALL)
+    return Check("runtime library", ok=True, found=str(RUNTIME))
+
+
+def _extension() -> Check:
+    try:
+        module = importlib.import_module("gtstub._host")
+    except ImportError as error:
+        return Check("extension module", ok=False, found=str(error), advice=REINSTALL)
+    return Check("extension module", ok=True, found=str(module.__file__))
+
+
+def _gt4py() -> Check:
+    check = _optional("gt4py", "gt4py", "makes stubs for new programs: 'pip install gtstub[gt4py]'.")
+    if check.advice or check.found == (tested := _tested("gt4py")):
+        return check
+    return dataclasses.replace(check, advice=f"gtstub was tested with gt4py {tested}: 'pip install gt4py=={tested}'.")
+
+
+def _dace() -> Check:
+    check = _optional("DaCe", "dace", "makes stubs for new programs: 'pip install gtstub[gt4py]'.")
+    if check.found in BROKEN_DACE:
+        found = f"{check.found}, which {BROKEN_DACE[check.found]}"
+        return Check("DaCe", ok=False, found=found, advice=f"Install another: 'pip install dace=={_tested('dace')}'.")
+    return check
+
+
+def _tested(distribution: str) -> str:
+    """The version that gtstub's own extras pin."""
+    pins = (requirement.split(";")[0].partition("==") for requirement in metadata.requires("gtstub") or ())
+    return next(version.strip() for name, _, version in pins if name.strip() == distribution)
+
+
+def _cupy() -> Check:
+    """Its name on PyPI says for which CUDA or ROCm it was built."""
+    installed = sorted(
+        f"{name} {distribution.version}"
+        for distribution in metadata.distributions()
+        if (name := distribution.metadata["Name"]) and name.lower().startswith("cupy")
+    )
+    advice = "" if installed else "Optional; holds fields on a GPU: 'pip install cupy-cuda12x', or that of your GPU."
+    return Check("cupy", ok=True, found=", ".join(installed) or "not installed", advice=advice)
+
+
+def _optional(name: str, distribution: str, purpose: str) -> Check:
+    try:
+        return Check(name, ok=True, found=metadata.version(distribution))
+    except metadata.PackageNotFoundError:
+        return Check(name, ok=True, found="not installed", advice=f"Optional; {purpose}")

@@ -1,0 +1,164 @@
+"""What 'gtstub cache' prints: entries, what they are made of, and where two differ, as tables and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gtstub.cache.inventory import Item, age, code_paths
+from gtstub.cache.key import MISSING, Difference
+from gtstub.cache.store import Cache, Nearest
+from gtstub.util.console import make_table, print_parts
+
+WIDEST = 60
+"""Characters of a value in a table; JSON has all of it."""
+
+
+def item_to_json(item: Item) -> dict[str, Any]:
+    return {
+        "key": item.key,
+        "name": item.name,
+        "path": str(item.path),
+        "layer": str(item.layer),
+        "state": item.state,
+        "problem": item.problem,
+        "bytes": item.bytes,
+        "built": item.built,
+        "used": item.used,
+    }
+
+
+def difference_to_json(difference: Difference) -> dict[str, Any]:
+    """A side that has nothing has no member."""
+    sides = {"this": difference.ours, "nearest": difference.theirs}
+    return {"path": difference.path, **{side: value for side, value in sides.items() if value is not MISSING}}
+
+
+def print_items(cache: Cache, items: Sequence[Item]) -> None:
+    """A row for each entry; the layer of each where there are several."""
+    layers = {layer: "root" if layer == cache.root else f"shared {i}" for i, layer in enumerate(cache.layers)}
+    table = make_table("key", "program", "size", "age", "last use", "layer", "state")
+    for item in items:
+        used = _age(item.used) if item.layer == cache.root else ""
+        size, built = _size(item.bytes), _age(item.built)
+        table.add_row(item.key, item.name, size, built, used, layers[item.layer], item.state)
+    total = f"{_count(items)}, {_size(sum(item.bytes for item in items))}."
+    problems = "\n".join(item.problem for item in items if item.state == "broken")
+    print_parts(
+        "\n".join(f"{name}: {layer}" for layer, name in layers.items()), table if items else "", problems, total
+    )
+
+
+def print_item(item: Item) -> None:
+    """What an entry is made of: its ingredients, what was compiled in, what it needs, and its files."""
+    head = f"'{item.path}', of program '{item.name}': {_size(item.bytes)}, {item.state}."
+    if not item.manifest:
+        print_parts(head, item.problem)
+        return
+    manifest = item.manifest
+    ingredients = make_table("ingredient", "value")
+    for path, value in _flat("", manifest["ingredients"]):
+        ingredients.add_row(path, _text(value))
+    baked = make_table("compiled in", "value")
+    for name, value in manifest["baked"].items():
+        baked.add_row(name, _text(value))
+    files = make_table("file", "bytes", "SHA-256")
+    for name, file in manifest["files"].items():
+        files.add_row(name, str(file["bytes"]), file["sha256"])
+    built, machine = manifest["built"], manifest["machine"]
+    remarks = [f"Built {_age(built['time'])} ago on '{built['host']}', in {built['seconds']:.1f} s."]
+    if machine["cpu"]:
+        remarks.append(f"Needs a CPU with {', '.join(machine['cpu'])}.")
+    if machine["arch"] or machine["device"]:
+        remarks.append(f"Built for {' '.join(filter(None, (machine['device'], machine['arch'])))}.")
+    empty = [table for table in (ingredients, baked, files) if not table.row_count]
+    print_parts(head, *(table for table in (ingredients, baked, files) if table not in empty), "\n".join(remarks))
+
+
+def print_removed(items: Sequence[Item], leftovers: int, dry_run: bool) -> None:
+    table = make_table("key", "size", "last use")
+    for item in items:
+        table.add_row(item.key, _size(item.bytes), _age(item.used))
+    verb = "would be removed" if dry_run else "removed"
+    total = f"{_count(items)}, {_size(sum(item.bytes for item in items))}, {verb}."
+    if leftovers:
+        total += f" What killed builders left, {leftovers} {'thing' if leftovers == 1 else 'things'}, {verb}."
+    print_parts(table if items else "", total)
+
+
+def print_places(places: Sequence[tuple[Path, str]]) -> None:
+    table = make_table("layer", "path", "from", "")
+    for number, (path, said_by) in enumerate(places):
+        name = f"shared {number}" if number else "root"
+        table.add_row(name, str(path), said_by, "" if path.is_dir() else "not there")
+        for code_path in code_paths(path):
+            table.add_row(f"{name}, code path", str(path / code_path), "", "")
+    print_parts(table)
+
+
+def print_differences(item: Item, nearest: Nearest | None) -> None:
+    """A row for each ingredient that differs."""
+    head = f"'{item.key}', built {_age(item.built)} ago."
+    if nearest is None:
+        print_parts(head, f"The cache has no other entry of program '{item.name}' to compare it with.")
+        return
+    table = make_table("ingredient", "this", "nearest")
+    for difference in nearest.differences:
+        table.add_row(difference.path, *_sides(difference))
+    other = f"Nearest: '{nearest.path.name}', built {_age(nearest.manifest['built']['time'])} ago."
+    print_parts(f"{head}\n{other}", table)
+
+
+def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for name, element in value.items():
+            yield from _flat(f"{path}.{name}" if path else name, element)
+    else:
+        yield path, value
+
+
+def _sides(difference: Difference) -> tuple[str, str]:
+    """Two long texts from shortly before the place where they differ."""
+    ours, theirs = _whole(difference.ours), _whole(difference.theirs)
+    shorter = min(len(ours), len(theirs))
+    common = next((i for i in range(shorter) if ours[i] != theirs[i]), shorter)
+    if common < WIDEST // 2 or max(len(ours), len(theirs)) <= WIDEST:
+        return _cut(ours), _cut(theirs)
+    begin = common - WIDEST // 4
+    return _cut(f"... {ours[begin:]}"), _cut(f"... {theirs[begin:]}")
+
+
+def _text(value: Any) -> str:
+    return _cut(_whole(value))
+
+
+def _whole(value: Any) -> str:
+    if value is MISSING:
+        return str(MISSING.value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 4]} ..."
+
+
+def _count(items: Sequence[Item]) -> str:
+    return f"{len(items)} {'entry' if len(items) == 1 else 'entries'}"
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+def _age(time: float) -> str:
+    seconds = age(time)
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"

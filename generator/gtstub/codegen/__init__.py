@@ -1,0 +1,1 @@
+"""Call plans become text: C, headers and Fortran modules."""

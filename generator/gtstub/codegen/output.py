@@ -1,0 +1,47 @@
+"""Generated files: written whole or not at all, left alone where they would stay the same or were edited by hand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from gtstub.codegen.c import is_unedited
+from gtstub.errors import GtstubError
+
+
+def write(file: Path, text: str) -> bool:
+    """Writes a file, and its directory, by one rename; False where the file had this text already."""
+    content = text.encode()
+    if file.exists() and file.read_bytes() == content:
+        return False
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        aside.write_bytes(content)
+        aside.replace(file)
+    finally:
+        aside.unlink(missing_ok=True)
+    return True
+
+
+def refuse_edited(files: Iterable[Path]) -> None:
+    """Raises GtstubError for the first stub file whose text is not gtstub's own."""
+    for file in files:
+        if file.exists() and _is_edited(file):
+            raise GtstubError(f"'{file}' was edited by hand: move it away, or replace it with '--force'.")
+
+
+def problem(file: Path, text: str) -> str | None:
+    """What is wrong with a stub file that should have this text; None where nothing is."""
+    if not file.exists():
+        return f"'{file}' is missing: run 'gtstub generate'."
+    if file.read_bytes() == text.encode():
+        return None
+    if _is_edited(file):
+        return f"'{file}' was edited by hand."
+    return f"'{file}' is out of date: run 'gtstub generate'."
+
+
+def _is_edited(file: Path) -> bool:
+    return not is_unedited(file.read_text(encoding="utf-8", errors="replace"))

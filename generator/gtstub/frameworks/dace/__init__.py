@@ -1,0 +1,1 @@
+"""DaCe: signatures of SDFGs, and the configuration of builds."""

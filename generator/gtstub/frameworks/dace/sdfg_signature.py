@@ -1,0 +1,223 @@
+"""SDFG signatures from DaCe."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import dace
+import jq
+
+from gtstub.errors import SignatureError
+from gtstub.signature.model import (
+    DTYPES,
+    Access,
+    Argument,
+    ArrayArgument,
+    Axis,
+    Device,
+    DType,
+    Property,
+    Role,
+    ScalarArgument,
+    SdfgSignature,
+    Workspace,
+)
+
+CONNECTIVITY_PREFIX = "gt_conn_"
+
+
+def sdfg_signature(sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda") -> SdfgSignature:
+    """
+    The C interface of the library that DaCe builds from `sdfg`, whose JSON form is `raw`.
+
+    DaCe says which arguments there are and in which order; the raw form says what their descriptors fix. `gpu` is what
+    DaCe's GPU storages mean on this machine.
+    """
+    reduced = _reduction().input_value(raw).first()
+    name = cast(str, reduced["name"])
+    reads, writes = sdfg.read_and_write_sets()
+
+    arrays: dict[str, ArrayArgument] = {}
+    roles: dict[str, list[Role]] = {}
+    scalars: dict[str, DType] = {}
+    for argument, descriptor in sdfg.arglist().items():
+        dtype = _dtype(name, argument, descriptor.dtype)
+        if isinstance(descriptor, dace.data.Scalar):
+            scalars[argument] = dtype
+            continue
+        fixed = reduced["arrays"][argument]
+        if fixed["type"] != "Array":
+            raise SignatureError(
+                f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar,"
+                f" but is of type '{fixed['type']}'."
+            )
+        arrays[argument] = ArrayArgument(
+            name=argument,
+            dtype=dtype,
+            device=_device(name, argument, fixed["storage"], gpu),
+            access=_access(argument in reads, argument in writes),
+            axes=tuple(
+                _axis(argument, number, size, stride, roles)
+                for number, (size, stride) in enumerate(zip(fixed["shape"], fixed["strides"], strict=True))
+            ),
+        )
+
+    init = _init_symbols(sdfg)
+    arguments: list[Argument] = [
+        *arrays.values(),
+        *(ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()),
+    ]
+    memory = set(reduced["memory"])
+    return SdfgSignature(
+        name=name,
+        device=gpu if reduced["gpu"] or any(array.device != "cpu" for array in arrays.values()) else "cpu",
+        library=f"lib{name}.so",
+        arguments=tuple(arguments),
+        init=init,
+        memory_symbols=tuple(symbol for symbol in init if symbol in memory),
+        workspaces=tuple(
+            Workspace(storage, _device(name, "(workspace)", storage, gpu)) for storage in reduced["external"]
+        ),
+    )
+
+
+def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
+    """The signature of an SDFG that DaCe saved, `.sdfg` or `.sdfgz`."""
+    data = file.read_bytes()
+    try:
+        raw = json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
+    except (ValueError, EOFError, OSError, zlib.error):
+        raise SignatureError(
+            f"'{file}' is not an SDFG: it is neither JSON nor compressed JSON, or is cut off."
+        ) from None
+    if not isinstance(raw, dict) or raw.get("type") != "SDFG":
+        raise SignatureError(f"'{file}' is not an SDFG: its 'type' is not 'SDFG'.")
+    try:
+        sdfg = dace.SDFG.from_json(raw)
+    except Exception as error:  # DaCe raises whatever its readers of properties raise.
+        raise SignatureError(
+            f"'{file}' is not an SDFG that this DaCe can read: {type(error).__name__}: {error}"
+        ) from None
+    return sdfg_signature(sdfg, raw, gpu)
+
+
+def check_arguments(compiled: dace.SDFG, signature: SdfgSignature) -> None:
+    """Raises SignatureError unless an SDFG has the argument list that a stub was generated for."""
+    expected = [(argument.name, argument.dtype) for argument in signature.arguments]
+    found = [(name, descriptor.dtype.to_string()) for name, descriptor in compiled.arglist().items()]
+    if (found, _init_symbols(compiled)) != (expected, signature.init):
+        raise SignatureError(
+            f"DaCe changed the arguments of SDFG '{signature.name}' when it compiled it:"
+            f" expected {expected}, for initialisation {signature.init};"
+            f" found {found}, for initialisation {_init_symbols(compiled)}."
+        )
+
+
+def _init_symbols(sdfg: dace.SDFG) -> tuple[str, ...]:
+    """The arguments of `__dace_init_<name>` in their order."""
+    return tuple(sorted(symbol for symbol in sdfg.used_symbols(all_symbols=False) if not symbol.startswith("__dace")))
+
+
+@functools.cache
+def _reduction() -> Any:
+    return jq.compile(Path(__file__).with_name("reduce.jq").read_text(encoding="utf-8"))
+
+
+def _dtype(program: str, argument: str, dtype: dace.dtypes.typeclass) -> DType:
+    text = dtype.to_string()
+    if text not in DTYPES:
+        raise SignatureError(
+            f"Argument '{argument}' of SDFG '{program}' must have one of the element types"
+            f" {', '.join(repr(known) for known in DTYPES)}, but has '{text}'."
+        )
+    return cast(DType, text)
+
+
+def _device(program: str, argument: str, storage: str, gpu: Device) -> Device:
+    match storage:
+        case "Default" | "CPU_Heap" | "CPU_Pinned":
+            return "cpu"
+        case "GPU_Global":
+            return gpu
+    raise SignatureError(
+        f"Argument '{argument}' of SDFG '{program}' must be stored on the heap or in the global memory of a GPU,"
+        f" but is stored in '{storage}'."
+    )
+
+
+def _access(read: bool, written: bool) -> Access:
+    match read, written:
+        case True, True:
+            return "readwrite"
+        case True, False:
+            return "read"
+        case False, True:
+            return "write"
+    return "none"
+
+
+# --- Sizes and strides ------------------------------------------------------------------------------------------------
+
+
+def _axis(array: str, number: int, size: str, stride: str, roles: dict[str, list[Role]]) -> Axis:
+    """What the descriptor fixes for one axis; adds what it says of symbols to `roles`."""
+
+    def role(symbol: str, what: Property) -> None:
+        roles.setdefault(symbol, []).append(Role(array, number, what))
+
+    fixed: dict[Property, int] = {}
+    if (sum_ := _affine(size)) is not None:
+        symbols, constant = sum_
+        plus = [symbol for symbol, factor in symbols.items() if factor == 1]
+        minus = [symbol for symbol, factor in symbols.items() if factor == -1]
+        match len(plus), len(minus), len(symbols):
+            case 0, 0, 0:
+                fixed["size"] = constant
+            case 1, 1, 2 if constant == 0:
+                role(plus[0], "stop")
+                role(minus[0], "start")
+            case 1, 0, 1 if constant == 0 and array.startswith(CONNECTIVITY_PREFIX):
+                role(plus[0], "size")
+            case 1, 0, 1:
+                role(plus[0], "stop")
+                fixed["start"] = -constant
+            case 0, 1, 1:
+                role(minus[0], "start")
+                fixed["stop"] = constant
+    if (sum_ := _affine(stride)) is not None:
+        symbols, constant = sum_
+        if not symbols:
+            fixed["stride"] = constant
+        elif constant == 0 and [*symbols.values()] == [1]:
+            role(next(iter(symbols)), "stride")
+    return Axis(**fixed)
+
+
+_TERM = re.compile(r"\s*([+-])?\s*(?:(\d+)\s*\*\s*)?(?:(\d+)|\$?([A-Za-z_]\w*))\s*(?![\w(*/%^.])")
+
+
+def _affine(text: str) -> tuple[dict[str, int], int] | None:
+    """Reads a sum of integers and symbols: ({symbol: factor}, constant). None if it is anything else."""
+    symbols: dict[str, int] = {}
+    constant = 0
+    position = 0
+    text = str(text).rstrip()
+    while position < len(text):
+        term = _TERM.match(text, position)
+        if term is None or (position > 0 and term[1] is None):
+            return None
+        sign, factor, number, symbol = term.groups()
+        value = (-1 if sign == "-" else 1) * int(factor or 1)
+        if symbol is None:
+            constant += value * int(number)
+        else:
+            symbols[symbol] = symbols.get(symbol, 0) + value
+        position = term.end()
+    return {symbol: factor for symbol, factor in symbols.items() if factor}, constant

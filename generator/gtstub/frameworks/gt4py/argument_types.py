@@ -1,0 +1,118 @@
+"""The types of a gt4py program's parameters: what may be bound to them, and which scalars of them can be static."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import numpy as np
+from gt4py.next import common
+from gt4py.next.ffront import type_info as ffront_type_info
+from gt4py.next.type_system import type_specifications as ts
+from gt4py.next.type_system import type_translation
+
+from gtstub.program.compiled import StaticScalar
+from gtstub.signature.model import DTYPES, DType
+
+
+def parameter_types(program: Any) -> dict[str, Any]:
+    """The parameters of a program or a field operator in order, `out` among them, with gt4py's types."""
+    definition = ffront_type_info.type_in_program_context(program.__gt_type__()).definition
+    types = dict(definition.pos_or_kw_args)
+    if any(isinstance(type_, ts.DeferredType) for type_ in types.values()):
+        raise TypeError(f"Program '{program.__name__}' is generic, as scan operators are; wrap it in a field operator.")
+    return types
+
+
+@dataclasses.dataclass(frozen=True)
+class ArgumentTypes:
+    """`types`: gt4py's, by the parameters of program `program`."""
+
+    program: str
+    types: Mapping[str, Any]
+
+    def check(self, name: str, value: Any) -> None:
+        """Refuses what a call would refuse as well, as far as types say it."""
+        self._check(name, self.types[name], value)
+
+    def static_value(self, name: str, value: Any) -> Any:
+        """A static argument in the very types of the program, as gt4py wants it."""
+        return self._static(name, self.types[name], value)
+
+    def static_scalars(self, name: str) -> Iterator[StaticScalar]:
+        yield from self._static_scalars(name, name, self.types[name], ())
+
+    def _check(self, path: str, type_: Any, value: Any) -> None:
+        match type_:
+            case ts.TupleType() if isinstance(value, tuple) and len(value) == len(type_.types):
+                for index, (element, item) in enumerate(zip(type_.types, value, strict=True)):
+                    self._check(f"{path}[{index}]", element, item)
+            case ts.NamedCollectionType(keys=keys, types=types):
+                for key, element, item in zip(keys, types, self._items(path, keys, value), strict=True):
+                    self._check(f"{path}.{key}", element, item)
+            case ts.ScalarType():
+                self._scalar(path, type_, value)
+            case ts.FieldType(dims=[]) if not isinstance(value, common.Field):
+                self._scalar(path, type_.dtype, value)
+            case ts.FieldType() if not isinstance(value, common.Field) and getattr(value, "shape", None):
+                return  # An array: the stub looks at it.
+            case _:
+                found = type_translation.from_value(value) if isinstance(value, common.Field) else type(value).__name__
+                if found != type_:
+                    raise TypeError(f"Argument '{path}' of program '{self.program}' must be '{type_}', not '{found}'.")
+
+    def _items(self, path: str, keys: list[str], value: Any) -> tuple[Any, ...]:
+        """The elements of a named collection, which may be passed as a plain tuple, too."""
+        if type(value) is tuple and len(value) == len(keys):
+            return value
+        try:
+            return tuple(getattr(value, key) for key in keys)
+        except AttributeError:
+            raise TypeError(
+                f"Argument '{path}' of program '{self.program}' must be a tuple of length {len(keys)} or have the"
+                f" attributes {', '.join(map(repr, keys))}, but is '{type(value).__name__}'."
+            ) from None
+
+    def _static(self, path: str, type_: Any, value: Any) -> Any:
+        if isinstance(type_, ts.ScalarType):
+            return self._scalar(path, type_, value)
+        if isinstance(type_, ts.TupleType) and isinstance(value, tuple) and len(value) == len(type_.types):
+            return tuple(
+                self._static(f"{path}[{index}]", element, item)
+                for index, (element, item) in enumerate(zip(type_.types, value, strict=True))
+            )
+        raise TypeError(
+            f"Argument '{path}' of program '{self.program}' must be a scalar or a tuple of scalars to be static;"
+            f" it is '{type_}', and '{type(value).__name__}' was passed."
+        )
+
+    def _scalar(self, path: str, type_: Any, value: Any) -> Any:
+        """A scalar as numpy's scalar of the very type."""
+        dtype = type_.kind.name.lower()
+        value = value.value if isinstance(value, enum.Enum) else value
+        number = np.dtype(dtype).type
+        kinds: tuple[type, ...] = (bool, np.bool_) if dtype == "bool" else (int, np.integer)
+        if dtype.startswith("float"):
+            kinds = (*kinds, float, np.floating)
+        if not isinstance(value, kinds) or (dtype != "bool" and isinstance(value, bool)):
+            article = "an" if dtype.startswith("i") else "a"
+            raise TypeError(
+                f"Argument '{path}' of program '{self.program}' must be {article} '{dtype}',"
+                f" not '{type(value).__name__}'."
+            )
+        if issubclass(number, np.integer) and not np.iinfo(number).min <= int(cast(int, value)) <= np.iinfo(number).max:
+            raise ValueError(f"Argument '{path}' of program '{self.program}' is {value}, which does not fit '{dtype}'.")
+        return number(cast(Any, value))
+
+    def _static_scalars(
+        self, name: str, path: str, type_: Any, steps: tuple[tuple[int, int], ...]
+    ) -> Iterator[StaticScalar]:
+        if isinstance(type_, ts.TupleType):
+            for index, element in enumerate(type_.types):
+                yield from self._static_scalars(name, f"{path}[{index}]", element, (*steps, (index, len(type_.types))))
+            return
+        dtype = type_.kind.name.lower()
+        assert dtype in DTYPES
+        yield StaticScalar(name, path, cast(DType, dtype), steps)

@@ -1,0 +1,70 @@
+"""Makes the gt4py backend that `gtstub.backends.choose` chose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gt4py.next import backend as gtx_backend
+from gt4py.next.program_processors.runners import gtfn
+from gt4py.next.program_processors.runners.dace import make_dace_backend
+
+from gtstub.backends.choice import Backend, Choice, at
+from gtstub.errors import ConfigError
+from gtstub.frameworks.gt4py import options
+from gtstub.frameworks.gt4py.backend import make_backend
+
+NOTHING: Mapping[str, Any] = {}
+
+KNOWN: Mapping[Backend, options.Known] = {"gtfn": options.GTFN, "dace": options.DACE, "gtstub": options.GTSTUB}
+
+
+def make(choice: Choice, descriptor: Mapping[str, Any] = NOTHING) -> gtx_backend.Backend[Any]:
+    """
+    The chosen backend. Raises ConfigError for an option that it does not know, with the line that has it.
+
+    `descriptor` is one of icon4py's: the choice follows its device and factory, and its options win over the choice's.
+    """
+    gpu = choice.device == "gpu"
+    merged = _merged(converted(choice), _overrides(choice, descriptor))
+    if choice.backend != "gtfn":
+        make_one = make_backend if choice.backend == "gtstub" else make_dace_backend
+        return make_one(gpu, **merged)
+    of_step = {
+        f"otf_workflow__{'bare_translation__' if name in options.GTFN_TRANSLATION else ''}{name}": value
+        for name, value in merged.items()
+    }
+    return gtfn.GTFNBackendFactory(gpu=gpu, **of_step)
+
+
+def converted(choice: Choice) -> dict[str, Any]:
+    """The options of a choice as gt4py takes them. Raises ConfigError as `make` does."""
+
+    def refuse(path: tuple[str, ...], what: str) -> ConfigError:
+        setting = next(reason.setting for reason in choice.reasons if reason.setting.path[1 : len(path) + 1] == path)
+        return ConfigError(f"{at(setting)}: {_option(choice, path)} {what}")
+
+    return options.convert(choice.options, KNOWN[choice.backend], refuse)
+
+
+def _overrides(choice: Choice, descriptor: Mapping[str, Any]) -> dict[str, Any]:
+    def refuse(path: tuple[str, ...], what: str) -> ConfigError:
+        return ConfigError(f"{_option(choice, path)} {what}")
+
+    memory = {} if choice.backend == "gtfn" else {"external_workspace": Any}
+    known = {**KNOWN[choice.backend], **memory, **options.DESCRIPTOR}
+    given = options.convert(descriptor, known, refuse)
+    return {name: value for name, value in given.items() if name not in options.DESCRIPTOR}
+
+
+def _option(choice: Choice, path: tuple[str, ...]) -> str:
+    return f"Option '{'.'.join(path)}' of backend '{choice.backend}' for program '{choice.program}'"
+
+
+def _merged(values: Mapping[Any, Any], overrides: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Tables within them are merged as well."""
+    merged = dict(values)
+    for name, value in overrides.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
+        merged[name] = _merged(merged[name], value) if both else value
+    return merged

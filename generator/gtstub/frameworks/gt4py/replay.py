@@ -1,0 +1,140 @@
+"""Recorded calls, made again by gt4py itself: embedded, or by any backend."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gt4py.next import common
+from gt4py.next.ffront.decorator import FieldOperator
+from gt4py.next.type_system import type_specifications as ts
+
+from gtstub.backends.choice import EMBEDDED, Tag, choose, load_tables
+from gtstub.errors import GtstubError
+from gtstub.frameworks.gt4py import choice
+from gtstub.frameworks.gt4py.argument_types import parameter_types
+from gtstub.frameworks.resolve import offset_provider, resolve_program
+from gtstub.recorded.archive import Archive, Call, Value
+from gtstub.recorded.replay import Replay
+from gtstub.toolchain.arch import arch
+
+
+class GtProgram:
+    """A gt4py program on one backend, for recorded arguments."""
+
+    def __init__(self, name: str, tag: str, grid: str | None) -> None:
+        """`name` is `module:name`; `grid` names what makes connectivities that the SDFG did not take."""
+        program = resolve_program(name)
+        # gt4py makes a program of a field operator, under this name.
+        self.name = f"{'__field_operator_' if isinstance(program, FieldOperator) else ''}{program.__name__}"
+        self._tag = tag
+        self._types = parameter_types(program)
+        self._grid = {} if grid is None else dict(offset_provider(grid))
+        backend = None
+        if tag != EMBEDDED:
+            backend = choice.make(choose(str(program.__name__), tag, arch(Tag(tag).device), load_tables()))
+        self._call = program.with_backend(backend)
+
+    def is_of(self, _replay: Replay, _index: int) -> bool:
+        """A stub was recorded, which this is not."""
+        return False
+
+    def replay(self, replay: Replay, index: int) -> int:
+        """Makes one call again; how many fields differ by more than is tolerated."""
+        call = replay.archive.calls[index]
+        arrays = _lay_out(replay.archive, call)
+        arguments = _Arguments(call, arrays, self._types)
+        provider = {**self._grid, **arguments.connectivities()}
+        try:
+            self._call(**arguments.values(), offset_provider=provider)
+        except Exception as error:  # gt4py has no common base for its own.
+            raise GtstubError(f"gt4py cannot run '{self.name}' on '{self._tag}': {str(error).rstrip('.')}.") from error
+        written = [value for value in call.values if value.after is not None]
+        return sum(replay.compare(index, value.leaf.path, arrays[value.leaf.path]) for value in written)
+
+
+def _lay_out(archive: Archive, call: Call) -> dict[str, np.ndarray[Any, Any]]:
+    """All arguments by their paths: in memory of their own, with the strides and the overlaps that were recorded."""
+    ends: dict[int, int] = {}
+    for value in call.values:
+        ends[value.memory] = max(ends.get(value.memory, 0), _end(value))
+    memories = {memory: np.zeros(end, np.uint8) for memory, end in ends.items()}
+    arrays = {}
+    for value in call.values:
+        dtype = np.dtype(value.leaf.dtype)
+        strides = [stride * dtype.itemsize for stride in value.strides]
+        array: np.ndarray[Any, Any] = np.ndarray(value.shape, dtype, memories[value.memory].data, value.offset, strides)
+        array[...] = archive.load(call, value, "before")
+        arrays[value.leaf.path] = array
+    return arrays
+
+
+def _end(value: Value) -> int:
+    """Where a value ends in its memory, in bytes."""
+    reach = sum(max(0, (size - 1) * stride) for size, stride in zip(value.shape, value.strides, strict=True))
+    return value.offset + (reach + 1) * np.dtype(value.leaf.dtype).itemsize
+
+
+class _Arguments:
+    """What gt4py is passed for one recorded call."""
+
+    def __init__(
+        self, call: Call, arrays: Mapping[str, np.ndarray[Any, Any]], types: Mapping[str, ts.TypeSpec]
+    ) -> None:
+        self._leaves = {value.leaf.path: value for value in call.values}
+        self._arrays = arrays
+        self._types = types
+        self._ranges: dict[str, tuple[int, int]] = {}
+        for value in call.values:
+            if value.leaf.kind == "field":
+                for dim, start, size in zip(value.leaf.dims, value.origin, value.shape, strict=True):
+                    first, stop = self._ranges.get(dim, (start, start + size))
+                    self._ranges[dim] = (min(first, start), max(stop, start + size))
+
+    def values(self) -> dict[str, Any]:
+        return {name: self._make(name, type_) for name, type_ in self._types.items()}
+
+    def connectivities(self) -> dict[str, common.Connectivity]:
+        return {
+            path: self._connectivity(value) for path, value in self._leaves.items() if value.leaf.kind == "connectivity"
+        }
+
+    def _make(self, path: str, type_: ts.TypeSpec) -> Any:
+        match type_:
+            case ts.NamedCollectionType(keys=keys, types=types):
+                make = pkgutil.resolve_name(type_.original_python_type)
+                return make(**{key: self._make(f"{path}.{key}", one) for key, one in zip(keys, types, strict=True)})
+            case ts.TupleType(types=types):
+                return tuple(self._make(f"{path}[{index}]", one) for index, one in enumerate(types))
+            case ts.FieldType():
+                return self._field(path, type_)
+            case ts.ScalarType():
+                dtype = np.dtype(type_.kind.name.lower())
+                return self._arrays[path][()] if path in self._arrays else dtype.type(0)
+        raise GtstubError(f"Argument '{path}' is of type '{type_}', which cannot be replayed.")
+
+    def _field(self, path: str, type_: ts.FieldType) -> common.Field:
+        if path in self._arrays:
+            array, origin = self._arrays[path], self._leaves[path].origin
+        else:  # The SDFG did not take it, so it cannot matter what is in it.
+            ranges = [self._ranges.get(dim.value, (0, 1)) for dim in type_.dims]
+            array = np.zeros([stop - start for start, stop in ranges], type_.dtype.kind.name.lower())
+            origin = tuple(start for start, _ in ranges)
+        return common._field(array, domain=_domain(type_.dims, origin, array.shape))
+
+    def _connectivity(self, value: Value) -> common.Connectivity:
+        assert value.leaf.codomain is not None
+        source, neighbor = value.leaf.dims
+        dims = (common.Dimension(source), common.Dimension(neighbor, common.DimensionKind.LOCAL))
+        return common._connectivity(
+            self._arrays[value.leaf.path],
+            common.Dimension(value.leaf.codomain),
+            domain=_domain(dims, value.origin, value.shape),
+            skip_value=-1 if value.leaf.has_skip_values else None,
+        )
+
+
+def _domain(dims: Sequence[common.Dimension], origin: Sequence[int], shape: Sequence[int]) -> common.Domain:
+    return common.domain({dim: (start, start + size) for dim, start, size in zip(dims, origin, shape, strict=True)})

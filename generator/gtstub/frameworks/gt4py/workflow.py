@@ -1,0 +1,249 @@
+"""
+The steps of gt4py's DaCe workflow, replaced or surrounded: an entry is looked for before anything is lowered; the
+bindings step generates a stub; the compilation step compiles it while DaCe compiles the SDFG, and publishes both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, cast
+
+import dace
+from dace.codegen import compiler as dace_compiler
+from gt4py._core import definitions as core_definitions
+from gt4py.next import backend as gtx_backend
+from gt4py.next.ffront.stages import ConcretePASTProgramDef
+from gt4py.next.otf import arguments, code_specs, recipes, stages, workflow
+from gt4py.next.otf.compilation.common import get_device_arch
+from gt4py.next.otf.definitions import CompilableProgramDef, ConcreteProgramDef
+from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
+
+from gtstub.cache import claims
+from gtstub.cache.lookup import Request
+from gtstub.cache.store import StubArtifact
+from gtstub.codegen.c import render
+from gtstub.frameworks.dace import dace_config
+from gtstub.frameworks.dace.sdfg_signature import check_arguments, sdfg_signature
+from gtstub.frameworks.gt4py.program_signature import LoweredProgramDef, program_signature
+from gtstub.plan.planner import make_plan
+from gtstub.signature import documents
+from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
+from gtstub.toolchain import cpu
+from gtstub.toolchain.arch import arch
+from gtstub.toolchain.compiler import find as find_toolchain
+
+# --- Lowering ---------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class FoundProgramDef(CompilableProgramDef):
+    """Stands for a program that need not be lowered: its entry is there. `data` is None."""
+
+    artifact: StubArtifact
+
+
+@dataclasses.dataclass(frozen=True)
+class KeepingLowering:
+    """gt4py's lowering of a program, and what it drops."""
+
+    step: workflow.Workflow[ConcretePASTProgramDef, CompilableProgramDef]
+
+    def __call__(self, inp: ConcretePASTProgramDef) -> LoweredProgramDef:
+        lowered = self.step(inp)
+        types = {str(parameter.id): parameter.type for parameter in inp.data.past_node.params}
+        return LoweredProgramDef(lowered.data, lowered.args, types)
+
+
+@dataclasses.dataclass(frozen=True)
+class FindingTransforms(gtx_backend.Transforms):
+    """gt4py's lowering, left out where the cache has what would come of it."""
+
+    request: Callable[[ConcreteProgramDef[Any, Any]], Request] | None = None
+
+    def __call__(self, inp: ConcreteProgramDef[Any, Any]) -> FoundProgramDef | LoweredProgramDef:
+        if isinstance(inp.args, arguments.JITArgs):
+            inp = self.aotify_args(inp)
+        assert self.request is not None
+        request = self.request(inp)
+        if (artifact := request.find()) is not None:
+            return FoundProgramDef(None, inp.args, artifact)
+        return dataclasses.replace(self.lower(inp), request=request)
+
+    def lower(self, inp: ConcreteProgramDef[Any, Any]) -> LoweredProgramDef:
+        return cast(LoweredProgramDef, super().__call__(inp))
+
+
+# --- Translation and bindings -----------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class SignedSource(stages.ProgramSource[code_specs.SDFGCodeSpec]):
+    """An SDFG with the signature of the program that it was lowered from."""
+
+    signature: ProgramSignature
+    request: Request | None
+
+
+@dataclasses.dataclass(frozen=True)
+class StubSource(stages.BindingSource[code_specs.SDFGCodeSpec, code_specs.SourceCodeSpec]):
+    """The text of a stub (`source_code` is its C file) with the signature of the SDFG that it calls."""
+
+    header: str
+    sdfg: SdfgSignature
+
+
+@dataclasses.dataclass(frozen=True)
+class SigningTranslation:
+    """gt4py's translation, and the signature of what it translates."""
+
+    step: workflow.Workflow[CompilableProgramDef, stages.ProgramSource[code_specs.SDFGCodeSpec]]
+
+    def __call__(self, inp: LoweredProgramDef) -> SignedSource:
+        source = self.step(inp)
+        members = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
+        signature = program_signature(inp, source)
+        return SignedSource(**members, signature=signature, request=inp.request)
+
+
+@dataclasses.dataclass(frozen=True)
+class StubBindings:
+    """Generates the stub of a program."""
+
+    gpu: Device
+
+    def __call__(self, inp: SignedSource) -> stages.ExtensionSource[Any, Any]:
+        raw = cast(Mapping[str, Any], inp.source_code)
+        sdfg = sdfg_signature(dace.SDFG.from_json(raw), raw, self.gpu)
+        texts = render(
+            make_plan(sdfg, inp.signature),
+            program_digest=documents.digest(documents.program_to_json(inp.signature)),
+            sdfg_digest=documents.digest(documents.sdfg_to_json(sdfg)),
+        )
+        return stages.ExtensionSource(inp, StubSource(texts.source, (), header=texts.header, sdfg=sdfg))
+
+
+# --- Compilation ------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class StubWorkflow(recipes.OTFCompileWorkflow):
+    """Runs the steps where no other process does so for the same entry; else waits for that one."""
+
+    def __call__(self, inp: FoundProgramDef | LoweredProgramDef) -> StubArtifact:
+        if isinstance(inp, FoundProgramDef):
+            return inp.artifact
+        assert inp.request is not None
+        build = cast(Callable[[], StubArtifact], functools.partial(super().__call__, inp))
+        assert isinstance(self.compilation, StubCompilation)
+        with self.compilation.dace_context():
+            return claims.build_once(inp.request.cache, inp.request.key, build)
+
+
+@dataclasses.dataclass(frozen=True)
+class StubCompilation:
+    """
+    Builds a cache entry; `step` is gt4py's own compilation, whose settings are used. `dace_config` is what overrides
+    the DaCe configuration.
+    """
+
+    step: dace_compilation.DaCeCompiler
+    dace_config: Mapping[str, Any]
+
+    def __call__(self, inp: stages.ExtensionSource[Any, Any]) -> StubArtifact:
+        source, stub = inp.program_source, inp.binding_source
+        assert isinstance(source, SignedSource)
+        assert isinstance(stub, StubSource)
+        assert source.request is not None
+        request, name = source.request, source.signature.name
+        compiler = find_toolchain(request.cache.root, request.cache.shared)
+        texts = {
+            "program.json": documents.program_to_json(source.signature),
+            "sdfg.json": documents.sdfg_to_json(stub.sdfg),
+            f"{name}_stub.c": stub.source_code,
+            f"{name}_stub.h": stub.header,
+        }
+        begin = time.monotonic()
+        with request.cache.private_directory(request.key) as private:
+            directory = private / "entry"
+            directory.mkdir()
+            for file, text in texts.items():
+                (directory / file).write_text(text, encoding="utf-8")
+            stub_library = f"{name}_stub.so"
+            build = compiler.start(directory / f"{name}_stub.c", directory / stub_library)
+            try:
+                library = self._compile_sdfg(inp, stub.sdfg, private / "dace")
+            except BaseException:
+                build.cancel()
+                raise
+            build.wait()
+            library.rename(directory / stub.sdfg.library)
+            manifest = {
+                "name": request.program,
+                "stub": stub_library,
+                "library": stub.sdfg.library,
+                "workspaces": {workspace.storage: workspace.device for workspace in stub.sdfg.workspaces},
+                "ingredients": request.ingredients,
+                "baked": request.baked,
+                "machine": self._machine(compiler.cxx),
+                "built": {"seconds": round(time.monotonic() - begin, 3)},
+            }
+            return request.cache.publish(directory, request.key, manifest)
+
+    @property
+    def has_trace_markers(self) -> bool:
+        return bool(self.step.add_gpu_trace_markers and self.step.device_type == core_definitions.CUPY_DEVICE_TYPE)
+
+    @property
+    def device(self) -> Device:
+        devices: Mapping[str, Device] = {"CPU": "cpu", "ROCM": "rocm"}
+        return devices.get(self.step.device_type.name, "cuda")
+
+    @property
+    def flags(self) -> str:
+        """Those for code that runs on a CPU, wherever they stand."""
+        values = self._dace_config(dace_config.configuration)
+        names = ("compiler.cpu.args", "compiler.cuda.args")[: 1 if self.device == "cpu" else 2]
+        return " ".join(values[name].value for name in names)
+
+    @property
+    def dace_ingredients(self) -> dict[str, Any]:
+        """What a key has of the DaCe configuration."""
+        return self._dace_config(dace_config.ingredients)
+
+    def dace_context(self) -> AbstractContextManager[None]:
+        """DaCe's configuration for a build."""
+        return self._dace_config(dace_config.frozen)
+
+    def _dace_config[T](self, of: Callable[[Device, str, Mapping[str, Any]], T]) -> T:
+        overrides = self.dace_config
+        if self.device != "cpu" and (known := get_device_arch()):  # as gt4py does: a build must not ask the GPU
+            overrides = {"compiler.cuda.cuda_arch": known, "compiler.cuda.hip_arch": known, **overrides}
+        return of(self.device, self.step.cmake_build_type.value, overrides)
+
+    def _machine(self, cxx: str) -> dict[str, Any]:
+        """What a machine must have that is to run the library."""
+        values = self._dace_config(dace_config.configuration)
+        return {
+            "cpu": cpu.compiled_features(
+                [values["compiler.cpu.executable"].value or cxx], values["compiler.cpu.args"].value.split()
+            ),
+            "device": self.step.device_type.name.lower(),
+            "arch": "" if self.device == "cpu" else arch("gpu"),
+        }
+
+    def _compile_sdfg(self, inp: stages.ExtensionSource[Any, Any], signature: SdfgSignature, folder: Path) -> Path:
+        """Lets DaCe build the SDFG in `folder`; returns its library."""
+        if self.has_trace_markers:
+            _, sdfg = dace_compilation._add_tx_markers(inp)
+        else:
+            sdfg = dace.SDFG.from_json(inp.program_source.source_code)
+        sdfg.build_folder = str(folder)
+        sdfg.compile(validate=False, return_program_handle=False)
+        compiled = next(iter(folder.glob("program.sdfg*")))
+        check_arguments(dace.SDFG.from_file(str(compiled)), signature)
+        return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))

@@ -1,0 +1,113 @@
+"""
+The plug-in for icon4py: `setup_program` in place of its own, which reads the tables of backends, and `make_backend` for
+the descriptors that icon4py's own takes: {"backend_factory": make_backend, "device": ...}.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gt4py import next as gtx
+from gt4py.next import backend as gtx_backend
+from icon4py.model.common import model_backends
+from icon4py.model.common.model_backends import DeviceType
+
+from gtstub.backends.choice import Gpu, Tag, choose, load_tables
+from gtstub.frameworks.gt4py.backend import StubBackend
+from gtstub.frameworks.gt4py.backend import make_backend as make_stub_backend
+from gtstub.frameworks.gt4py.choice import make
+from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  gt4py's own word for it
+from gtstub.toolchain.arch import arch
+
+GPUS: Mapping[DeviceType | None, Gpu] = {DeviceType.CUDA: "cuda", DeviceType.ROCM: "rocm"}
+
+
+def make_backend(*, device: DeviceType, **options: Any) -> StubBackend | None:
+    """
+    As icon4py's own `make_custom_dace_backend`: fields have unit stride in the horizontal. `options` are those of
+    `gtstub.frameworks.gt4py.make_backend`.
+
+    It knows no program and reads no table: only `setup_program` and `gtstub.compile()` do. Under icon4py's own
+    `setup_program` a program gets what the descriptor says, without the options that icon4py adds for its own factory.
+    """
+    return make_stub_backend(device=device, **{"unstructured_horizontal_has_unit_stride": True, **options})
+
+
+def setup_program(
+    *,
+    program: Any,
+    backend: gtx_backend.Backend[Any] | DeviceType | Mapping[str, Any] | None,
+    constant_args: Mapping[str, Any] | None = None,
+    variants: Mapping[str, Sequence[Any]] | None = None,
+    horizontal_sizes: Mapping[str, Any] | None = None,
+    vertical_sizes: Mapping[str, Any] | None = None,
+    offset_provider: Mapping[str, Any] | None = None,
+) -> Callable[..., None]:
+    """
+    As icon4py's own, whose place it takes in a granule by one changed import: binds constant arguments and sizes,
+    compiles in the scalars among them, and builds the product of the lists in `variants`. A call may override by
+    keyword what is bound.
+
+    - `backend`: a device, or a descriptor that names no factory, means what the table of backends says
+      (docs/backends.md); icon4py's factory for DaCe means gtstub's backend. What a descriptor says wins over the table.
+      A backend of gt4py's is used as it is; None runs the program in Python.
+
+    Raises TypeError for another backend or device, ConfigError for an option that the backend does not know, and what
+    `gtstub.compile()` raises.
+    """
+    constant_args = constant_args or {}
+    horizontal_sizes = horizontal_sizes or {}
+    vertical_sizes = vertical_sizes or {}
+    offset_provider = offset_provider or {}
+    chosen = _choose_backend(program.__name__, backend)
+    if chosen is None:
+        bound = {**constant_args, **horizontal_sizes, **vertical_sizes}
+        return functools.partial(program.with_backend(None), **bound, offset_provider=offset_provider)
+    return compile(
+        program,
+        horizontal_sizes=horizontal_sizes,
+        vertical_sizes=vertical_sizes,
+        bound_args={name: value for name, value in constant_args.items() if not gtx.is_scalar_type(value)},
+        bound_static_args={name: value for name, value in constant_args.items() if gtx.is_scalar_type(value)},
+        static_args=variants or {},
+        backend=chosen,
+        offset_provider=offset_provider,
+        static_horizontal_sizes=True,
+        overridable=True,
+    )
+
+
+def _choose_backend(
+    name: str, backend: gtx_backend.Backend[Any] | DeviceType | Mapping[str, Any] | None
+) -> gtx_backend.Backend[Any] | None:
+    if backend is None or isinstance(backend, gtx_backend.Backend):
+        return backend
+    descriptor = {"device": backend} if isinstance(backend, DeviceType) else backend
+    if not isinstance(descriptor, Mapping):
+        raise TypeError(
+            f"The backend of program '{name}' must be a device, 'model_backends.CPU' or 'model_backends.GPU', a backend"
+            f" descriptor, a backend of gt4py's or None, but is {backend!r}."
+        )
+    device = descriptor.get("device", model_backends.CPU)
+    factory = descriptor.get("backend_factory")
+    if factory is None:
+        kind = ""
+    elif factory in (model_backends.make_custom_dace_backend, make_backend, make_stub_backend):
+        kind = "GTSTUB_"
+    elif factory is model_backends.make_custom_gtfn_backend:
+        kind = "GTFN_"
+    elif callable(factory):
+        options = {name: value for name, value in descriptor.items() if name not in ("backend_factory", "device")}
+        made: gtx_backend.Backend[Any] = factory(device=device, **options)
+        return made
+    else:
+        raise TypeError(f"'backend_factory' of program '{name}' must be a function, but is {factory!r}.")
+    if not isinstance(device, DeviceType) and device is not model_backends.GPU:  # which is None without cupy
+        raise TypeError(
+            f"'device' of program '{name}' must be 'model_backends.CPU' or 'model_backends.GPU', but is {device!r}."
+        )
+    tag = Tag(f"{kind}{'CPU' if device == model_backends.CPU else 'GPU'}")
+    choice = choose(name, tag, arch(tag.device), load_tables(), GPUS.get(device))
+    return make(choice, descriptor)

@@ -1,0 +1,297 @@
+"""
+Ranks of an MPI communicator, and the way of entries to ranks that do not see the cache where they were built.
+
+    from mpi4py import MPI
+    from gtstub.frameworks.mpi import use_communicator
+
+    use_communicator(MPI.COMM_WORLD, layout=(3, 4))  # before the first gtstub.compile()
+
+Everything that may take long is polled with sleeps and has a time-out: MPI's own blocking calls spin, and never end
+when a rank has died.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import functools
+import io
+import os
+import shutil
+import sys
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from mpi4py import MPI
+
+from gtstub.building.pending import Build
+from gtstub.cache import bundle
+from gtstub.cache.store import Cache, open_cache
+from gtstub.environment import seconds
+from gtstub.errors import CacheError, CompilationError, RanksError
+from gtstub.ranks import CodePath, Layout, Ranks, one_path, tile_position, use_ranks
+
+TIMEOUT = "GTSTUB_EXCHANGE_TIMEOUT"
+"""Seconds that ranks wait for each other in `gtstub.wait_for_compilation()`; 1800 where this is not set."""
+
+_PATIENCE = 10.0
+"""Seconds of waiting before anybody is told."""
+
+_SHORTEST_SLEEP, _LONGEST_SLEEP = 0.001, 0.05
+
+_REPORT, _ANSWER, _ENTRY = 1, 2, 3  # tags of messages
+
+
+def use_communicator(comm: MPI.Intracomm, layout: Layout | None = None, code_path: CodePath | None = None) -> Ranks:
+    """
+    Ranks are those of `comm`. A collective call, before anything is compiled.
+
+    `layout` and `code_path` are those of `Ranks`; a layout alone means `tile_position`. Files written into the cache
+    directory find out which ranks share it. Where not all do, entries are exchanged by
+    `gtstub.wait_for_compilation()`, which all ranks must call then, before they call a program.
+    Raises RanksError where neither GTSTUB_CACHE_DIR nor GT_CACHE_ROOT names that directory.
+    """
+    if code_path is None:
+        code_path = one_path if layout is None else tile_position
+    if not (os.environ.get("GTSTUB_CACHE_DIR") or os.environ.get("GT_CACHE_ROOT")):
+        raise RanksError("Ranks need a cache directory: set GTSTUB_CACHE_DIR, to one that they share if there is one.")
+    # gt4py's build processes import the model's script, and with it mpi4py: they would become ranks too, and be killed.
+    os.environ.setdefault("MPI4PY_RC_INITIALIZE", "0")
+    comm = comm.Dup()
+    ranks = Ranks(comm.rank, comm.size, layout, code_path)
+    leaders = _find_leaders(comm, open_cache().root)
+    if len(set(leaders)) > 1:
+        sharing = frozenset(rank for rank, leader in enumerate(leaders) if leader == leaders[comm.rank])
+        ranks = dataclasses.replace(ranks, sharing=sharing)
+        ranks = dataclasses.replace(ranks, exchange=_Exchange(comm, leaders, ranks))
+    use_ranks(ranks)
+    return ranks
+
+
+def _find_leaders(comm: MPI.Intracomm, root: Path) -> list[int]:
+    """For each rank the lowest one that it shares its cache directory with; 0 for all where nobody can write there."""
+    folder = root / f".ranks-{comm.bcast(uuid.uuid4().hex)}"
+    leader, has_written = comm.rank, False
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / str(comm.rank)).touch()
+        has_written = True
+    comm.Barrier()
+    with suppress(OSError, ValueError):
+        leader = min(int(file.name) for file in folder.iterdir())
+    found = comm.allgather((leader, has_written))
+    if leader == comm.rank:
+        shutil.rmtree(folder, ignore_errors=True)
+    return [leader for leader, _ in found] if any(written for _, written in found) else [0] * comm.size
+
+
+# --- Taking entries to where they are missing -------------------------------------------------------------------------
+
+type _Entry = tuple[str, str]
+"""Code path and key."""
+
+
+@dataclasses.dataclass
+class _Requests:
+    """Who lacks which entries, and which cannot be had, for what reason."""
+
+    wanted: dict[_Entry, list[int]] = dataclasses.field(default_factory=dict)
+    failed: dict[_Entry, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class _Plan:
+    """Who sends which entry to whom; who builds what nobody has."""
+
+    transfers: list[tuple[_Entry, int, int]] = dataclasses.field(default_factory=list)
+    builders: dict[_Entry, int] = dataclasses.field(default_factory=dict)
+
+
+class _Exchange:
+    """
+    The exchange of one communicator, a collective call: brings every entry that a rank waits for from a cache that has
+    it. What nobody has, because its builder runs another program, is built by the first rank that waits for it.
+    `leaders` says of each rank in which group it is: those that share a cache.
+
+    What could not be built or brought is the error of those builds. Raises CompilationError where a rank does not come.
+    """
+
+    def __init__(self, comm: MPI.Intracomm, leaders: Sequence[int], ranks: Ranks) -> None:
+        self._comm, self._leaders, self._ranks = comm, leaders, ranks
+        self._timeout = seconds(TIMEOUT, 1800, RanksError)
+        self._problem: CompilationError | None = None  # after which reports and answers belong together no more
+
+    def __call__(self, builds: Collection[Build]) -> None:
+        concurrent.futures.wait([build for build in builds if not build.is_elsewhere])
+        missing = [build for build in builds if not build.done()]
+        failed = {(self._ranks.path, build.key): str(error) for build in builds if (error := _error(build)) is not None}
+        try:
+            if self._problem is not None:
+                raise self._problem
+            self._bring(missing, failed)
+        except CompilationError as error:
+            self._problem = error
+            for build in missing:
+                if not build.done():
+                    build.set_exception(error)
+            raise
+
+    def _bring(self, missing: Collection[Build], failed: Mapping[_Entry, str]) -> None:
+        ranks = self._ranks
+        cache = open_cache(code_path=ranks.path)
+        neighbours = [peer for peer in ranks.peers if self._leaders[peer] == self._leaders[ranks.rank]]
+        while True:
+            missing = [build for build in missing if not build.done()]
+            requests = self._meet(({(ranks.path, build.key) for build in missing}, failed), _merge_requests)
+            for build in missing:
+                if (text := requests.failed.get((ranks.path, build.key))) is not None:
+                    build.set_exception(CompilationError(text))
+            if not requests.wanted:
+                return
+            offers = []
+            if ranks.rank == neighbours[0]:  # One looks for all that share a cache.
+                offers = [(path, key) for path, key in requests.wanted if path == ranks.path and cache.find(key)]
+            plan = self._meet(offers, functools.partial(self._plan, requests.wanted))
+            failed = self._carry_out(plan, cache, missing)
+            self._meet(None, lambda _: None)
+            for build in missing:
+                if not build.done() and (artifact := cache.find(build.key)) is not None:
+                    build.set_result(artifact)
+
+    def _plan(self, wanted: Mapping[_Entry, Sequence[int]], offers: Sequence[Sequence[_Entry]]) -> _Plan:
+        plan = _Plan()
+        for entry, missing in wanted.items():
+            source = next((rank for rank, offered in enumerate(offers) if entry in offered), None)
+            if source is None:
+                plan.builders[entry] = missing[0]
+            else:
+                targets = {self._leaders[rank]: rank for rank in reversed(missing)}  # the first of each group
+                plan.transfers += [(entry, source, target) for target in targets.values()]
+        return plan
+
+    def _carry_out(self, plan: _Plan, cache: Cache, missing: Collection[Build]) -> dict[_Entry, str]:
+        """Does what a plan asks of this rank; returns what failed."""
+        rank = self._comm.rank
+        failed = {}
+        packed = {entry: _pack(cache, entry[1]) for entry, source, _ in plan.transfers if source == rank}
+        sends = [
+            self._comm.isend(packed[entry], target, _ENTRY)
+            for entry, source, target in plan.transfers
+            if source == rank
+        ]
+        for entry, source, target in plan.transfers:  # From one rank they arrive in the order in which they were sent.
+            if target == rank and (problem := _unpack(cache, entry[1], self._receive(source, _ENTRY, self._timeout))):
+                failed[entry] = f"Rank {rank} could not import '{entry[1]}' from rank {source}: {problem}"
+        self._finish(sends)
+        builds = {build.key: build for build in missing}
+        for entry, builder in plan.builders.items():
+            if builder == rank:
+                build = builds[entry[1]]
+                build.build()
+                if (error := build.exception()) is not None:
+                    failed[entry] = str(error)
+        return failed
+
+    # --- Messages ----------------------------------------------------------------------------------------------------
+
+    def _meet(self, report: Any, merge: Callable[[list[Any]], Any]) -> Any:
+        """Collective: rank 0 makes an answer of all ranks' reports, and all return it."""
+        comm = self._comm
+        if comm.rank:
+            sending = [comm.isend(report, 0, _REPORT)]
+            answer = self._receive(0, _ANSWER, 2 * self._timeout)  # It may have come late, and wait for others now.
+            self._finish(sending)
+        else:
+            reports = {0: report}
+            absent = functools.partial(set(range(comm.size)).difference, reports)
+            try:
+                self._poll(lambda: self._collect(reports), absent, self._timeout)
+                answer = merge([reports[rank] for rank in range(comm.size)])
+            except CompilationError as error:
+                answer = error
+            self._finish([comm.isend(answer, rank, _ANSWER) for rank in reports if rank])
+        if isinstance(answer, CompilationError):
+            raise answer
+        return answer
+
+    def _collect(self, reports: dict[int, Any]) -> bool:
+        """Takes what reports have come; whether they are all there."""
+        status = MPI.Status()
+        while (message := self._comm.improbe(MPI.ANY_SOURCE, _REPORT, status)) is not None:
+            reports[status.source] = message.recv()
+        return len(reports) == self._comm.size
+
+    def _receive(self, source: int, tag: int, timeout: float) -> Any:
+        found: list[Any] = []
+
+        def look() -> bool:
+            if (message := self._comm.improbe(source, tag)) is not None:
+                found.append(message.recv())
+            return bool(found)
+
+        self._poll(look, lambda: {source}, timeout)
+        return found[0]
+
+    def _finish(self, sends: list[MPI.Request]) -> None:
+        self._poll(lambda: MPI.Request.Testall(sends), lambda: {"that receives"}, self._timeout)
+
+    def _poll(self, is_done: Callable[[], bool], whom: Callable[[], Iterable[Any]], timeout: float) -> None:
+        """Waits without spinning for other ranks; `whom` says for which."""
+        begin, sleep, is_told = time.monotonic(), _SHORTEST_SLEEP, False
+        while not is_done():
+            waited = time.monotonic() - begin
+            if waited > timeout:
+                raise CompilationError(
+                    f"Rank {_listed(whom())} did not take part in 'gtstub.wait_for_compilation()' within"
+                    f" {timeout:g} s; {TIMEOUT} may say more."
+                )
+            if waited > _PATIENCE and not is_told:
+                is_told = True
+                print(f"gtstub: rank {self._comm.rank} waits for rank {_listed(whom())}", file=sys.stderr, flush=True)
+            time.sleep(sleep)
+            sleep = min(2 * sleep, _LONGEST_SLEEP)
+
+
+def _error(build: Build) -> BaseException | None:
+    return build.exception() if build.done() else None
+
+
+def _merge_requests(reports: Sequence[tuple[set[_Entry], Mapping[_Entry, str]]]) -> _Requests:
+    requests = _Requests()
+    for _, failed in reports:
+        for entry, text in failed.items():
+            requests.failed.setdefault(entry, text)
+    for rank, (wanted, _) in enumerate(reports):
+        for entry in wanted:
+            if entry not in requests.failed:
+                requests.wanted.setdefault(entry, []).append(rank)
+    return requests
+
+
+def _pack(cache: Cache, key: str) -> bytes:
+    """The bytes of an entry; none where it has gone meanwhile."""
+    artifact = cache.find(key)
+    stream = io.BytesIO()
+    if artifact is not None:
+        bundle.pack(artifact.path, stream)
+    return stream.getvalue()
+
+
+def _unpack(cache: Cache, key: str, content: bytes) -> str:
+    """Makes an entry of what `_pack` gave; returns what went wrong."""
+    if not content:
+        return "It has gone."
+    try:
+        bundle.unpack(cache, io.BytesIO(content))
+    except (CacheError, OSError) as error:
+        return str(error)
+    return "" if cache.find(key) else "It does not fit this machine."
+
+
+def _listed(ranks: Iterable[Any]) -> str:
+    names = [str(rank) for rank in sorted(ranks)]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

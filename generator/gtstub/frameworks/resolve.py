@@ -1,0 +1,96 @@
+"""Signatures of what a user names on the command line: a saved SDFG, or a gt4py program in a module."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gtstub.errors import GtstubError, reason
+from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
+
+
+def from_file(file: Path, gpu: Device) -> SdfgSignature:
+    """The signature of an SDFG that DaCe saved."""
+    with frameworks("extract"):
+        from gtstub.frameworks.dace.sdfg_signature import read_sdfg
+    return read_sdfg(file, gpu)
+
+
+def from_module(
+    program: str, grid: str | None, static: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[ProgramSignature, SdfgSignature]:
+    """
+    Both signatures of the program that `program` names, `module:name`; it is lowered, not built.
+
+    `grid` names what makes the offset provider, or an object that has it as its `connectivities`, as icon4py's grids
+    have; `static` holds scalars to compile in, and `options` what `make_backend` takes.
+    """
+    found = resolve_program(program)
+    with frameworks("extract"):
+        from gtstub.frameworks.gt4py.backend import extract_signatures, make_backend
+    known = inspect.signature(make_backend).parameters
+    for option in options:
+        if option not in known:
+            raise GtstubError(f"The backend has no option '{option}', but {', '.join(f"'{name}'" for name in known)}.")
+    backend = make_backend(**{"gpu": False, **options})
+    if backend is None:
+        raise GtstubError("In mode 'Python' nothing is compiled: unset GTSTUB_MODE to extract signatures.")
+    provider = offset_provider(grid) if grid is not None else {}
+    try:
+        return extract_signatures(found, provider, static, backend)
+    except GtstubError:
+        raise
+    except Exception as error:  # gt4py has no common base for its own.
+        raise GtstubError(f"gt4py cannot lower '{program}': {reason(error).rstrip('.')}.") from error
+
+
+def resolve_program(name: str) -> Any:
+    """The gt4py program or field operator that `module:name` names."""
+    found = resolve(name)
+    if not hasattr(found, "definition_stage") or not hasattr(found, "with_backend"):
+        raise GtstubError(f"'{name}' is not a gt4py program or field operator, but of type '{type(found).__name__}'.")
+    return found
+
+
+def offset_provider(grid: str) -> Mapping[str, Any]:
+    """What the function that `grid` names makes: an offset provider, or an object with `connectivities`."""
+    made = resolve(grid)()
+    provider: Mapping[str, Any] = getattr(made, "connectivities", made)
+    return provider
+
+
+@contextlib.contextmanager
+def frameworks(command: str) -> Iterator[None]:
+    """Says which package is missing for a command where one is."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "gtstub":
+            raise
+        package = error.name.partition(".")[0]
+        raise GtstubError(
+            f"'gtstub {command}' needs Python package '{package}': install it with \"pip install 'gtstub[gt4py]'\"."
+        ) from None
+
+
+def resolve(name: str) -> Any:
+    """What `module:name` names; modules are also found in the current directory."""
+    module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise GtstubError(f"'{name}' is neither a '.sdfg' or '.sdfgz' file nor of the form 'module:name'.")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise GtstubError(f"Module '{module_name}' cannot be imported: {error}.") from error
+    try:
+        return functools.reduce(getattr, attribute.split("."), module)
+    except AttributeError:
+        raise GtstubError(f"Module '{module_name}' has no '{attribute}'.") from None

@@ -1,0 +1,1 @@
+"""The call plan: where each argument of a compiled SDFG comes from."""

@@ -1,0 +1,1 @@
+"""Profiles of calls: their reports, tables and plots."""

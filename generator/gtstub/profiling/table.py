@@ -1,0 +1,48 @@
+"""Profiles as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gtstub.profiling.report import Calls, Report, duration, labels
+from gtstub.util.console import make_table, print_parts
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def profile_table(report: Report) -> Table:
+    """A row for each program and one for its initial calls, in the order of the report; the totals last."""
+    table = make_table(
+        "name", "# calls", "t_min", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med", "conversion"
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+
+    def add(name: str, calls: Calls) -> None:
+        whole = calls.whole
+        times = (whole.min, whole.median, whole.max, whole.total, calls.conversion.median, calls.sdfg.median)
+        share = calls.conversion.total / whole.total if whole.total > 0 else 0.0
+        table.add_row(name, str(calls.calls), *map(duration, times), f"{share:.1%}")
+
+    initial_labels = labels(report.programs, "_initial")
+    for label, initial_label, program in zip(labels(report.programs), initial_labels, report.programs, strict=True):
+        if program.run is not None:
+            add(label, program.run)
+        if program.initial is not None:
+            add(initial_label, program.initial)
+    table.add_section()
+    for name, parts in (
+        ("total", [program.run for program in report.programs]),
+        ("total_initial", [program.initial for program in report.programs]),
+    ):
+        calls = [part for part in parts if part is not None]
+        whole = sum(part.whole.total for part in calls)
+        share = sum(part.conversion.total for part in calls) / whole if whole > 0 else 0.0
+        table.add_row(name, str(sum(part.calls for part in calls)), "", "", "", duration(whole), "", "", f"{share:.1%}")
+    return table
+
+
+def print_profile(report: Report) -> None:
+    """What a profile has recorded, and where its time went."""
+    print_parts(profile_table(report), report.summary())

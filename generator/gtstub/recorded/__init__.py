@@ -1,0 +1,7 @@
+"""Recorded calls: archives of them are read, replayed, and made readable for serialbox (docs/record.md)."""
+
+from __future__ import annotations
+
+from gtstub.recorded.archive import Archive, Call, Leaf, Program, Value, archives
+
+__all__ = ["Archive", "Call", "Leaf", "Program", "Value", "archives"]

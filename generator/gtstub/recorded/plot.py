@@ -1,0 +1,83 @@
+"""A map of where a field of a replay differs from the recorded one, and by how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gtstub.recorded.replay import Worst
+from gtstub.util.figure import drawing
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MOST_CELLS = 400
+"""Along an axis. One cell shows the greatest difference of all elements that it stands for."""
+
+
+def plot_worst(worst: Sequence[Worst], path: Path) -> None:
+    """
+    Draws the differences of the worst field over its last two axes, the greatest one over the others, as binary
+    logarithm of units in the last place; where no number of these joins two values, in a colour of its own.
+    """
+    import numpy as np
+
+    fields = [(ulp_distances(one.expected, one.found), one) for one in worst]
+    distances, field = max(fields, key=lambda pair: float(pair[0].max()))
+    value = field.value
+    plane, steps = to_plane(distances)
+    dims, origin, shape = ["", "", *value.leaf.dims][-2:], [0, 0, *value.origin][-2:], [1, 1, *value.shape][-2:]
+    shown = np.where(plane > 0, np.log2(np.maximum(plane, 1)), np.nan)
+    apart = np.isinf(plane)
+    with drawing(path, 8, 5 if plane.shape[0] > 1 else 2) as figure:
+        axes = figure.subplots()
+        starts = [start - 0.5 for start in origin]
+        top, right = (start + size * step for start, size, step in zip(starts, plane.shape, steps, strict=True))
+        options: Any = {"origin": "lower", "aspect": "auto", "interpolation": "nearest"}
+        options["extent"] = (starts[1], right, starts[0], top)
+        highest = max(1.0, float(np.max(shown, where=np.isfinite(shown), initial=0.0)))
+        image = axes.imshow(np.where(apart, np.nan, shown), cmap="viridis", vmin=0, vmax=highest, **options)
+        axes.imshow(np.where(apart, 1.0, np.nan), cmap="autumn", vmin=1, vmax=2, **options)
+        figure.colorbar(image, label="log2 of ulp" + ("; red: NaN, infinity or integers" if apart.any() else ""))
+        axes.set(xlabel=dims[1], xlim=(starts[1], starts[1] + shape[1]))  # the last cell may reach further
+        axes.set(ylabel=dims[0], ylim=(starts[0], starts[0] + shape[0]))
+        if not dims[0]:
+            axes.set_yticks([])
+        count = int(np.count_nonzero(distances))
+        figure.suptitle(
+            f"{value.leaf.path} of {field.call.program.name}, call {field.call.number} of {field.process}: {count} of"
+            f" {distances.size} elements differ",
+            fontsize=10,
+        )
+
+
+def to_plane(distances: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], tuple[int, int]]:
+    """The last two axes, in few enough cells; and how many elements a cell stands for, along both."""
+    import numpy as np
+
+    plane = np.max(np.atleast_2d(distances), axis=tuple(range(max(0, distances.ndim - 2))))
+    rows, columns = (math.ceil(size / MOST_CELLS) for size in plane.shape)
+    for axis, step in enumerate((rows, columns)):
+        plane = np.maximum.reduceat(plane, range(0, plane.shape[axis], step), axis=axis)
+    return plane, (rows, columns)
+
+
+def ulp_distances(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """As gts_distance() of the runtime, in floating point; infinite where it is GTS_APART."""
+    import numpy as np
+
+    if a.dtype.kind != "f":
+        return np.where(a == b, 0.0, np.inf)
+    integer = np.dtype(f"i{a.dtype.itemsize}")
+
+    def places(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        bits = np.ascontiguousarray(values).view(integer).reshape(values.shape)
+        return np.where(bits < 0, np.iinfo(integer).min - bits, bits).astype(np.int64)
+
+    x, y = places(a), places(b)
+    with np.errstate(over="ignore"):  # the places are more than half the range apart, which uint64 can hold
+        apart = (np.maximum(x, y).view(np.uint64) - np.minimum(x, y).view(np.uint64)).astype(np.float64)
+    equal = (a == b) | (np.isnan(a) & np.isnan(b))
+    return np.where(equal, 0.0, np.where(np.isfinite(a) & np.isfinite(b), apart, np.inf))

@@ -1,0 +1,1 @@
+"""Compilers and machines."""

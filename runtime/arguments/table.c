@@ -1,0 +1,203 @@
+/* Tables of neighbors: their indices are checked when a C host passes them first, and brought to base 0. */
+#include "arguments/table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define WHERE "Connectivity '%s' of program '%s' "
+
+/* Indices along a dimension, in base 0. Where no field tells, `stop` is NO_STOP, and `shortest` is 0. */
+typedef struct range {
+    int64_t start, stop; /* what at least one field has */
+    int64_t shortest;    /* behind the last index of the field that ends first */
+} range;
+
+#define NO_STOP INT64_MAX
+
+/* What the fields of this call have along a dimension. */
+static range find_range(const gts_program *self, const char *dim)
+{
+    range found = {0, NO_STOP, 0};
+    bool is_found = false;
+    for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
+        const gts_contract *const contract = &self->stub->leaves[i];
+        if (contract->kind != GTS_FIELD)
+            continue;
+        const gts_array *const array = &self->leaf[i].now->array;
+        for (int32_t axis = 0; axis < contract->rank; ++axis) {
+            if (strcmp(contract->axes[axis].dim, dim) != 0)
+                continue;
+            const int64_t first = array->origin[axis];
+            const int64_t behind = (int64_t)((uint64_t)first + (uint64_t)array->shape[axis]);
+            found.start = is_found && found.start < first ? found.start : first;
+            found.stop = is_found && found.stop > behind ? found.stop : behind;
+            found.shortest = is_found && found.shortest < behind ? found.shortest : behind;
+            is_found = true;
+        }
+    }
+    return found;
+}
+
+static gts_table *table_of(gts_program *self, uint32_t leaf)
+{
+    return &self->leaf[leaf].table[self->leaf[leaf].table_of[self->way]];
+}
+
+static int64_t base_of(const gts_leaf *leaf)
+{
+    return leaf->index_base == GTS_ANY ? 0 : leaf->index_base;
+}
+
+static int64_t element(const gts_array *table, int64_t offset)
+{
+    return table->dtype == GTS_INT32 ? ((const int32_t *)table->data)[offset] : ((const int64_t *)table->data)[offset];
+}
+
+static void set_element(void *copy, gts_dtype dtype, int64_t offset, int64_t value)
+{
+    if (dtype == GTS_INT32)
+        ((int32_t *)copy)[offset] = (int32_t)value;
+    else
+        ((int64_t *)copy)[offset] = value;
+}
+
+static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract, int64_t base, int64_t row,
+                                 int64_t column, int64_t index, range right)
+{
+    if (right.stop == NO_STOP)
+        return gts_error_set(self, GTS_VALUE_ERROR,
+                             WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                                   ", which is below its index base %" PRId64
+                                   "; gts_set_index_base() says where indices count from.",
+                             contract->path, self->stub->name, index + base, row, column, base);
+    return gts_error_set(self, GTS_VALUE_ERROR,
+                         WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                               ", but with index base %" PRId64 " those of '%s' are %" PRId64 " to %" PRId64
+                               "; gts_set_index_base() says where indices count from.",
+                         contract->path, self->stub->name, index + base, row, column, base, contract->codomain,
+                         right.start + base, right.stop - 1 + base);
+}
+
+/*
+ * Checks every index of a table that counts from `from`, and notes the lowest and the highest; with a copy, writes there
+ * what it is in base 0. Messages say an index as the host does.
+ */
+static int take_indices(gts_program *self, uint32_t leaf, const gts_array *table, int64_t from, void *copy)
+{
+    const gts_contract *const contract = &self->stub->leaves[leaf];
+    gts_table *const known = table_of(self, leaf);
+    const range right = find_range(self, contract->codomain);
+    known->least = INT64_MAX;
+    known->most = INT64_MIN;
+    for (int64_t column = 0; column < table->shape[1]; ++column) {
+        for (int64_t row = 0; row < table->shape[0]; ++row) {
+            const int64_t offset = row * table->strides[0] + column * table->strides[1];
+            const int64_t index = element(table, offset) - from;
+            if (copy != NULL)
+                set_element(copy, table->dtype, offset, index);
+            if (index == -1 && contract->has_skip_values)
+                continue;
+            if (GTS_UNLIKELY(index < right.start || index >= right.stop))
+                return refuse_index(self, contract, base_of(&self->leaf[leaf]), row, column, index, right);
+            known->least = index < known->least ? index : known->least;
+            known->most = index > known->most ? index : known->most;
+        }
+    }
+    return 0;
+}
+
+/* Elements from the one at the lowest address to the one at the highest, and where the first one is among them. */
+static int64_t extent(const gts_array *table, int64_t *first)
+{
+    int64_t before = 0, behind = 0;
+    for (int32_t axis = 0; axis < 2; ++axis) {
+        const int64_t last = (table->shape[axis] - 1) * table->strides[axis];
+        *(last < 0 ? &before : &behind) += last;
+    }
+    *first = -before;
+    return behind - before + 1;
+}
+
+/* Makes the leaf's array a copy of base 0, in the layout of the table. */
+static int shift(gts_program *self, uint32_t index, gts_array *table)
+{
+    const gts_contract *const contract = &self->stub->leaves[index];
+    gts_table *const known = table_of(self, index);
+    int64_t first;
+    const size_t size = gts_dtype_size(table->dtype);
+    const int64_t elements = extent(table, &first);
+    char *const copy = malloc((size_t)elements * size);
+    if (copy == NULL)
+        return gts_error_set(self, GTS_RUNTIME_ERROR, WHERE "cannot be brought to index base 0: out of memory.",
+                             contract->path, self->stub->name);
+    void *const origin = copy + (size_t)first * size;
+    if (take_indices(self, index, table, self->leaf[index].index_base, origin) != 0) {
+        free(copy);
+        return -1;
+    }
+    free(known->copy);
+    known->copy = copy;
+    table->data = origin;
+    return 0;
+}
+
+/*
+ * Which rows the program reads is not known here. The host has the fields of the table's own dimension as long as it needs
+ * them, and one that is longer than the program's domain does no harm, so the shortest of them counts.
+ */
+static int check_rows(gts_program *self, uint32_t index)
+{
+    const gts_contract *const contract = &self->stub->leaves[index];
+    const char *const dim = contract->axes[0].dim;
+    const int64_t rows = self->leaf[index].now->array.shape[0];
+    const int64_t needed = find_range(self, dim).shortest;
+    if (GTS_LIKELY(rows >= needed))
+        return 0;
+    return gts_error_set(self, GTS_VALUE_ERROR,
+                         WHERE "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".", contract->path,
+                         self->stub->name, rows, rows == 1 ? "" : "s", dim, needed - 1);
+}
+
+static int take_new(gts_program *self, uint32_t index)
+{
+    const gts_contract *const contract = &self->stub->leaves[index];
+    gts_leaf *const leaf = &self->leaf[index];
+    gts_array *const table = &leaf->now->array;
+    gts_table *const known = table_of(self, index);
+    known->least = INT64_MAX; /* nothing is known of an empty table, nor of one on a GPU */
+    known->most = INT64_MIN;
+    if (table->shape[0] == 0 || table->shape[1] == 0)
+        return 0;
+    if (table->device != GTS_CPU && base_of(leaf) != 0)
+        return gts_error_set(self, GTS_VALUE_ERROR, WHERE "must have index base 0, because it is on device '%s'.",
+                             contract->path, self->stub->name, gts_device_name(table->device));
+    if (table->device != GTS_CPU)
+        return 0;
+    return base_of(leaf) == 0 ? take_indices(self, index, table, 0, NULL) : shift(self, index, table);
+}
+
+/* The table is as it was, but fields may be others; all its indices are looked at again only to say which is wrong. */
+static int check_known(gts_program *self, uint32_t index)
+{
+    gts_table *const known = table_of(self, index);
+    const range right = find_range(self, self->stub->leaves[index].codomain);
+    if (known->least > known->most || (known->least >= right.start && known->most < right.stop))
+        return 0;
+    const gts_table of_both_ways = *known;
+    const int status = take_indices(self, index, &self->leaf[index].now->array, 0, NULL);
+    *known = of_both_ways;
+    return status;
+}
+
+int gts_take_tables(gts_program *self)
+{
+    for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
+        gts_table *const known = table_of(self, i);
+        if (self->stub->leaves[i].kind != GTS_CONNECTIVITY)
+            continue;
+        if (check_rows(self, i) != 0 || (known->is_new ? take_new(self, i) : check_known(self, i)) != 0)
+            return -1;
+        known->is_new = false;
+    }
+    return 0;
+}

@@ -1,0 +1,13 @@
+/* Inside the runtime: tables of neighbors that C hosts pass. */
+#ifndef GTSTUB_ARGUMENTS_TABLE_H
+#define GTSTUB_ARGUMENTS_TABLE_H
+
+#include "gtstub/stub.h"
+
+/*
+ * Checks the indices of new tables, and those of the others against the fields of this call. The leaves have their arrays
+ * already. Of a table of base 1 the leaf gets a copy of base 0.
+ */
+int gts_take_tables(gts_program *self);
+
+#endif

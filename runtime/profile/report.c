@@ -1,0 +1,81 @@
+/* The report of a profile: JSON, as docs/formats.md describes it, the same in every locale. */
+#define _POSIX_C_SOURCE 200809L
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "profile/histogram.h"
+
+static void print_seconds(FILE *out, uint64_t time)
+{
+    const uint64_t second = 1000000000;
+    (void)fprintf(out, "%" PRIu64 ".%09" PRIu64, time / second, time % second);
+}
+
+static void print_times(FILE *out, const char *name, const gts_times *times, uint64_t count)
+{
+    const struct {
+        const char *name;
+        uint64_t time;
+    } figures[] = {
+        {"min", times->min}, {"median", gts_times_median(times, count)}, {"max", times->max}, {"total", times->total}};
+    (void)fprintf(out, ", \"%s\": {", name);
+    for (unsigned int i = 0; i < sizeof figures / sizeof *figures; ++i) {
+        (void)fprintf(out, "%s\"%s\": ", i == 0 ? "" : ", ", figures[i].name);
+        print_seconds(out, figures[i].time);
+    }
+    (void)fputs("}", out);
+}
+
+static void print_calls(FILE *out, const gts_calls *calls)
+{
+    if (calls->count == 0) {
+        (void)fputs("null", out);
+        return;
+    }
+    (void)fprintf(out, "{\"calls\": %" PRIu64, calls->count);
+    print_times(out, "conversion", &calls->conversion, calls->count);
+    print_times(out, "sdfg", &calls->sdfg, calls->count);
+    print_times(out, "whole", &calls->whole, calls->count);
+    (void)fputs("}", out);
+}
+
+static void print_static_arguments(FILE *out, const gts_stub *stub)
+{
+    const char *separator = "";
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        if (stub->leaves[i].kind != GTS_STATIC)
+            continue;
+        (void)fprintf(out, "%s\"%s\": ", separator, stub->leaves[i].path);
+        gts_json_value(out, stub->leaves[i].dtype, stub->leaves[i].value);
+        separator = ", ";
+    }
+}
+
+char *gts_report(const gts_record *records, uint64_t wall)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *const out = open_memstream(&text, &size);
+    if (out == NULL)
+        return NULL;
+    (void)fputs("{\n\"schema\": \"gtstub/profile/1\",\n\"wall\": ", out);
+    print_seconds(out, wall);
+    (void)fputs(",\n\"programs\": [", out);
+    for (const gts_record *record = records; record != NULL; record = record->next) {
+        (void)fprintf(out, "\n {\"name\": \"%s\", \"sdfg_digest\": \"%s\",\n  \"static\": {", record->stub->name,
+                      record->stub->sdfg_digest);
+        print_static_arguments(out, record->stub);
+        (void)fputs("},\n  \"initial\": ", out);
+        print_calls(out, &record->initial);
+        (void)fputs(",\n  \"run\": ", out);
+        print_calls(out, &record->run);
+        (void)fputs(record->next == NULL ? "}\n" : "},", out);
+    }
+    (void)fputs("]\n}\n", out);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}

@@ -1,0 +1,223 @@
+/* Loading: the two libraries of a program are opened and joined, and given up again. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/forks.h"
+#include "gtstub/stub.h"
+#include "profile/profile.h"
+#include "record/recorder.h"
+
+unsigned int gts_forks;
+
+static void count_fork(void)
+{
+    (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
+    gts_profile_forget();
+    gts_recording_forget();
+}
+
+static pthread_once_t start_once = PTHREAD_ONCE_INIT;
+
+static void start(void)
+{
+    (void)pthread_atfork(NULL, NULL, count_fork);
+    gts_profile_read_environment();
+    gts_recording_read_environment();
+}
+
+static gts_function find_symbol(void *library, const char *prefix, const char *name)
+{
+    char symbol[512];
+    const int length = snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
+    if (length < 0 || (size_t)length >= sizeof symbol)
+        return NULL;
+    gts_function function;
+    void *const address = dlsym(library, symbol);
+    memcpy(&function, &address, sizeof function); /* C has no conversion from object to function pointer */
+    return function;
+}
+
+static const gts_stub *find_stub(void *library, const char *path)
+{
+    const gts_stub *const stub = dlsym(library, "gts_descriptor");
+    if (stub == NULL) {
+        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
+        return NULL;
+    }
+    if (stub->abi != GTS_ABI) {
+        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
+                        "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
+                        stub->abi, GTS_ABI);
+        return NULL;
+    }
+    return stub;
+}
+
+static int find_sdfg(gts_program *self, void *library, const char *path)
+{
+    const gts_stub *const stub = self->stub;
+    self->program = find_symbol(library, "__program_", stub->name);
+    self->init = find_symbol(library, "__dace_init_", stub->name);
+    self->exit = find_symbol(library, "__dace_exit_", stub->name);
+    if (self->program == NULL || self->init == NULL || self->exit == NULL)
+        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
+                               "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path,
+                               stub->name,
+                               self->program == NULL ? "__program_"
+                               : self->init == NULL  ? "__dace_init_"
+                                                     : "__dace_exit_",
+                               stub->name);
+    for (uint32_t i = 0; i < stub->workspace_count; ++i) {
+        const char *const storage = stub->workspaces[i].storage;
+        self->bytes[i] = find_symbol(library, "__dace_get_external_memory_size_", storage);
+        self->install[i] = find_symbol(library, "__dace_set_external_memory_", storage);
+        if (self->bytes[i] == NULL || self->install[i] == NULL)
+            return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
+                                   "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
+                                   stub->name, storage);
+    }
+    const gts_function gpu_error = find_symbol(library, "__dace_gpu_last_error", "");
+    memcpy(&self->gpu_error, &gpu_error, sizeof self->gpu_error);
+    return 0;
+}
+
+static void free_program(gts_program *self)
+{
+    for (uint32_t i = 0; self->leaf != NULL && i < self->stub->leaf_count; ++i) {
+        free(self->leaf[i].table[0].copy);
+        free(self->leaf[i].table[1].copy);
+    }
+    free(self->leaf);
+    free(self->slots);
+    free(self->described);
+    free(self->args);
+    free(self->other.slots);
+    free(self->other.described);
+    free(self->other.args);
+    free(self->bytes);
+    free(self->install);
+    free(self->workspace);
+    free(self->workspace_size);
+    free(self->memory_symbol);
+    free(self);
+}
+
+/* calloc(0) may return NULL without being out of memory. */
+static void *new_array(size_t count, size_t size)
+{
+    return calloc(count == 0 ? 1 : count, size);
+}
+
+void gts_forget(gts_seen *way)
+{
+    static const void *const nothing = NULL;
+    way->object = &nothing;
+}
+
+/* An address for each array, and two words for each of its axes. */
+static size_t described_words(const gts_stub *stub)
+{
+    size_t words = 0;
+    for (uint32_t i = 0; i < stub->leaf_count; ++i)
+        words += gts_is_array(stub->leaves[i].kind) ? 1 + 2 * (size_t)stub->leaves[i].rank : 0;
+    return words;
+}
+
+#define CACHE_LINE 64
+
+static gts_program *new_program(const gts_stub *stub)
+{
+    const size_t size = (sizeof(gts_program) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    gts_program *const self = aligned_alloc(CACHE_LINE, size);
+    if (self == NULL)
+        return NULL;
+    memset(self, 0, size);
+    self->stub = self->linked = stub;
+    self->leaf = new_array(stub->leaf_count, sizeof *self->leaf);
+    self->slots = new_array(1, stub->slots_size);
+    self->args = new_array(1, stub->args_size);
+    self->described = new_array(described_words(stub), sizeof *self->described);
+    self->other.slots = new_array(1, stub->slots_size);
+    self->other.args = new_array(1, stub->args_size);
+    self->other.described = new_array(described_words(stub), sizeof *self->described);
+    self->bytes = new_array(stub->workspace_count, sizeof *self->bytes);
+    self->install = new_array(stub->workspace_count, sizeof *self->install);
+    self->workspace = new_array(stub->workspace_count, sizeof *self->workspace);
+    self->workspace_size = new_array(stub->workspace_count, sizeof *self->workspace_size);
+    self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol);
+    if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->described == NULL ||
+        self->other.slots == NULL || self->other.args == NULL || self->other.described == NULL || self->bytes == NULL ||
+        self->install == NULL || self->workspace == NULL || self->workspace_size == NULL ||
+        self->memory_symbol == NULL) {
+        free_program(self);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        self->leaf[i].now = &self->leaf[i].way[0];
+        gts_forget(&self->leaf[i].way[0]);
+        gts_forget(&self->leaf[i].way[1]);
+        self->leaf[i].index_base = GTS_ANY;
+    }
+    const char *const debug = getenv("GTSTUB_DEBUG");
+    self->debug = debug != NULL && *debug != '\0' && strcmp(debug, "0") != 0;
+    self->is_special = true; /* the first call */
+    self->recorded = gts_recording_of(stub);
+    gts_renew(self);
+    self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
+    gts_profile_add_program(self);
+    return self;
+}
+
+/* Opened once and never closed: the OpenMP threads that an SDFG has started may still execute its code. */
+static void *open_library(const char *path)
+{
+    void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, dlerror());
+    return library;
+}
+
+int gts_load(const char *stub_path, const char *library_path, gts_program **program)
+{
+    *program = NULL;
+    (void)pthread_once(&start_once, start);
+    void *const stub_library = open_library(stub_path);
+    const gts_stub *const stub = stub_library == NULL ? NULL : find_stub(stub_library, stub_path);
+    if (stub == NULL)
+        return -1;
+    void *const library = open_library(library_path);
+    if (library == NULL)
+        return -1;
+    gts_program *self = new_program(stub);
+    if (self == NULL)
+        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.",
+                               stub->name);
+    if (find_sdfg(self, library, library_path) != 0) {
+        gts_close(&self);
+        return -1;
+    }
+    if (stub->init_at_load && stub->workspace_count == 0 && gts_handle_init(self, NULL) != 0) {
+        gts_own_error = self->error;
+        gts_close(&self);
+        return -1;
+    }
+    *program = self;
+    return 0;
+}
+
+void gts_close(gts_program **program)
+{
+    gts_program *const self = *program;
+    *program = NULL;
+    if (self == NULL)
+        return;
+    gts_profile_remove_program(self);
+    /* In a forked child the handle is the parent's. */
+    if (self->sdfg != NULL && !gts_is_parents(self))
+        (void)((int (*)(void *))self->exit)(self->sdfg);
+    free_program(self);
+}

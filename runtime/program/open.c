@@ -1,0 +1,84 @@
+/* Opening: a program is found where its two libraries lie together. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+
+#define SUFFIX "_stub.so"
+
+static bool is_stub(const char *name)
+{
+    const size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
+    return length > suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+}
+
+static GTS_COLD int refuse_long_path(const char *path)
+{
+    return gts_error_write(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", path);
+}
+
+/* Writes "directory/name" to `path`. */
+static int join(char path[PATH_MAX], const char *directory, size_t length, const char *name)
+{
+    const int written = snprintf(path, PATH_MAX, "%.*s/%s", (int)length, directory, name);
+    return written >= 0 && written < PATH_MAX ? 0 : refuse_long_path(directory);
+}
+
+/* Writes the path of the one stub in a directory to `stub`. */
+static int find_in(const char *directory, char stub[PATH_MAX])
+{
+    DIR *const entries = opendir(directory);
+    if (entries == NULL)
+        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open directory '%s': %s.", directory,
+                               strerror(errno));
+    unsigned int count = 0;
+    int status = 0;
+    for (const struct dirent *entry = readdir(entries); entry != NULL && status == 0; entry = readdir(entries)) {
+        if (is_stub(entry->d_name) && count++ == 0)
+            status = join(stub, directory, strlen(directory), entry->d_name);
+    }
+    (void)closedir(entries);
+    if (status == 0 && count != 1)
+        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
+                               "Directory '%s' holds %u call stubs (*_stub.so), not one; name the file.", directory,
+                               count);
+    return status;
+}
+
+/* Writes the path of the SDFG library, which lies beside the stub, to `library`. */
+static int find_library(const char *stub_path, char library[PATH_MAX])
+{
+    void *const handle = dlopen(stub_path, RTLD_NOW | RTLD_LOCAL);
+    const gts_stub *const stub = handle == NULL ? NULL : dlsym(handle, "gts_descriptor");
+    if (stub == NULL || stub->abi != GTS_ABI) { /* gts_load() says why */
+        library[0] = '\0';
+        return 0;
+    }
+    const char *const slash = strrchr(stub_path, '/');
+    return slash == NULL ? join(library, ".", 1, stub->library)
+                         : join(library, stub_path, (size_t)(slash - stub_path), stub->library);
+}
+
+int gts_open(const char *path, gts_program **program)
+{
+    *program = NULL;
+    char stub[PATH_MAX], library[PATH_MAX];
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open '%s': %s.", path, strerror(errno));
+    if (S_ISDIR(status.st_mode)) {
+        if (find_in(path, stub) != 0)
+            return -1;
+    } else if (strchr(path, '/') == NULL) { /* dlopen() would look elsewhere */
+        if (join(stub, ".", 1, path) != 0)
+            return -1;
+    } else if (snprintf(stub, sizeof stub, "%s", path) >= (int)sizeof stub) {
+        return refuse_long_path(path);
+    }
+    return find_library(stub, library) != 0 ? -1 : gts_load(stub, library, program);
+}

@@ -1,0 +1,284 @@
+/* Arrays of other libraries, by the protocols that libraries exchange arrays with. */
+#include <ctype.h>
+
+#include "python/host.h"
+
+#define WHERE "Argument '%s' of program '%s' "
+
+/* The dtype of a kind ('b' bool, 'i' int, 'u' unsigned int, 'f' float) and a size in bytes; 0 if there is none. */
+static gts_dtype find_dtype(char kind, size_t size)
+{
+    for (gts_dtype dtype = GTS_BOOL; dtype <= GTS_FLOAT64; ++dtype) {
+        if (gts_dtype_name(dtype)[0] == kind && gts_dtype_size(dtype) == size)
+            return dtype;
+    }
+    return (gts_dtype)0;
+}
+
+/* Sets the strides of an array that is contiguous in C's order. */
+static void set_contiguous(gts_array *array)
+{
+    int64_t stride = 1;
+    for (int32_t axis = array->rank - 1; axis >= 0; --axis) {
+        array->strides[axis] = stride;
+        stride *= array->shape[axis];
+    }
+}
+
+/* What all protocols give; false where the rank is more than an array can have, which the contract then refuses. */
+static bool set_array(gts_array *array, void *data, gts_dtype dtype, gts_device device, int64_t rank, bool readonly)
+{
+    memset(array, 0, sizeof *array);
+    array->data = data;
+    array->dtype = dtype;
+    array->device = device;
+    array->rank = rank > INT16_MAX ? INT16_MAX : (int16_t)rank;
+    array->readonly = readonly;
+    return rank <= GTS_MAX_RANK;
+}
+
+/* ---- __cuda_array_interface__ ---------------------------------------------------------------------------------- */
+
+static GTS_COLD int refuse_interface(gts_program *program, const gts_contract *contract)
+{
+    return gts_error_set(program, GTS_TYPE_ERROR, WHERE "has a '__cuda_array_interface__' that gtstub cannot read.",
+                         contract->path, program->stub->name);
+}
+
+/* Reads a tuple of integers; false if it is not one of `count`. */
+static bool read_integers(PyObject *tuple, int32_t count, int64_t *values)
+{
+    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != count)
+        return false;
+    for (int32_t i = 0; i < count; ++i) {
+        values[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple, i));
+        if (values[i] == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The interface is a dict; its text dtype looks like "<f8". */
+static int read_cuda(gts_py_program *self, const gts_contract *contract, PyObject *interface, gts_array *array)
+{
+    gts_program *const program = self->program;
+    const gts_py_names *const name = &self->state->name;
+    if (!PyDict_Check(interface))
+        return refuse_interface(program, contract);
+    PyObject *const typestr = PyDict_GetItemWithError(interface, name->typestr);
+    PyObject *const data = PyDict_GetItemWithError(interface, name->data);
+    PyObject *const shape = PyDict_GetItemWithError(interface, name->shape);
+    PyObject *const strides = PyDict_GetItemWithError(interface, name->strides);
+    if (typestr == NULL || !PyUnicode_Check(typestr) || data == NULL || !PyTuple_Check(data) ||
+        PyTuple_GET_SIZE(data) != 2 || !PyLong_Check(PyTuple_GET_ITEM(data, 0)) || shape == NULL ||
+        !PyTuple_Check(shape))
+        return PyErr_Occurred() ? -1 : refuse_interface(program, contract);
+
+    const char *const type = PyUnicode_AsUTF8(typestr);
+    if (type == NULL)
+        return -1;
+    const gts_dtype dtype = strlen(type) >= 3 && isdigit((unsigned char)type[2])
+                                ? find_dtype(type[1], strtoul(type + 2, NULL, 10))
+                                : 0;
+    if (dtype == 0 || (type[0] == '>' && gts_dtype_size(dtype) > 1))
+        return gts_py_refuse_dtype(program, contract, type);
+    const int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
+    void *const memory = PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0));
+    if (readonly < 0 || PyErr_Occurred())
+        return -1;
+    /* ROCm's arrays have the same interface, which does not name the device; a process has GPUs of one kind. */
+    const gts_device device = contract->device == GTS_ROCM ? GTS_ROCM : GTS_CUDA;
+    if (!set_array(array, memory, dtype, device, PyTuple_GET_SIZE(shape), readonly != 0))
+        return 0;
+    if (!read_integers(shape, array->rank, array->shape))
+        return refuse_interface(program, contract);
+    if (strides == NULL || strides == Py_None) {
+        set_contiguous(array);
+        return 0;
+    }
+    int64_t byte_strides[GTS_MAX_RANK];
+    if (!read_integers(strides, array->rank, byte_strides))
+        return refuse_interface(program, contract);
+    return gts_py_set_strides(program, contract, array, byte_strides);
+}
+
+/* ---- DLPack ---------------------------------------------------------------------------------------------------- */
+
+/* The structures of DLPack, versions 0 and 1. */
+typedef struct dl_tensor {
+    void *data;
+    struct {
+        int32_t type;
+        int32_t id;
+    } device;
+    int32_t ndim;
+    struct {
+        uint8_t code;
+        uint8_t bits;
+        uint16_t lanes;
+    } dtype;
+    const int64_t *shape;
+    const int64_t *strides; /* in elements, NULL for contiguous */
+    uint64_t byte_offset;
+} dl_tensor;
+
+typedef struct dl_versioned {
+    struct {
+        uint32_t major;
+        uint32_t minor;
+    } version;
+    void *manager;
+    void (*deleter)(struct dl_versioned *);
+    uint64_t flags;
+    dl_tensor tensor;
+} dl_versioned;
+
+enum { DL_FLAG_READ_ONLY = 1 };
+
+/* DLPack's devices that are memory of one of ours: pinned host memory, managed device memory. */
+static gts_device device_of(int32_t type)
+{
+    enum { CUDA_HOST = 3, ROCM_HOST = 11, CUDA_MANAGED = 13 };
+    switch (type) {
+    case CUDA_HOST:
+    case ROCM_HOST:
+        return GTS_CPU;
+    case CUDA_MANAGED:
+        return GTS_CUDA;
+    default:
+        return (gts_device)type;
+    }
+}
+
+static int read_tensor(gts_program *program, const gts_contract *contract, const dl_tensor *tensor, bool readonly,
+                       gts_array *array)
+{
+    static const char KINDS[] = {[0] = 'i', [1] = 'u', [2] = 'f', [6] = 'b'};
+    const uint8_t code = tensor->dtype.code;
+    const gts_dtype dtype = code < sizeof KINDS && tensor->dtype.lanes == 1 && tensor->dtype.bits % 8 == 0
+                                ? find_dtype(KINDS[code], tensor->dtype.bits / 8)
+                                : (gts_dtype)0;
+    if (dtype == 0) {
+        char found[64];
+        (void)PyOS_snprintf(found, sizeof found, "DLPack type %d of %d bits", code, tensor->dtype.bits);
+        return gts_py_refuse_dtype(program, contract, found);
+    }
+    void *const data = (char *)tensor->data + tensor->byte_offset;
+    if (!set_array(array, data, dtype, device_of(tensor->device.type), tensor->ndim, readonly))
+        return 0;
+    const size_t bytes = (size_t)array->rank * sizeof(int64_t);
+    memcpy(array->shape, tensor->shape, bytes);
+    if (tensor->strides == NULL)
+        set_contiguous(array);
+    else
+        memcpy(array->strides, tensor->strides, bytes);
+    return 0;
+}
+
+/* Asks for a tensor of DLPack 1; producers of version 0 do not know the argument. */
+static PyObject *export_tensor(const gts_py_names *name, PyObject *export)
+{
+    PyObject *const version = Py_BuildValue("(ii)", 1, 0);
+    if (version == NULL)
+        return NULL;
+    PyObject *const keywords = PyTuple_Pack(1, name->max_version);
+    PyObject *capsule = keywords == NULL ? NULL : PyObject_Vectorcall(export, &version, 0, keywords);
+    Py_DECREF(version);
+    Py_XDECREF(keywords);
+    if (capsule == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        capsule = PyObject_CallNoArgs(export);
+    }
+    return capsule;
+}
+
+/* The capsule is not consumed: it frees the tensor when it dies. */
+static int read_dlpack(gts_py_program *self, const gts_contract *contract, PyObject *capsule, gts_array *array)
+{
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        const dl_versioned *const managed = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        if (managed->version.major == 1)
+            return read_tensor(self->program, contract, &managed->tensor, (managed->flags & DL_FLAG_READ_ONLY) != 0,
+                               array);
+    } else if (PyCapsule_IsValid(capsule, "dltensor")) {
+        return read_tensor(self->program, contract, PyCapsule_GetPointer(capsule, "dltensor"), false, array);
+    }
+    return gts_error_set(self->program, GTS_TYPE_ERROR, WHERE "has a '__dlpack__' that gtstub cannot read.",
+                         contract->path, self->program->stub->name);
+}
+
+/* ---- The buffer protocol --------------------------------------------------------------------------------------- */
+
+/* The kind of a format of the struct module that is one native element, else 0. */
+static char kind_of_format(const char *format)
+{
+    if (*format == '@' || *format == '=' || *format == '<')
+        ++format;
+    if (*format == '\0' || format[1] != '\0')
+        return 0;
+    return *format == '?'                     ? 'b'
+           : strchr("bhilqn", *format)        ? 'i'
+           : strchr("BHILQN", *format)        ? 'u'
+           : *format == 'f' || *format == 'd' ? 'f'
+                                              : 0;
+}
+
+static int read_buffer(gts_program *program, const gts_contract *contract, const Py_buffer *buffer, gts_array *array)
+{
+    const gts_dtype dtype = find_dtype(kind_of_format(buffer->format), (size_t)buffer->itemsize);
+    if (dtype == 0)
+        return gts_py_refuse_dtype(program, contract, buffer->format);
+    if (buffer->suboffsets != NULL)
+        return gts_error_set(program, GTS_TYPE_ERROR, WHERE "must not be an array of pointers to arrays.",
+                             contract->path, program->stub->name);
+    if (!set_array(array, buffer->buf, dtype, GTS_CPU, buffer->ndim, buffer->readonly != 0))
+        return 0;
+    for (int32_t axis = 0; axis < array->rank; ++axis)
+        array->shape[axis] = buffer->shape[axis];
+    return gts_py_set_strides(program, contract, array, (const int64_t *)buffer->strides);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- */
+
+int gts_py_read_exchange(gts_py_program *self, const gts_contract *contract, PyObject *object, gts_array *array,
+                         PyObject **owner)
+{
+    const gts_py_names *const name = &self->state->name;
+    PyObject *found;
+    int status = PyObject_GetOptionalAttr(object, name->__cuda_array_interface__, &found);
+    if (status > 0) {
+        status = read_cuda(self, contract, found, array);
+        Py_DECREF(found);
+        return status;
+    }
+    if (status == 0)
+        status = PyObject_GetOptionalAttr(object, name->__dlpack__, &found);
+    if (status > 0) {
+        PyObject *const capsule = export_tensor(name, found);
+        Py_DECREF(found);
+        if (capsule == NULL)
+            return -1;
+        if (read_dlpack(self, contract, capsule, array) == 0) {
+            *owner = capsule;
+            return 0;
+        }
+        Py_DECREF(capsule);
+        return -1;
+    }
+    if (status < 0)
+        return -1;
+    if (PyObject_CheckBuffer(object)) {
+        PyObject *const view = PyMemoryView_FromObject(object);
+        if (view == NULL)
+            return -1;
+        if (read_buffer(self->program, contract, PyMemoryView_GET_BUFFER(view), array) == 0) {
+            *owner = view;
+            return 0;
+        }
+        Py_DECREF(view);
+        return -1;
+    }
+    return gts_py_refuse_object(self->program, contract, object);
+}

@@ -1,0 +1,258 @@
+/* Fields: read by their array and domain, recognised by their identity when they come again. */
+#include <inttypes.h>
+
+#include "python/host.h"
+
+#define WHERE "Argument '%s' of program '%s' "
+
+int gts_py_refuse_object(gts_program *program, const gts_contract *contract, PyObject *object)
+{
+    return gts_error_set(program, GTS_TYPE_ERROR, WHERE "must be a field, not '%s'.", contract->path,
+                         program->stub->name, Py_TYPE(object)->tp_name);
+}
+
+/* ---- Domains --------------------------------------------------------------------------------------------------- */
+
+/* A bound of a range: an int, or something that is not one where the range is infinite. */
+static int read_bound(gts_program *program, const gts_contract *contract, int32_t axis, const char *dim,
+                      PyObject *range, PyObject *name, int64_t *value)
+{
+    PyObject *const bound = PyObject_GetAttr(range, name);
+    if (bound == NULL)
+        return -1;
+    int status = 0;
+    if (GTS_LIKELY(PyLong_Check(bound))) {
+        *value = PyLong_AsLongLong(bound);
+        status = *value == -1 && PyErr_Occurred() ? -1 : 0;
+    } else {
+        status = gts_error_set(program, GTS_VALUE_ERROR,
+                               WHERE "must have a finite domain, but it is unbounded on axis %" PRId32 " ('%s').",
+                               contract->path, program->stub->name, axis, dim);
+    }
+    Py_DECREF(bound);
+    return status;
+}
+
+/* The name of a dimension, which is the contract's own text where it is the contract's dimension. */
+static const char *read_dim(gts_py_program *self, const gts_contract *contract, gts_py_leaf *leaf, int32_t axis,
+                            PyObject *dimension)
+{
+    const char *const expected = axis < contract->rank ? contract->axes[axis].dim : NULL;
+    if (dimension == leaf->dimension[axis])
+        return expected;
+    PyObject *const value = PyObject_GetAttr(dimension, self->state->name.value);
+    if (value == NULL)
+        return NULL;
+    const char *const name = PyUnicode_AsUTF8(value);
+    Py_DECREF(value); /* the dimension keeps it */
+    if (name == NULL || expected == NULL || strcmp(name, expected) != 0)
+        return name;
+    Py_XSETREF(leaf->dimension[axis], Py_NewRef(dimension));
+    return expected;
+}
+
+static int decode_domain(gts_py_program *self, const gts_contract *contract, gts_py_leaf *leaf, PyObject *dims,
+                         PyObject *ranges, gts_py_domain *domain)
+{
+    gts_program *const program = self->program;
+    if (!PyTuple_Check(dims) || !PyTuple_Check(ranges) || PyTuple_GET_SIZE(dims) != PyTuple_GET_SIZE(ranges) ||
+        PyTuple_GET_SIZE(dims) > GTS_MAX_RANK)
+        return gts_error_set(program, GTS_TYPE_ERROR,
+                             WHERE "has a domain that is not a tuple of at most %d dimensions and their ranges.",
+                             contract->path, program->stub->name, GTS_MAX_RANK);
+    domain->rank = (int32_t)PyTuple_GET_SIZE(dims);
+    for (int32_t axis = 0; axis < domain->rank; ++axis) {
+        PyObject *const range = PyTuple_GET_ITEM(ranges, axis);
+        const char *const dim = read_dim(self, contract, leaf, axis, PyTuple_GET_ITEM(dims, axis));
+        int64_t stop;
+        if (dim == NULL ||
+            read_bound(program, contract, axis, dim, range, self->state->name.start, &domain->origin[axis]) != 0 ||
+            read_bound(program, contract, axis, dim, range, self->state->name.stop, &stop) != 0)
+            return -1;
+        domain->dims[axis] = dim;
+        domain->shape[axis] = stop - domain->origin[axis];
+    }
+    return 0;
+}
+
+static int read_domain(gts_py_program *self, const gts_contract *contract, gts_py_leaf *leaf, PyObject *object)
+{
+    PyObject *const dims = PyObject_GetAttr(object, self->state->name.dims);
+    PyObject *const ranges = dims == NULL ? NULL : PyObject_GetAttr(object, self->state->name.ranges);
+    Py_CLEAR(leaf->domain.object);
+    const int status = ranges == NULL ? -1 : decode_domain(self, contract, leaf, dims, ranges, &leaf->domain);
+    if (status == 0)
+        leaf->domain.object = Py_NewRef(object);
+    Py_XDECREF(dims);
+    Py_XDECREF(ranges);
+    return status;
+}
+
+/* Places an array in its domain. gt4py allows an array of one element under a longer range; a program does not. */
+static int apply_domain(gts_program *program, const gts_contract *contract, const gts_py_domain *domain,
+                        gts_array *array)
+{
+    if (GTS_UNLIKELY(domain->rank != array->rank))
+        return gts_error_set(program, GTS_TYPE_ERROR,
+                             WHERE "has a domain of %" PRId32 " dimensions, but an array of %" PRId32 ".",
+                             contract->path, program->stub->name, domain->rank, array->rank);
+    for (int32_t axis = 0; axis < domain->rank; ++axis) {
+        if (GTS_UNLIKELY(domain->shape[axis] != array->shape[axis]))
+            return gts_error_set(
+                program, GTS_VALUE_ERROR,
+                WHERE "has a domain of size %" PRId64 " on axis %" PRId32 " ('%s'), but an array of size %" PRId64 ".",
+                contract->path, program->stub->name, domain->shape[axis], axis, domain->dims[axis], array->shape[axis]);
+        array->origin[axis] = domain->origin[axis];
+        array->dims[axis] = domain->dims[axis];
+    }
+    return 0;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------------------------- */
+
+/* Takes over the references to the domain and the array, either of which may be NULL after an exception. */
+static int read_parts(gts_py_program *self, uint32_t index, PyObject *domain, PyObject *ndarray, gts_array *array,
+                      PyObject **owner)
+{
+    const gts_contract *const contract = &self->program->stub->leaves[index];
+    gts_py_leaf *const leaf = &self->leaf[index];
+    int status = domain == NULL || ndarray == NULL ? -1 : 0;
+    if (GTS_LIKELY(status == 0))
+        status = gts_py_read_array(self, contract, ndarray, array, owner);
+    if (status == 0 && domain != leaf->domain.object)
+        status = read_domain(self, contract, leaf, domain);
+    if (GTS_LIKELY(status == 0))
+        status = apply_domain(self->program, contract, &leaf->domain, array);
+    Py_XDECREF(domain);
+    Py_XDECREF(ndarray);
+    return status;
+}
+
+int gts_py_read_field(gts_py_program *self, uint32_t index, PyObject *object, gts_array *array, PyObject **owner)
+{
+    const gts_contract *const contract = &self->program->stub->leaves[index];
+    const gts_py_names *const name = &self->state->name;
+    *owner = NULL;
+    if (Py_TYPE(object) == self->state->numpy.ndarray)
+        return gts_py_read_array(self, contract, object, array, owner);
+
+    /* gt4py's own fields keep these two for as long as they live. */
+    PyObject *domain;
+    PyObject *ndarray = NULL;
+    if (PyObject_GetOptionalAttr(object, name->_domain, &domain) < 0)
+        return -1;
+    if (GTS_LIKELY(domain != NULL)) {
+        if (GTS_LIKELY(PyObject_GetOptionalAttr(object, name->_ndarray, &ndarray) > 0))
+            return read_parts(self, index, domain, ndarray, array, owner);
+        Py_DECREF(domain);
+        if (PyErr_Occurred())
+            return -1;
+    }
+
+    /* Any other field may make its array when it is asked for it. */
+    if (PyObject_GetOptionalAttr(object, name->domain, &domain) < 0)
+        return -1;
+    if (domain == NULL)
+        return gts_py_read_array(self, contract, object, array, owner);
+    if (PyObject_GetOptionalAttr(object, name->ndarray, &ndarray) == 0) {
+        Py_DECREF(domain);
+        return gts_py_read_array(self, contract, object, array, owner);
+    }
+    PyObject *const keep = Py_XNewRef(ndarray);
+    const int status = read_parts(self, index, domain, ndarray, array, owner);
+    if (status == 0 && *owner == NULL)
+        *owner = Py_NewRef(keep);
+    Py_XDECREF(keep);
+    return status;
+}
+
+/* ---- Recognising ----------------------------------------------------------------------------------------------- */
+
+static bool has_seen(const gts_seen *way, const PyObject *object)
+{
+    return way->host != NULL && ((PyWeakReference *)way->host)->wr_object == object;
+}
+
+/* When debugging, every call reads every field, so that an array which was changed in place does not go unnoticed. */
+static GTS_COLD int check_unchanged(gts_program *program, uint32_t index, const PyObject *object,
+                                    const gts_array *array)
+{
+    const gts_leaf *const leaf = &program->leaf[index];
+    for (int i = 0; i < 2; ++i) {
+        if (has_seen(&leaf->way[i], object) && !gts_same_array(&leaf->way[i].array, array))
+            return gts_error_set(program, GTS_VALUE_ERROR,
+                                 WHERE "was changed in place (shape, strides or memory) since it was last seen.",
+                                 program->stub->leaves[index].path, program->stub->name);
+    }
+    return 0;
+}
+
+/*
+ * Whether an object came before, as far as its address tells. A field that is made for one call is not worth a weak
+ * reference, which costs a third as much as reading it.
+ */
+static bool comes_again(gts_py_leaf *leaf, const PyObject *object)
+{
+    if (leaf->passed[0] == object || leaf->passed[1] == object)
+        return true;
+    leaf->passed[1] = leaf->passed[0];
+    leaf->passed[0] = object;
+    return false;
+}
+
+/* Makes `array` what the leaf has now; `reference` is what recognises its object, or NULL where nothing shall. */
+static void set_now(gts_leaf *leaf, PyObject *reference, const gts_array *array)
+{
+    gts_seen *const other = &leaf->way[leaf->now == &leaf->way[0]];
+    gts_seen *const way = leaf->now->host == NULL ? leaf->now : other; /* rather one that is not remembered */
+    PyObject *const old = way->host;
+    way->host = reference;
+    way->array = *array;
+    if (reference != NULL)
+        way->object = (const void *const *)&((PyWeakReference *)reference)->wr_object;
+    else
+        gts_forget(way);
+    leaf->now = way;
+    Py_XDECREF(old);
+}
+
+static int remember(gts_leaf *leaf, PyObject *object, const gts_array *array)
+{
+    PyObject *const reference = PyWeakref_NewRef(object, NULL);
+    if (reference == NULL)
+        return -1;
+    set_now(leaf, reference, array);
+    return 0;
+}
+
+int gts_py_field(gts_program *program, uint32_t index, void *object)
+{
+    gts_py_program *const self = gts_py_of(program);
+    gts_leaf *const leaf = &program->leaf[index];
+    gts_seen *const other = &leaf->way[leaf->now == &leaf->way[0]];
+    gts_renew(program);
+    if (GTS_UNLIKELY(object == Py_None)) /* what a dead way holds as well */
+        return gts_py_refuse_object(program, &program->stub->leaves[index], object);
+    if (*other->object == object) {
+        leaf->now = other;
+        return 0;
+    }
+    gts_array array;
+    PyObject *owner;
+    int status = gts_py_read_field(self, index, object, &array, &owner);
+    if (GTS_LIKELY(status == 0))
+        status = gts_check_array(program, index, &array);
+    if (GTS_UNLIKELY(program->debug) && status == 0)
+        status = check_unchanged(program, index, object, &array);
+    if (GTS_UNLIKELY(status != 0)) {
+        Py_XDECREF(owner);
+        return -1;
+    }
+    if (owner == NULL && (comes_again(&self->leaf[index], object) || program->debug) &&
+        PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object)))
+        return remember(leaf, object, &array);
+    set_now(leaf, NULL, &array);
+    if (GTS_UNLIKELY(owner != NULL))
+        gts_py_hold(self, owner);
+    return 0;
+}

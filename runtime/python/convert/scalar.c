@@ -1,0 +1,269 @@
+/* Scalars, checked at every call: a value that does not fit is refused, never cut off. */
+#include "python/host.h"
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_23_API_VERSION
+#include <numpy/ndarraytypes.h>
+#include <numpy/arrayscalars.h>
+
+#include <inttypes.h>
+#include <math.h>
+
+#define WHERE "Argument '%s' of program '%s' "
+
+/* A numpy scalar holds its value right behind the object's head, whatever its dtype. */
+#define OBVAL_OFFSET offsetof(PyDoubleScalarObject, obval)
+_Static_assert(offsetof(PyBoolScalarObject, obval) == OBVAL_OFFSET &&
+                   offsetof(PyIntScalarObject, obval) == OBVAL_OFFSET,
+               "numpy's scalars begin differently");
+
+/* ---- Refusals -------------------------------------------------------------------------------------------------- */
+
+static GTS_COLD int refuse_type(gts_program *program, const gts_contract *contract, PyObject *object)
+{
+    const char *const dtype = gts_dtype_name(contract->dtype);
+    return gts_error_set(program, GTS_TYPE_ERROR, WHERE "must be %s '%s', not '%s'.", contract->path,
+                         program->stub->name, *dtype == 'i' ? "an" : "a", dtype, Py_TYPE(object)->tp_name);
+}
+
+static GTS_COLD int refuse_value(gts_program *program, const gts_contract *contract, const char *value)
+{
+    return gts_error_set(program, GTS_VALUE_ERROR, WHERE "is %.100s, which does not fit '%s'.", contract->path,
+                         program->stub->name, value, gts_dtype_name(contract->dtype));
+}
+
+static GTS_COLD int refuse_integer(gts_program *program, const gts_contract *contract, PyObject *integer)
+{
+    PyObject *const text = PyObject_Str(integer);
+    const char *const value = text == NULL ? NULL : PyUnicode_AsUTF8(text);
+    if (value == NULL)
+        PyErr_Clear(); /* Python refuses to print integers of thousands of digits */
+    const int status = refuse_value(program, contract, value == NULL ? "an integer of too many digits" : value);
+    Py_XDECREF(text);
+    return status;
+}
+
+static GTS_COLD int refuse_float(gts_program *program, const gts_contract *contract, double number)
+{
+    char value[32];
+    (void)PyOS_snprintf(value, sizeof value, "%g", number);
+    return refuse_value(program, contract, value);
+}
+
+/* ---- Integers -------------------------------------------------------------------------------------------------- */
+
+/* Stores `number` in `value` where it fits the dtype. */
+static bool store_integer(gts_dtype dtype, int64_t number, void *value)
+{
+#define STORE(type, fits)                                                                                              \
+    if (GTS_UNLIKELY(!(fits)))                                                                                         \
+        return false;                                                                                                  \
+    *(type *)value = (type)number;                                                                                     \
+    return true
+    switch (dtype) {
+    case GTS_INT8:
+        STORE(int8_t, number >= INT8_MIN && number <= INT8_MAX);
+    case GTS_UINT8:
+        STORE(uint8_t, number >= 0 && number <= UINT8_MAX);
+    case GTS_INT16:
+        STORE(int16_t, number >= INT16_MIN && number <= INT16_MAX);
+    case GTS_UINT16:
+        STORE(uint16_t, number >= 0 && number <= UINT16_MAX);
+    case GTS_INT32:
+        STORE(int32_t, number >= INT32_MIN && number <= INT32_MAX);
+    case GTS_UINT32:
+        STORE(uint32_t, number >= 0 && number <= UINT32_MAX);
+    case GTS_INT64:
+        STORE(int64_t, true);
+    case GTS_UINT64:
+        STORE(uint64_t, number >= 0);
+    default:
+        return false;
+    }
+#undef STORE
+}
+
+static int read_long(gts_program *program, const gts_contract *contract, PyObject *integer, void *value)
+{
+    if (GTS_LIKELY(PyUnstable_Long_IsCompact((PyLongObject *)integer))) {
+        if (GTS_LIKELY(store_integer(contract->dtype, PyUnstable_Long_CompactValue((PyLongObject *)integer), value)))
+            return 0;
+        return refuse_integer(program, contract, integer);
+    }
+    int overflow;
+    const int64_t number = PyLong_AsLongLongAndOverflow(integer, &overflow);
+    if (overflow == 0 && store_integer(contract->dtype, number, value))
+        return 0;
+    if (overflow > 0 && contract->dtype == GTS_UINT64) {
+        const uint64_t large = PyLong_AsUnsignedLongLong(integer);
+        if (!PyErr_Occurred()) {
+            *(uint64_t *)value = large;
+            return 0;
+        }
+        PyErr_Clear();
+    }
+    return refuse_integer(program, contract, integer);
+}
+
+/* Subclasses of int, numpy's integers and whatever else is an integer. Arrays of one integer are not. */
+static int read_index(gts_py_program *self, const gts_contract *contract, PyObject *object, void *value)
+{
+    if (PyBool_Check(object) || !PyIndex_Check(object))
+        return refuse_type(self->program, contract, object);
+    if (!PyLong_Check(object)) {
+        PyObject *array;
+        const int found = PyObject_GetOptionalAttr(object, self->state->name.__dlpack__, &array);
+        if (found < 0)
+            return -1;
+        if (found > 0) {
+            Py_DECREF(array);
+            return refuse_type(self->program, contract, object);
+        }
+    }
+    PyObject *const integer = PyNumber_Index(object);
+    if (integer == NULL)
+        return -1;
+    const int status = read_long(self->program, contract, integer, value);
+    Py_DECREF(integer);
+    return status;
+}
+
+/* ---- Floats ---------------------------------------------------------------------------------------------------- */
+
+static int store_float(gts_program *program, const gts_contract *contract, double number, void *value)
+{
+    if (contract->dtype == GTS_FLOAT64) {
+        *(double *)value = number;
+        return 0;
+    }
+    const float narrow = (float)number;
+    if (GTS_UNLIKELY(isinf(narrow) && !isinf(number)))
+        return refuse_float(program, contract, number);
+    *(float *)value = narrow;
+    return 0;
+}
+
+/* A float of numpy, which may be longer than a double. */
+static int read_numpy_float(gts_py_program *self, const gts_contract *contract, PyObject *object, void *value)
+{
+    PyObject *const converted = PyNumber_Float(object);
+    if (converted == NULL)
+        return -1;
+    const double number = PyFloat_AS_DOUBLE(converted);
+    const int same = isinf(number) ? PyObject_RichCompareBool(object, converted, Py_EQ) : 1;
+    Py_DECREF(converted);
+    if (same < 0)
+        return -1;
+    return same ? store_float(self->program, contract, number, value)
+                : refuse_value(self->program, contract, "a number above 1.8e308");
+}
+
+static int read_float(gts_py_program *self, const gts_contract *contract, PyObject *object, void *value)
+{
+    const gts_py_numpy *const numpy = &self->state->numpy;
+    if (PyFloat_Check(object))
+        return store_float(self->program, contract, PyFloat_AS_DOUBLE(object), value);
+    if (PyLong_Check(object) && !PyBool_Check(object)) {
+        const double number = PyLong_AsDouble(object);
+        if (number == -1.0 && PyErr_Occurred()) {
+            if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+                return -1;
+            PyErr_Clear();
+            return refuse_integer(self->program, contract, object);
+        }
+        return store_float(self->program, contract, number, value);
+    }
+    if (numpy->ndarray != NULL &&
+        (PyObject_TypeCheck(object, numpy->floating) || PyObject_TypeCheck(object, numpy->integer)))
+        return read_numpy_float(self, contract, object, value);
+    return refuse_type(self->program, contract, object);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- */
+
+/* Whatever is not of the one exact type that a dtype is passed as most often. */
+static __attribute__((noinline)) int read_scalar(gts_py_program *self, const gts_contract *contract, PyObject *object,
+                                                 void *value)
+{
+    const gts_dtype dtype = contract->dtype;
+    if (dtype == GTS_BOOL && PyBool_Check(object)) {
+        *(bool *)value = object == Py_True;
+        return 0;
+    }
+    if (dtype > GTS_BOOL && dtype < GTS_FLOAT32 && PyLong_CheckExact(object))
+        return read_long(self->program, contract, object, value);
+    if (gts_py_find_numpy(self->state) && Py_TYPE(object) == self->state->numpy.scalar[dtype]) {
+        memcpy(value, (const char *)object + OBVAL_OFFSET, gts_dtype_size(dtype));
+        return 0;
+    }
+    if (PyErr_Occurred())
+        return -1;
+    if (dtype == GTS_BOOL)
+        return refuse_type(self->program, contract, object);
+    return dtype >= GTS_FLOAT32 ? read_float(self, contract, object, value) : read_index(self, contract, object, value);
+}
+
+int gts_py_scalar(gts_program *program, uint32_t index, void *object, void *value)
+{
+    const gts_contract *const contract = &program->stub->leaves[index];
+    if (PyFloat_CheckExact((PyObject *)object) && contract->dtype == GTS_FLOAT64) {
+        *(double *)value = PyFloat_AS_DOUBLE((PyObject *)object);
+        return 0;
+    }
+    if (PyLong_CheckExact((PyObject *)object) && contract->dtype == GTS_INT32 && PyUnstable_Long_IsCompact(object)) {
+        const Py_ssize_t number = PyUnstable_Long_CompactValue(object); /* of at most 30 bits */
+        *(int32_t *)value = (int32_t)number;
+        return 0;
+    }
+    return read_scalar(gts_py_of(program), contract, object, value);
+}
+
+/* ---- Zero-dimensional fields ----------------------------------------------------------------------------------- */
+
+static bool is_scalar(const gts_py_state *state, PyObject *object)
+{
+    return PyFloat_Check(object) || PyLong_Check(object) ||
+           (state->numpy.ndarray != NULL && PyObject_TypeCheck(object, state->numpy.generic));
+}
+
+/* The element of a field in device memory, which its own library knows how to fetch. */
+static int fetch_element(gts_py_program *self, uint32_t index, PyObject *object, void *value)
+{
+    PyObject *method;
+    int found = PyObject_GetOptionalAttr(object, self->state->name.as_scalar, &method);
+    if (found == 0)
+        found = PyObject_GetOptionalAttr(object, self->state->name.item, &method);
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        return gts_py_refuse_object(self->program, &self->program->stub->leaves[index], object);
+    PyObject *const element = PyObject_CallNoArgs(method);
+    Py_DECREF(method);
+    if (element == NULL)
+        return -1;
+    const int status = gts_py_scalar(self->program, index, element, value);
+    Py_DECREF(element);
+    return status;
+}
+
+int gts_py_zero_dim_field(gts_program *program, uint32_t index, void *argument, void *value)
+{
+    gts_py_program *const self = gts_py_of(program);
+    PyObject *const object = argument;
+    if (is_scalar(self->state, object))
+        return gts_py_scalar(program, index, object, value);
+    gts_array array;
+    PyObject *owner;
+    int status = gts_py_read_field(self, index, object, &array, &owner);
+    if (status == 0) {
+        const gts_device device = array.device;
+        array.device = program->stub->leaves[index].device; /* it is copied, so it may be anywhere */
+        status = gts_check_array(program, index, &array);
+        if (status == 0 && device != GTS_CPU)
+            status = fetch_element(self, index, object, value);
+        else if (status == 0)
+            memcpy(value, array.data, gts_dtype_size(array.dtype));
+    }
+    Py_XDECREF(owner);
+    return status;
+}

@@ -1,0 +1,115 @@
+/* Static arguments: scalars that were compiled in, so that a call which passes another value must not run. */
+#include "python/host.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#define WHERE "Argument '%s' of program '%s' "
+
+/* Room for one element of any dtype. */
+typedef struct element {
+    _Alignas(int64_t) char bytes[sizeof(int64_t)];
+} element;
+
+static double as_double(gts_dtype dtype, const void *value)
+{
+    if (dtype == GTS_FLOAT32) {
+        float narrow;
+        memcpy(&narrow, value, sizeof narrow);
+        return (double)narrow;
+    }
+    double number;
+    memcpy(&number, value, sizeof number);
+    return number;
+}
+
+/* Bit for bit, because 1 / -0.0 is not 1 / 0.0; but all NaN are alike. */
+static bool is_same(gts_dtype dtype, const void *a, const void *b)
+{
+    return memcmp(a, b, gts_dtype_size(dtype)) == 0 ||
+           (dtype >= GTS_FLOAT32 && isnan(as_double(dtype, a)) && isnan(as_double(dtype, b)));
+}
+
+/* ---- Refusals -------------------------------------------------------------------------------------------------- */
+
+/* A new reference to the element as Python has it. */
+static PyObject *as_object(gts_dtype dtype, const void *value)
+{
+#define INTEGER(type, make)                                                                                            \
+    {                                                                                                                  \
+        type number;                                                                                                   \
+        memcpy(&number, value, sizeof number);                                                                         \
+        return make(number);                                                                                           \
+    }
+    switch (dtype) {
+    case GTS_BOOL:
+        INTEGER(bool, PyBool_FromLong)
+    case GTS_INT8:
+        INTEGER(int8_t, PyLong_FromLongLong)
+    case GTS_UINT8:
+        INTEGER(uint8_t, PyLong_FromLongLong)
+    case GTS_INT16:
+        INTEGER(int16_t, PyLong_FromLongLong)
+    case GTS_UINT16:
+        INTEGER(uint16_t, PyLong_FromLongLong)
+    case GTS_INT32:
+        INTEGER(int32_t, PyLong_FromLongLong)
+    case GTS_UINT32:
+        INTEGER(uint32_t, PyLong_FromLongLong)
+    case GTS_INT64:
+        INTEGER(int64_t, PyLong_FromLongLong)
+    case GTS_UINT64:
+        INTEGER(uint64_t, PyLong_FromUnsignedLongLong)
+    default:
+        return PyFloat_FromDouble(as_double(dtype, value));
+    }
+#undef INTEGER
+}
+
+static GTS_COLD int refuse_static(gts_program *program, const gts_contract *contract, const void *value)
+{
+    PyObject *const passed = as_object(contract->dtype, value);
+    PyObject *const compiled = as_object(contract->dtype, contract->value);
+    if (passed != NULL && compiled != NULL)
+        PyErr_Format(PyExc_ValueError,
+                     WHERE "is %R, but was compiled in as %R; compile the program for this value, too.", contract->path,
+                     program->stub->name, passed, compiled);
+    Py_XDECREF(passed);
+    Py_XDECREF(compiled);
+    return -1;
+}
+
+/* ---- Recognising ----------------------------------------------------------------------------------------------- */
+
+/* Whether an object can neither change nor take part in a cycle: then it is kept, and known again by its address. */
+static bool is_immutable(const gts_py_state *state, PyObject *object)
+{
+    if (PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object))
+        return true;
+    for (int dtype = GTS_BOOL; dtype <= GTS_FLOAT64; ++dtype) {
+        if (Py_TYPE(object) == state->numpy.scalar[dtype]) /* NULL as long as there is no numpy */
+            return true;
+    }
+    return false;
+}
+
+static void remember(gts_seen *way, PyObject *object)
+{
+    PyObject *const old = way->host;
+    way->host = Py_NewRef(object);
+    way->object = (const void *const *)&way->host;
+    Py_XDECREF(old);
+}
+
+int gts_py_static_scalar(gts_program *program, uint32_t index, void *object)
+{
+    const gts_contract *const contract = &program->stub->leaves[index];
+    element value;
+    if (gts_py_scalar(program, index, object, &value) != 0)
+        return -1;
+    if (GTS_UNLIKELY(!is_same(contract->dtype, &value, contract->value)))
+        return refuse_static(program, contract, &value);
+    if (is_immutable(gts_py_of(program)->state, object))
+        remember(program->leaf[index].now, object);
+    return 0;
+}

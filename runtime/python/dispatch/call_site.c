@@ -1,0 +1,89 @@
+/* Places in a model's source from which a program is called: what they pass is checked once. */
+#include "python/dispatch/dispatcher.h"
+
+static GTS_COLD int refuse_missing(const gts_py_dispatcher *self, const bool *passed)
+{
+    PyObject *const positional = PyList_New(0);
+    PyObject *const others = PyList_New(0);
+    const uint32_t count = (uint32_t)PyTuple_GET_SIZE(self->parameters);
+    bool failed = positional == NULL || others == NULL;
+    for (uint32_t i = 0, next = 0; i <= count && !failed; ++i) {
+        const bool is_positional = next < self->positional_count && self->positional[next] == i;
+        next += is_positional;
+        if (self->bound[i] != NULL || passed[i])
+            continue;
+        PyObject *const name = i < count ? PyTuple_GET_ITEM(self->parameters, i) : self->state->name.offset_provider;
+        failed = PyList_Append(is_positional ? positional : others, name) < 0;
+    }
+    if (!failed) {
+        const bool lacks_positional = PyList_GET_SIZE(positional) > 0; /* which Python tells first */
+        gts_py_refuse_missing(self->utf8, lacks_positional ? "positional" : "keyword-only",
+                              lacks_positional ? positional : others);
+    }
+    Py_XDECREF(positional);
+    Py_XDECREF(others);
+    return -1;
+}
+
+/* Parameters that a call passes, and where its keywords go. */
+static int check(const gts_py_dispatcher *self, gts_py_site *site)
+{
+    bool passed[GTS_PY_MAX_PARAMETERS + 1] = {false};
+    const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
+    const Py_ssize_t taken = (Py_ssize_t)self->positional_count;
+    const Py_ssize_t keyword_count = site->keywords == NULL ? 0 : PyTuple_GET_SIZE(site->keywords);
+    for (Py_ssize_t i = 0; i < site->given && i < taken; ++i)
+        passed[self->positional[i]] = true;
+    for (Py_ssize_t i = 0; i < keyword_count; ++i) {
+        PyObject *const keyword = PyTuple_GET_ITEM(site->keywords, i);
+        Py_ssize_t place = gts_py_find_name(self->parameters, keyword);
+        if (place >= 0 && self->bound[place] != NULL && !self->overridable)
+            place = -1;
+        else if (place < 0 && PyUnicode_Compare(self->state->name.offset_provider, keyword) == 0)
+            place = count;
+        if (place < 0 || passed[place]) {
+            gts_py_refuse_keyword(self->utf8, keyword, place >= 0);
+            return -1;
+        }
+        passed[place] = true;
+        site->place[i] = (uint8_t)place;
+    }
+    if (site->given > taken) {
+        gts_py_refuse_surplus(self->utf8, taken, site->given, keyword_count);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i <= count; ++i) {
+        if (self->bound[i] == NULL && !passed[i])
+            return refuse_missing(self, passed);
+    }
+    site->selects = passed[count];
+    for (uint32_t i = 0; i < self->static_count; ++i)
+        site->selects = site->selects || passed[self->statics[i].parameter];
+    return 0;
+}
+
+/* Names of keywords in source text are plain strings; others may run code of theirs when they are let go. */
+static bool is_plain(PyObject *keywords)
+{
+    for (Py_ssize_t i = 0; keywords != NULL && i < PyTuple_GET_SIZE(keywords); ++i) {
+        if (!PyUnicode_CheckExact(PyTuple_GET_ITEM(keywords, i)))
+            return false;
+    }
+    return true;
+}
+
+const gts_py_site *gts_py_add_site(gts_py_dispatcher *self, Py_ssize_t given, PyObject *keywords, gts_py_site *scratch)
+{
+    *scratch = (gts_py_site){.keywords = keywords, .given = given};
+    if (GTS_UNLIKELY(check(self, scratch) != 0))
+        return NULL;
+    if (!is_plain(keywords))
+        return scratch;
+    gts_py_site *const site = &self->site[self->next_site];
+    self->next_site = (self->next_site + 1) % GTS_PY_SITES;
+    PyObject *const old = site->keywords;
+    *site = *scratch;
+    Py_XINCREF(keywords);
+    Py_XDECREF(old);
+    return site;
+}

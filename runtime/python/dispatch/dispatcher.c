@@ -1,0 +1,266 @@
+/* The Dispatcher type: a program with bound arguments and variants, and its call. */
+#include <stddef.h>
+
+#include "python/dispatch/dispatcher.h"
+
+/* ---- Calling --------------------------------------------------------------------------------------------------- */
+
+static const gts_py_site *find_site(const gts_py_dispatcher *self, Py_ssize_t given, const PyObject *keywords)
+{
+    for (int i = 0; i < GTS_PY_SITES; ++i) {
+        const gts_py_site *const site = &self->site[i];
+        if (GTS_LIKELY(site->keywords == keywords && site->given == given))
+            return site;
+    }
+    return NULL;
+}
+
+/* gt4py's own executables take the offset provider by keyword. */
+static PyObject *call_executable(const gts_py_dispatcher *self, PyObject *callable, PyObject *const *argv)
+{
+    PyObject *const held = Py_NewRef(callable);
+    PyObject *const result = PyObject_Vectorcall(held, argv, (size_t)PyTuple_GET_SIZE(self->parameters),
+                                                 self->keyword_of_provider);
+    Py_DECREF(held);
+    return result;
+}
+
+static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_given, PyObject *keywords)
+{
+    gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
+    const Py_ssize_t given = PyVectorcall_NARGS(flagged_given);
+    gts_py_site scratch;
+    const gts_py_site *site = find_site(self, given, keywords);
+    if (GTS_UNLIKELY(site == NULL)) {
+        site = gts_py_add_site(self, given, keywords, &scratch);
+        if (site == NULL)
+            return NULL;
+    }
+    PyObject *argv[GTS_PY_MAX_PARAMETERS + 1];
+    memcpy(argv, self->bound, (size_t)(PyTuple_GET_SIZE(self->parameters) + 1) * sizeof *argv);
+    for (Py_ssize_t i = 0; i < given; ++i)
+        argv[self->positional[i]] = args[i];
+    const Py_ssize_t keyword_count = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    for (Py_ssize_t i = 0; i < keyword_count; ++i)
+        argv[site->place[i]] = args[given + i];
+
+    PyObject *callable = self->usual;
+    if (GTS_UNLIKELY(callable == NULL || site->selects)) {
+        const bool is_usual = !site->selects;
+        callable = gts_py_select(self, argv);
+        if (GTS_UNLIKELY(callable == NULL))
+            return NULL;
+        if (is_usual)
+            self->usual = callable;
+    }
+    if (GTS_LIKELY(Py_IS_TYPE(callable, self->state->program_type)))
+        return gts_py_call_in_order((gts_py_program *)callable, argv);
+    return call_executable(self, callable, argv);
+}
+
+/* ---- Making ---------------------------------------------------------------------------------------------------- */
+
+static int intern_parameters(gts_py_dispatcher *self, PyObject *parameters)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(parameters);
+    if (count > GTS_PY_MAX_PARAMETERS) {
+        PyErr_Format(PyExc_ValueError, "Program '%s' has %zd parameters, which is more than %d.", self->utf8, count,
+                     GTS_PY_MAX_PARAMETERS);
+        return -1;
+    }
+    self->parameters = PyTuple_New(count);
+    self->bound = PyMem_Calloc((size_t)count + 1, sizeof *self->bound);
+    if (self->parameters == NULL || self->bound == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject *name = PyTuple_GET_ITEM(parameters, i);
+        if (!PyUnicode_CheckExact(name)) {
+            PyErr_Format(PyExc_TypeError, "A parameter of program '%s' must be a 'str', not '%s'.", self->utf8,
+                         Py_TYPE(name)->tp_name);
+            return -1;
+        }
+        Py_INCREF(name);
+        PyUnicode_InternInPlace(&name);
+        PyTuple_SET_ITEM(self->parameters, i, name);
+    }
+    return 0;
+}
+
+static int bind(gts_py_dispatcher *self, PyObject *bound)
+{
+    Py_ssize_t position = 0;
+    PyObject *name, *value;
+    while (PyDict_Next(bound, &position, &name, &value)) {
+        const Py_ssize_t place = PyUnicode_Check(name) ? gts_py_find_name(self->parameters, name) : -1;
+        if (place < 0) {
+            PyErr_Format(PyExc_TypeError, "Program '%s' has no parameter %R.", self->utf8, name);
+            return -1;
+        }
+        self->bound[place] = Py_NewRef(value);
+    }
+    const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        if (self->bound[i] == NULL)
+            self->positional[self->positional_count++] = (uint8_t)i;
+        else if (self->overridable) /* as for functools.partial: what is behind it can only be passed by keyword */
+            break;
+    }
+    return 0;
+}
+
+static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"name", "parameters", "build", "bound", "overridable", "statics", "offset_providers", NULL};
+    PyObject *name, *parameters, *build, *bound, *statics, *providers;
+    int overridable;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "UO!OO!pO!O!:Dispatcher", names, &name, &PyTuple_Type, &parameters,
+                                     &build, &PyDict_Type, &bound, &overridable, &PyTuple_Type, &statics, &PyTuple_Type,
+                                     &providers))
+        return NULL;
+    gts_py_dispatcher *const self = (gts_py_dispatcher *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->vectorcall = call;
+    self->state = gts_py_find_state(type);
+    self->name = Py_NewRef(name);
+    self->utf8 = PyUnicode_AsUTF8(name);
+    self->build = Py_NewRef(build);
+    self->overridable = overridable;
+    self->keyword_of_provider = self->state == NULL ? NULL : PyTuple_Pack(1, self->state->name.offset_provider);
+    for (int i = 0; i < GTS_PY_SITES; ++i)
+        self->site[i].given = -1;
+    if (self->utf8 == NULL || self->keyword_of_provider == NULL || intern_parameters(self, parameters) != 0 ||
+        bind(self, bound) != 0 || gts_py_set_providers(self, providers) != 0 ||
+        gts_py_set_statics(self, statics) != 0 || gts_py_set_bound_key(self) != 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+/* ---- Ending ---------------------------------------------------------------------------------------------------- */
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+    const gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->build);
+    Py_VISIT(self->providers);
+    for (Py_ssize_t i = 0; self->bound != NULL && self->parameters != NULL && i <= PyTuple_GET_SIZE(self->parameters);
+         ++i)
+        Py_VISIT(self->bound[i]);
+    for (uint32_t i = 0; i < self->variant_count; ++i)
+        Py_VISIT(self->variants[i].callable);
+    return 0;
+}
+
+/* Breaks cycles, which go through what builds variants. Everything else stays: a finalizer may still call. */
+static int clear(PyObject *object)
+{
+    gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
+    Py_CLEAR(self->build);
+    return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+    gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
+    PyTypeObject *const type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    PyObject_ClearWeakRefs(object);
+    (void)clear(object);
+    gts_py_free_variants(self);
+    for (Py_ssize_t i = 0; self->bound != NULL && self->parameters != NULL && i <= PyTuple_GET_SIZE(self->parameters);
+         ++i)
+        Py_XDECREF(self->bound[i]);
+    for (int i = 0; i < GTS_PY_SITES; ++i)
+        Py_XDECREF(self->site[i].keywords);
+    PyMem_Free(self->bound);
+    Py_XDECREF(self->providers);
+    Py_XDECREF(self->parameters);
+    Py_XDECREF(self->keyword_of_provider);
+    Py_XDECREF(self->name);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+/* ---- Attributes ------------------------------------------------------------------------------------------------ */
+
+static PyObject *get_bound_args(PyObject *object, void *Py_UNUSED(closure))
+{
+    const gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
+    PyObject *const result = PyDict_New();
+    for (Py_ssize_t i = 0; result != NULL && i < PyTuple_GET_SIZE(self->parameters); ++i) {
+        if (self->bound[i] != NULL &&
+            PyDict_SetItem(result, PyTuple_GET_ITEM(self->parameters, i), self->bound[i]) < 0) {
+            Py_DECREF(result);
+            return NULL;
+        }
+    }
+    return result;
+}
+
+static PyObject *get_offset_providers(PyObject *object, void *Py_UNUSED(closure))
+{
+    PyObject *const providers = ((gts_py_dispatcher *)object)->providers;
+    PyObject *const result = PyTuple_New(PyTuple_GET_SIZE(providers));
+    for (Py_ssize_t i = 0; result != NULL && i < PyTuple_GET_SIZE(providers); ++i) {
+        PyObject *const view = PyDictProxy_New(PyTuple_GET_ITEM(providers, i));
+        if (view == NULL) {
+            Py_DECREF(result);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(result, i, view);
+    }
+    return result;
+}
+
+static PyGetSetDef ATTRIBUTES[] = {
+    {"bound_args", get_bound_args, NULL, "The bound arguments, static ones too, by name.", NULL},
+    {"offset_providers", get_offset_providers, NULL, "The offset providers that it was compiled for.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef MEMBERS[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(gts_py_dispatcher, vectorcall), Py_READONLY, NULL},
+    {"__name__", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, name), Py_READONLY, "Name of the program."},
+    {"parameters", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, parameters), Py_READONLY,
+     "Names of all parameters of the program, bound ones too."},
+    {"variant_count", Py_T_UINT, offsetof(gts_py_dispatcher, variant_count), Py_READONLY, "How many variants it has."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyMethodDef METHODS[] = {
+    {"add_variant", (PyCFunction)(void (*)(void))gts_py_add_variant, METH_VARARGS | METH_KEYWORDS,
+     "add_variant(provider, values, label)\n--\n\n"
+     "Adds a variant for one offset provider (its number) and one value of each static scalar; returns its number.\n"
+     "The program is built by `build(number)` when it is needed first."},
+    {"find_variant", (PyCFunction)(void (*)(void))gts_py_find_variant, METH_VARARGS | METH_KEYWORDS,
+     "find_variant(provider, values)\n--\n\nThe number of the variant that was added for these; None if none was."},
+    {"prepare_variant", gts_py_prepare_variant, METH_O,
+     "prepare_variant(number, /)\n--\n\nMakes sure that a variant is built, and returns what it calls."},
+    {NULL, NULL, 0, NULL},
+};
+
+static const char DOC[] = "Dispatcher(name, parameters, build, bound, overridable, statics, offset_providers)\n--\n\n"
+                          "A program with bound arguments and one compiled program for each variant. A call passes the "
+                          "unbound parameters by\n"
+                          "position or keyword; the values of the static ones among them choose the variant.";
+
+static PyType_Slot SLOTS[] = {
+    {Py_tp_doc, (void *)DOC},        {Py_tp_new, make},
+    {Py_tp_call, PyVectorcall_Call}, {Py_tp_dealloc, dealloc},
+    {Py_tp_traverse, traverse},      {Py_tp_clear, clear},
+    {Py_tp_getset, ATTRIBUTES},      {Py_tp_members, MEMBERS},
+    {Py_tp_methods, METHODS},        {0, NULL},
+};
+
+PyType_Spec gts_py_dispatcher_spec = {
+    .name = "gtstub._host.Dispatcher",
+    .basicsize = sizeof(gts_py_dispatcher),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_MANAGED_WEAKREF,
+    .slots = SLOTS,
+};

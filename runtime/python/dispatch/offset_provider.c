@@ -1,0 +1,66 @@
+/* Offset providers: gt4py may have compiled in what one says, so a call passes the one that its variant was compiled for. */
+#include "python/dispatch/dispatcher.h"
+
+int gts_py_set_providers(gts_py_dispatcher *self, PyObject *providers)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(providers);
+    self->providers = PyTuple_New(count);
+    for (Py_ssize_t i = 0; self->providers != NULL && i < count; ++i) {
+        PyObject *const copy = PyDict_New();
+        if (copy == NULL || PyDict_Update(copy, PyTuple_GET_ITEM(providers, i)) < 0) {
+            Py_XDECREF(copy);
+            return -1;
+        }
+        PyTuple_SET_ITEM(self->providers, i, copy);
+    }
+    if (self->providers == NULL)
+        return -1;
+    if (count == 1)
+        self->bound[PyTuple_GET_SIZE(self->parameters)] = Py_NewRef(PyTuple_GET_ITEM(self->providers, 0));
+    return 0;
+}
+
+/* Whether a mapping has the very objects under the names that a compiled offset provider has; -1 after an exception. */
+static int has_objects(PyObject *mapping, PyObject *compiled)
+{
+    Py_ssize_t position = 0;
+    PyObject *name, *expected; /* of our own copy, which nobody else can change */
+    while (PyDict_Next(compiled, &position, &name, &expected)) {
+        if (GTS_LIKELY(PyDict_CheckExact(mapping))) {
+            PyObject *const found = PyDict_GetItemWithError(mapping, name);
+            if (found != expected)
+                return PyErr_Occurred() ? -1 : 0;
+            continue;
+        }
+        PyObject *const found = PyObject_GetItem(mapping, name);
+        Py_XDECREF(found);
+        if (found == NULL && !PyErr_ExceptionMatches(PyExc_KeyError))
+            return -1;
+        PyErr_Clear();
+        if (found != expected)
+            return 0;
+    }
+    return 1;
+}
+
+int gts_py_find_provider(const gts_py_dispatcher *self, PyObject **provider, uint64_t *number)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(self->providers);
+    if (GTS_UNLIKELY(!PyDict_CheckExact(*provider)) && gts_py_check_mapping(self->state, self->utf8, *provider) != 0)
+        return -1;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+        PyObject *const compiled = PyTuple_GET_ITEM(self->providers, i);
+        const int same = has_objects(*provider, compiled);
+        if (same < 0)
+            return -1;
+        if (same > 0) {
+            *provider = compiled;
+            *number = (uint64_t)i;
+            return 0;
+        }
+    }
+    PyErr_Format(PyExc_ValueError,
+                 "Program '%U' was not compiled for the offset provider that was passed: compile it for this one too.",
+                 self->name);
+    return -1;
+}

@@ -1,0 +1,275 @@
+/* The index of a recording, read line by line; what was not written to the end, because its process was killed, is not. */
+#define _GNU_SOURCE
+#include "record/index.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "record/archive.h"
+#include "base/error.h"
+#include "base/layout.h"
+
+/* ---- Words ----------------------------------------------------------------------------------------------------- */
+
+/* What is still to be read, of the file and of the line; `is_right` ends with the first word that is wrong. */
+typedef struct reader {
+    char *rest;
+    char *line;
+    size_t number; /* of the line */
+    bool is_right;
+} reader;
+
+/* To the next line, which must begin with `keyword`; false at the end of what is whole. */
+static bool next_line(reader *in, const char *keyword)
+{
+    char *const end = strchr(in->rest, '\n');
+    if (end == NULL)
+        return false;
+    *end = '\0';
+    in->line = in->rest;
+    in->rest = end + 1;
+    ++in->number;
+    if (keyword != NULL)
+        in->is_right &= strcmp(strsep(&in->line, "\t"), keyword) == 0;
+    return true;
+}
+
+static const char *next_word(reader *in)
+{
+    const char *const word = strsep(&in->line, "\t");
+    in->is_right &= word != NULL && *word != '\0';
+    return word == NULL ? "" : word;
+}
+
+static int64_t next_number(reader *in, int64_t min, int64_t max)
+{
+    const char *const word = next_word(in);
+    char *end;
+    errno = 0;
+    const int64_t number = strtoll(word, &end, 10);
+    in->is_right &= errno == 0 && *end == '\0' && number >= min && number <= max;
+    return in->is_right ? number : min;
+}
+
+static void next_numbers(reader *in, int64_t *numbers, int32_t count, int64_t min)
+{
+    for (int32_t i = 0; i < count; ++i)
+        numbers[i] = next_number(in, min, INT64_MAX);
+}
+
+static gts_leaf_kind next_kind(reader *in)
+{
+    const char *const word = next_word(in);
+    for (gts_leaf_kind kind = GTS_FIELD; kind <= GTS_STATIC; ++kind) {
+        if (strcmp(word, gts_kind_names[kind]) == 0)
+            return kind;
+    }
+    in->is_right = false;
+    return GTS_FIELD;
+}
+
+static gts_dtype next_dtype(reader *in)
+{
+    const char *const word = next_word(in);
+    for (gts_dtype dtype = GTS_BOOL; dtype <= GTS_FLOAT64; ++dtype) {
+        if (strcmp(word, gts_dtype_name(dtype)) == 0)
+            return dtype;
+    }
+    in->is_right = false;
+    return GTS_BOOL;
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------------------------- */
+
+/* calloc(), and what is read without memory is wrong. */
+static void *allocate(reader *in, size_t size)
+{
+    void *const memory = calloc(1, size);
+    in->is_right &= memory != NULL;
+    return memory;
+}
+
+/* Of a program, behind its keyword; NULL without memory, or where the file ends within it. */
+static gts_recorded_program *read_program(reader *in)
+{
+    const char *const id = next_word(in);
+    const char *const name = next_word(in);
+    const char *const program_digest = next_word(in);
+    const char *const sdfg_digest = next_word(in);
+    const uint32_t count = (uint32_t)next_number(in, 0, INT16_MAX);
+    gts_recorded_program *const program = allocate(in, sizeof *program + count * sizeof *program->leaves);
+    if (program == NULL)
+        return NULL;
+    program->id = id;
+    program->name = name;
+    program->program_digest = program_digest;
+    program->sdfg_digest = sdfg_digest;
+    program->leaf_count = count;
+    for (uint32_t i = 0; i < count; ++i) {
+        gts_recorded_leaf *const leaf = &program->leaves[i];
+        if (!next_line(in, "leaf")) {
+            free(program);
+            return NULL;
+        }
+        leaf->name = next_word(in);
+        leaf->path = next_word(in);
+        leaf->kind = next_kind(in);
+        leaf->dtype = next_dtype(in);
+        leaf->written = next_number(in, 0, 1) == 1;
+        leaf->rank = (int32_t)next_number(in, 0, GTS_MAX_RANK);
+        for (int32_t axis = 0; axis < leaf->rank; ++axis)
+            leaf->dims[axis] = next_word(in);
+    }
+    return program;
+}
+
+/* Whether the value's bytes are such as a memory can have; the recorder saw them in one. */
+static bool is_possible(const gts_recorded_value *value)
+{
+    size_t size;
+    gts_extent extent;
+    int64_t high;
+    return gts_measure(&value->array, &size, &extent) && value->offset + extent.low >= 0 &&
+           !__builtin_add_overflow(value->offset, extent.high, &high);
+}
+
+static void read_value(reader *in, const gts_recorded_program *program, uint32_t index, gts_recorded_value *value)
+{
+    const gts_recorded_leaf *const leaf = &program->leaves[index];
+    value->store = (unsigned int)next_number(in, 1, INT_MAX);
+    value->before = next_number(in, 0, INT64_MAX);
+    value->after = next_number(in, -1, INT64_MAX);
+    value->memory = (uint32_t)next_number(in, 0, program->leaf_count - 1);
+    value->offset = next_number(in, 0, INT64_MAX);
+    value->array = (gts_array){.dtype = leaf->dtype, .device = GTS_CPU, .rank = (int16_t)leaf->rank};
+    next_numbers(in, value->array.shape, leaf->rank, 0);
+    next_numbers(in, value->array.origin, leaf->rank, INT64_MIN);
+    next_numbers(in, value->array.strides, leaf->rank, INT64_MIN);
+    (void)memcpy(value->array.dims, leaf->dims, sizeof value->array.dims);
+    in->is_right = in->is_right && is_possible(value);
+}
+
+static gts_recorded_program *find_program(const gts_index *index, const char *id)
+{
+    gts_recorded_program *program = index->programs;
+    while (program != NULL && strcmp(program->id, id) != 0)
+        program = program->next;
+    return program;
+}
+
+/* Of a call, behind its keyword; NULL without memory, or where the file ends within it. */
+static gts_replayed_call *read_call(const gts_index *index, reader *in)
+{
+    gts_recorded_program *const program = find_program(index, next_word(in));
+    if (program == NULL) {
+        in->is_right = false;
+        return NULL;
+    }
+    gts_replayed_call *const call = allocate(in, sizeof *call + program->leaf_count * sizeof *call->values);
+    if (call == NULL)
+        return NULL;
+    call->program = program;
+    call->number = (uint64_t)next_number(in, 1, INT64_MAX);
+    for (uint32_t i = 0; i < program->leaf_count; ++i) {
+        if (!next_line(in, "value")) {
+            free(call);
+            return NULL;
+        }
+        read_value(in, program, i, &call->values[i]);
+    }
+    return call;
+}
+
+static bool add_call(gts_index *index, gts_replayed_call *call)
+{
+    const size_t count = index->call_count;
+    if ((count & (count - 1)) == 0) { /* grow at powers of two */
+        gts_replayed_call **const larger = realloc(index->calls, (count == 0 ? 1 : 2 * count) * sizeof *larger);
+        if (larger == NULL) {
+            free(call);
+            return false;
+        }
+        index->calls = larger;
+    }
+    index->calls[index->call_count++] = call;
+    return true;
+}
+
+/* Reads a program or a call; false at the end, or where it is wrong. */
+static bool read_block(gts_index *index, reader *in)
+{
+    if (!next_line(in, NULL))
+        return false;
+    const char *const keyword = strsep(&in->line, "\t");
+    if (strcmp(keyword, "program") == 0) {
+        gts_recorded_program *const program = read_program(in);
+        if (program == NULL)
+            return false;
+        program->next = index->programs;
+        index->programs = program;
+    } else if (strcmp(keyword, "call") == 0) {
+        gts_replayed_call *const call = read_call(index, in);
+        if (call == NULL || !add_call(index, call))
+            return false;
+    } else {
+        in->is_right = false;
+    }
+    return in->is_right;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------------------------- */
+
+/* All of a file, with a 0 behind it; NULL with errno. */
+static char *read_text(const char *path)
+{
+    FILE *const file = fopen(path, "re");
+    if (file == NULL)
+        return NULL;
+    struct stat status;
+    char *text = NULL;
+    if (fstat(fileno(file), &status) == 0 && (text = malloc((size_t)status.st_size + 1)) != NULL) {
+        const size_t size = fread(text, 1, (size_t)status.st_size, file);
+        text[size] = '\0';
+    }
+    (void)fclose(file);
+    return text;
+}
+
+int gts_index_read(gts_index *index, const char *path, gts_error *error)
+{
+    char file[PATH_MAX];
+    *index = (gts_index){0};
+    const int length = snprintf(file, sizeof file, "%s/%s", path, GTS_RECORDING_INDEX);
+    index->text = length < (int)sizeof file ? read_text(file) : NULL;
+    if (index->text == NULL)
+        return gts_error_write(
+            error, GTS_RUNTIME_ERROR,
+            "There is no recording at '%s': '%s' cannot be read. A recording is the directory of one "
+            "process, as 'recording/host-1234'.",
+            path, GTS_RECORDING_INDEX);
+    reader in = {.rest = index->text, .is_right = true};
+    (void)next_line(&in, GTS_RECORDING_SCHEMA);
+    while (in.is_right && read_block(index, &in))
+        ;
+    if (!in.is_right)
+        return gts_error_write(error, GTS_VALUE_ERROR, "The recording '%s' is malformed in line %zu of '%s'.", path,
+                               in.number, GTS_RECORDING_INDEX);
+    return 0;
+}
+
+void gts_index_free(gts_index *index)
+{
+    for (size_t i = 0; i < index->call_count; ++i)
+        free(index->calls[i]);
+    free(index->calls);
+    while (index->programs != NULL) {
+        gts_recorded_program *const program = index->programs;
+        index->programs = program->next;
+        free(program);
+    }
+    free(index->text);
+}

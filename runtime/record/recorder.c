@@ -1,0 +1,205 @@
+/*
+ * Recordings: the arguments of every call, before it and after it, written to the archive of this process.
+ *
+ * Everything is under `lock`, which nobody holds while an SDFG runs. A recording that cannot go on ends with a message
+ * on stderr; the calls themselves go on.
+ */
+#define _GNU_SOURCE
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "record/archive.h"
+#include "record/snapshot.h"
+
+static struct {
+    bool is_on;
+    char *programs;       /* names, with a comma and maybe blanks between two; NULL is all */
+    uint64_t first, last; /* calls of each program, from 1 */
+    gts_recorded *recorded;
+} recording;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- What is recorded ------------------------------------------------------------------------------------------ */
+
+/* A number of a range, or `open` where there is none; *rest is what follows. */
+static uint64_t read_number(const char *text, uint64_t open, const char **rest)
+{
+    char *end = (char *)text;
+    const bool is_number = *text >= '0' && *text <= '9'; /* strtoull() would take a sign and blanks */
+    const uint64_t number = is_number ? strtoull(text, &end, 10) : open;
+    *rest = end;
+    return number;
+}
+
+static bool read_calls(const char *text)
+{
+    const char *rest;
+    recording.first = read_number(text, 1, &rest);
+    recording.last = rest == text ? UINT64_MAX : recording.first;
+    if (strncmp(rest, "..", 2) == 0)
+        recording.last = read_number(rest + 2, UINT64_MAX, &rest);
+    return *rest == '\0' && recording.first > 0 && recording.first <= recording.last;
+}
+
+/* The value of a variable, or NULL where it is not set or empty. */
+static const char *variable(const char *name)
+{
+    const char *const value = getenv(name);
+    return value == NULL || *value == '\0' ? NULL : value;
+}
+
+void gts_recording_read_environment(void)
+{
+    const char *const directory = variable("GTSTUB_RECORD");
+    const char *const calls = variable("GTSTUB_RECORD_CALLS");
+    const char *const programs = variable("GTSTUB_RECORD_PROGRAMS");
+    if (directory == NULL)
+        return;
+    recording.programs = programs == NULL ? NULL : strdup(programs);
+    if (!read_calls(calls == NULL ? "" : calls))
+        (void)fprintf(
+            stderr,
+            "Nothing is recorded: GTSTUB_RECORD_CALLS must be 'N', 'N..M', 'N..' or '..M', counted from 1, not '%s'.\n",
+            calls);
+    else if (!gts_archive_choose(directory))
+        (void)fprintf(stderr, "Nothing is recorded: directory '%s' cannot be made: %s.\n", directory, strerror(errno));
+    else
+        recording.is_on = true;
+}
+
+#define BLANKS " \t"
+
+static bool is_end(const char *text)
+{
+    text += strspn(text, BLANKS);
+    return *text == ',' || *text == '\0';
+}
+
+static bool is_wanted(const char *name)
+{
+    const size_t length = strlen(name);
+    const char *place = recording.programs;
+    while (place != NULL) {
+        place += strspn(place, BLANKS);
+        if (strncmp(place, name, length) == 0 && is_end(place + length))
+            return true;
+        place = strchr(place, ',');
+        place += place != NULL;
+    }
+    return recording.programs == NULL;
+}
+
+static bool is_on_cpu(const gts_stub *stub)
+{
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        const gts_contract *const leaf = &stub->leaves[i];
+        if (gts_is_array(leaf->kind) && leaf->device != GTS_CPU) {
+            (void)fprintf(stderr, "Program '%s' is not recorded: its argument '%s' is on device '%s', not on 'cpu'.\n",
+                          stub->name, leaf->path, gts_device_name(leaf->device));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A name that no other program of the recording has; NULL without memory. */
+static char *new_id(const char *name)
+{
+    unsigned int number = 1;
+    for (const gts_recorded *other = recording.recorded; other != NULL; other = other->next)
+        number += strcmp(other->stub->name, name) == 0;
+    char *id = NULL;
+    if (number == 1)
+        return strdup(name);
+    return asprintf(&id, "%s-%u", name, number) < 0 ? NULL : id;
+}
+
+static bool is_same_program(const gts_stub *a, const gts_stub *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->program_digest, b->program_digest) == 0 &&
+           strcmp(a->sdfg_digest, b->sdfg_digest) == 0;
+}
+
+static gts_recorded *find_or_make(const gts_stub *stub)
+{
+    for (gts_recorded *known = recording.recorded; known != NULL; known = known->next) {
+        if (is_same_program(known->stub, stub))
+            return known;
+    }
+    gts_recorded *const made = calloc(1, sizeof *made);
+    char *const id = made == NULL ? NULL : new_id(stub->name);
+    if (id == NULL) {
+        (void)fprintf(stderr, "Program '%s' is not recorded: out of memory.\n", stub->name);
+        free(made);
+        return NULL;
+    }
+    *made = (gts_recorded){.next = recording.recorded, .stub = stub, .id = id};
+    return recording.recorded = made;
+}
+
+gts_recorded *gts_recording_of(const gts_stub *stub)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (recording.is_on && recording.programs != NULL)
+        gts_archive_note_program(stub->name);
+    gts_recorded *const recorded = recording.is_on && is_wanted(stub->name) && is_on_cpu(stub) ? find_or_make(stub)
+                                                                                               : NULL;
+    (void)pthread_mutex_unlock(&lock);
+    return recorded;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------------------------- */
+
+/* Ends the recording because of errno. */
+static void give_up(const gts_program *self, uint64_t call)
+{
+    const int reason = errno;
+    recording.is_on = false;
+    gts_archive_give_up();
+    (void)fprintf(stderr,
+                  "The recording ends before call %" PRIu64 " of program '%s', because '%s' cannot be written: %s. "
+                  "All calls before it can be replayed.\n",
+                  call, self->stub->name, gts_archive_path(), strerror(reason));
+}
+
+gts_recorded_call *gts_recording_before(gts_program *self)
+{
+    (void)pthread_mutex_lock(&lock);
+    gts_recorded_call *call = NULL;
+    const uint64_t number = ++self->recorded->calls;
+    if (recording.is_on && number >= recording.first && number <= recording.last) {
+        call = calloc(1, sizeof *call + self->stub->leaf_count * sizeof *call->values);
+        if (call != NULL)
+            call->number = number;
+        if (call == NULL || !gts_snapshot_before(self, call)) {
+            give_up(self, number);
+            free(call);
+            call = NULL;
+        }
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return call;
+}
+
+void gts_recording_after(gts_program *self, gts_recorded_call *call, bool has_run)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (has_run && recording.is_on && !gts_snapshot_after(self, call))
+        give_up(self, call->number);
+    (void)pthread_mutex_unlock(&lock);
+    free(call);
+}
+
+void gts_recording_forget(void)
+{
+    gts_archive_forget();
+    recording.recorded = NULL;
+    gts_snapshot_forget();
+    (void)pthread_mutex_init(&lock, NULL);
+}

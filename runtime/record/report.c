@@ -1,0 +1,115 @@
+/* The report of a replay: JSON, as docs/formats.md describes it. */
+#define _GNU_SOURCE
+#include "record/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/layout.h"
+
+bool gts_findings_begin(gts_findings *findings)
+{
+    *findings = (gts_findings){0};
+    findings->out = open_memstream(&findings->text, &findings->size);
+    if (findings->out == NULL)
+        return false;
+    (void)fputs("{\n\"schema\": \"gtstub/replay/1\",\n\"comparisons\": [", findings->out);
+    return true;
+}
+
+char *gts_findings_end(gts_findings *findings)
+{
+    (void)fputs("]\n}\n", findings->out);
+    if (fclose(findings->out) == 0)
+        return findings->text;
+    free(findings->text);
+    return NULL;
+}
+
+static double to_double(gts_dtype dtype, const void *value)
+{
+    switch (dtype) {
+    case GTS_BOOL:
+    case GTS_UINT8:
+        return *(const uint8_t *)value;
+    case GTS_INT8:
+        return *(const int8_t *)value;
+    case GTS_INT16:
+        return *(const int16_t *)value;
+    case GTS_UINT16:
+        return *(const uint16_t *)value;
+    case GTS_INT32:
+        return *(const int32_t *)value;
+    case GTS_UINT32:
+        return *(const uint32_t *)value;
+    case GTS_INT64:
+        return (double)*(const int64_t *)value;
+    case GTS_UINT64:
+        return (double)*(const uint64_t *)value;
+    case GTS_FLOAT32:
+        return *(const float *)value;
+    case GTS_FLOAT64:
+        return *(const double *)value;
+    }
+    return NAN;
+}
+
+/* Where the two differ most, and by how much. */
+static void print_worst(FILE *out, const gts_array *array, const gts_difference *difference, const void *expected,
+                        const void *found)
+{
+    int64_t index[GTS_MAX_RANK];
+    gts_index_of(array, difference->worst, index);
+    const double a = to_double(array->dtype, expected);
+    const double absolute = fabs(to_double(array->dtype, found) - a);
+    (void)fputs("{\"index\": [", out);
+    for (int32_t i = 0; i < array->rank; ++i)
+        (void)fprintf(out, "%s%" PRId64, i == 0 ? "" : ", ", index[i]);
+    (void)fputs("], \"expected\": ", out);
+    gts_json_value(out, array->dtype, expected);
+    (void)fputs(", \"found\": ", out);
+    gts_json_value(out, array->dtype, found);
+    if (difference->ulp == GTS_APART)
+        (void)fputs(", \"ulp\": null", out);
+    else
+        (void)fprintf(out, ", \"ulp\": %" PRIu64, difference->ulp);
+    (void)fputs(", \"absolute\": ", out);
+    gts_json_float(out, absolute, 6);
+    (void)fputs(", \"relative\": ", out);
+    if (a == 0)
+        (void)fputs("null", out);
+    else
+        gts_json_float(out, absolute / fabs(a), 6);
+    (void)fputs("}", out);
+}
+
+void gts_findings_add(gts_findings *findings, const gts_replayed_call *call, uint32_t leaf, uint64_t tolerance,
+                      const gts_difference *difference, const void *expected, const void *found)
+{
+    FILE *const out = findings->out;
+    const gts_array *const array = &call->values[leaf].array;
+    size_t size;
+    gts_extent extent;
+    (void)gts_measure(array, &size, &extent);
+    const size_t element = gts_dtype_size(array->dtype);
+    (void)fprintf(out,
+                  "%s\n {\"program\": \"%s\", \"call\": %" PRIu64 ", \"argument\": \"%s\", \"dtype\": \"%s\",\n"
+                  "  \"dims\": [",
+                  findings->has_any ? "," : "", call->program->name, call->number, call->program->leaves[leaf].path,
+                  gts_dtype_name(array->dtype));
+    for (int32_t i = 0; i < array->rank; ++i)
+        (void)fprintf(out, "%s\"%s\"", i == 0 ? "" : ", ", array->dims[i]);
+    (void)fprintf(
+        out, "],\n  \"elements\": %zu, \"tolerance\": %" PRIu64 ", \"differ\": %zu, \"beyond\": %zu,\n  \"worst\": ",
+        size / element, tolerance, difference->differ, difference->beyond);
+    findings->has_any = true;
+    if (difference->differ == 0) {
+        (void)fputs("null}", out);
+        return;
+    }
+    const size_t place = difference->worst * element;
+    print_worst(out, array, difference, (const char *)expected + place, (const char *)found + place);
+    (void)fputs("}", out);
+}

@@ -1,0 +1,27 @@
+/* Inside the runtime: the report of a replay, which grows with every comparison. */
+#ifndef GTSTUB_RECORD_REPORT_H
+#define GTSTUB_RECORD_REPORT_H
+
+#include <stdio.h>
+
+#include "record/compare.h"
+#include "record/index.h"
+
+typedef struct gts_findings {
+    FILE *out;
+    char *text;
+    size_t size;
+    bool has_any;
+} gts_findings;
+
+/* False without memory. */
+bool gts_findings_begin(gts_findings *findings);
+
+/* Adds what the comparison of one field has found; expected and found are packed. */
+void gts_findings_add(gts_findings *findings, const gts_replayed_call *call, uint32_t leaf, uint64_t tolerance,
+                      const gts_difference *difference, const void *expected, const void *found);
+
+/* The JSON, to be freed with free(); NULL without memory. */
+char *gts_findings_end(gts_findings *findings);
+
+#endif

@@ -1,0 +1,195 @@
+/* The arguments of one call: written as they are before it and after it, and then to the index. */
+#define _GNU_SOURCE
+#include "record/snapshot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/layout.h"
+
+/* Memory that values are packed into, which grows with them. */
+static struct {
+    void *memory;
+    size_t size;
+} packed;
+
+/* ---- Values ---------------------------------------------------------------------------------------------------- */
+
+/* What the SDFG is passed for a leaf; a scalar is an array without axes. */
+static gts_array array_of(gts_program *self, uint32_t index)
+{
+    const gts_contract *const leaf = &self->stub->leaves[index];
+    if (gts_is_array(leaf->kind))
+        return self->leaf[index].now->array;
+    void *const place = leaf->kind == GTS_STATIC ? (void *)leaf->value : (char *)self->slots + leaf->slot;
+    return (gts_array){.data = place, .dtype = leaf->dtype, .device = GTS_CPU};
+}
+
+static gts_store *find_store(gts_recorded *recorded, uint32_t leaf, const gts_array *array)
+{
+    unsigned int number = 1;
+    for (gts_store *store = recorded->stores; store != NULL; store = store->next) {
+        if (store->leaf != leaf)
+            continue;
+        if (memcmp(store->shape, array->shape, (size_t)array->rank * sizeof *array->shape) == 0)
+            return store;
+        ++number;
+    }
+    gts_store *const store = calloc(1, sizeof *store);
+    if (store == NULL)
+        return NULL;
+    *store = (gts_store){.next = recorded->stores, .leaf = leaf, .number = number, .last = -1};
+    (void)memcpy(store->shape, array->shape, sizeof store->shape);
+    return recorded->stores = store;
+}
+
+/* Writes what a value is now to its store; where it lies, -1 with errno. */
+static int64_t put(gts_recorded *recorded, uint32_t leaf, gts_value *value)
+{
+    if (value->store == NULL)
+        value->store = find_store(recorded, leaf, &value->array);
+    if (value->size > packed.size) {
+        void *const larger = realloc(packed.memory, value->size);
+        packed.memory = larger == NULL ? packed.memory : larger;
+        packed.size = larger == NULL ? packed.size : value->size;
+    }
+    if (value->store == NULL || value->size > packed.size) {
+        errno = ENOMEM;
+        return -1;
+    }
+    gts_pack(&value->array, packed.memory);
+    return gts_archive_put(value->store, recorded->id, recorded->stub->leaves[leaf].name, packed.memory, value->size);
+}
+
+static bool overlap(const gts_span *a, const gts_span *b)
+{
+    return a->low < b->high && b->low < a->high;
+}
+
+/* Makes one span of two, and of all that were one with either. */
+static void join(gts_value *values, uint32_t count, gts_span a, gts_span b)
+{
+    const gts_span both = {a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high,
+                           a.memory < b.memory ? a.memory : b.memory};
+    for (uint32_t i = 0; i < count; ++i) {
+        if (values[i].span.memory == a.memory || values[i].span.memory == b.memory)
+            values[i].span = both;
+    }
+}
+
+static void join_overlapping(gts_value *values, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; ++i) {
+        for (uint32_t j = 0; j < i; ++j) {
+            if (values[i].span.memory != values[j].span.memory && overlap(&values[i].span, &values[j].span)) {
+                join(values, count, values[i].span, values[j].span);
+                i = 0; /* the new span may reach others */
+                break;
+            }
+        }
+    }
+}
+
+/* ---- Lines of the index ---------------------------------------------------------------------------------------- */
+
+static void print_program(FILE *out, const gts_recorded *recorded)
+{
+    const gts_stub *const stub = recorded->stub;
+    (void)fprintf(out, "program\t%s\t%s\t%s\t%s\t%" PRIu32 "\n", recorded->id, stub->name, stub->program_digest,
+                  stub->sdfg_digest, stub->leaf_count);
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        const gts_contract *const leaf = &stub->leaves[i];
+        (void)fprintf(out, "leaf\t%s\t%s\t%s\t%s\t%d\t%" PRId32, leaf->name, leaf->path, gts_kind_names[leaf->kind],
+                      gts_dtype_name(leaf->dtype), leaf->written, leaf->rank);
+        for (int32_t axis = 0; axis < leaf->rank; ++axis)
+            (void)fprintf(out, "\t%s", leaf->axes[axis].dim);
+        if (leaf->kind == GTS_CONNECTIVITY)
+            (void)fprintf(out, "\t%s\t%d", leaf->codomain, leaf->has_skip_values);
+        (void)fputc('\n', out);
+    }
+}
+
+static void print_numbers(FILE *out, const int64_t *numbers, int32_t count)
+{
+    for (int32_t i = 0; i < count; ++i)
+        (void)fprintf(out, "\t%" PRId64, numbers[i]);
+}
+
+static void print_call(FILE *out, const gts_recorded *recorded, const gts_recorded_call *call)
+{
+    (void)fprintf(out, "call\t%s\t%" PRIu64 "\n", recorded->id, call->number);
+    for (uint32_t i = 0; i < recorded->stub->leaf_count; ++i) {
+        const gts_value *const value = &call->values[i];
+        const gts_array *const array = &value->array;
+        (void)fprintf(out, "value\t%u\t%" PRId64 "\t%" PRId64 "\t%" PRIu32 "\t%" PRIu64, value->store->number,
+                      value->before, value->after, value->span.memory,
+                      (uint64_t)((uintptr_t)array->data - value->span.low));
+        print_numbers(out, array->shape, array->rank);
+        print_numbers(out, array->origin, array->rank);
+        print_numbers(out, array->strides, array->rank);
+        (void)fputc('\n', out);
+    }
+}
+
+/* Adds a call to the index, after its program where that is not there yet. */
+static bool append(gts_recorded *recorded, const gts_recorded_call *call)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *const out = open_memstream(&text, &size);
+    if (out == NULL)
+        return false;
+    if (!recorded->is_announced)
+        print_program(out, recorded);
+    print_call(out, recorded, call);
+    const bool is_added = fclose(out) == 0 && gts_archive_append(text, size);
+    recorded->is_announced |= is_added;
+    free(text);
+    return is_added;
+}
+
+/* ---- Before and after -------------------------------------------------------------------------------------------- */
+
+bool gts_snapshot_before(gts_program *self, gts_recorded_call *call)
+{
+    gts_recorded *const recorded = self->recorded;
+    const uint32_t count = self->stub->leaf_count;
+    if (!gts_archive_make() || (recorded->stores == NULL && count > 0 && !gts_archive_make_program(recorded->id)))
+        return false;
+    for (uint32_t i = 0; i < count; ++i) {
+        gts_value *const value = &call->values[i];
+        gts_extent extent;
+        *value = (gts_value){.array = array_of(self, i), .after = -1};
+        if (!gts_measure(&value->array, &value->size, &extent)) {
+            errno = EOVERFLOW;
+            return false;
+        }
+        const uintptr_t data = (uintptr_t)value->array.data;
+        value->span = (gts_span){data + (uintptr_t)extent.low, data + (uintptr_t)extent.high, i};
+        value->before = put(recorded, i, value);
+        if (value->before < 0)
+            return false;
+    }
+    join_overlapping(call->values, count);
+    return true;
+}
+
+bool gts_snapshot_after(gts_program *self, gts_recorded_call *call)
+{
+    for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
+        if (!self->stub->leaves[i].written)
+            continue;
+        call->values[i].after = put(self->recorded, i, &call->values[i]);
+        if (call->values[i].after < 0)
+            return false;
+    }
+    return append(self->recorded, call);
+}
+
+void gts_snapshot_forget(void)
+{
+    packed.memory = NULL;
+    packed.size = 0;
+}

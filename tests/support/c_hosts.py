@@ -1,0 +1,109 @@
+"""
+C hosts for tests: runtime, stubs and recording libraries in one folder, made by one compiler with one set of flags, and
+programs in C that are linked with them.
+
+Everything is compiled here, the runtime too, because a sanitizer must see all of it, and with all warnings as errors.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gtstub.toolchain.compiler import INCLUDE
+from tests.support.runtime import runtime_sources
+from tests.support.sdfg_libraries import build_recording_library
+from tests.support.signatures import GATHER_PROGRAM, GATHER_SDFG, SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG
+from tests.support.stubs import write_stub
+
+SOURCES = Path(__file__).parents[1] / "c"
+RUNTIME = SOURCES.parents[1] / "runtime"
+
+WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+ADDRESS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1")
+THREAD = ("-fsanitize=thread", "-g", "-O1")
+PLAIN = ("-g", "-O1")
+
+BUILDS = {
+    "gcc-address": ("gcc", *ADDRESS),
+    "clang-address": ("clang", *ADDRESS),
+    "gcc-thread": ("gcc", *THREAD),
+    "gcc-plain": ("gcc", *PLAIN),
+}
+
+PROGRAMS = ((WHOLE_SDFG, WHOLE_PROGRAM), (SMALL_SDFG, SMALL_PROGRAM), (GATHER_SDFG, GATHER_PROGRAM))
+
+# Every stub exports a gts_descriptor, which is found through its own library only.
+ENVIRONMENT = os.environ | {
+    "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=1:detect_odr_violation=0",
+    "TSAN_OPTIONS": "halt_on_error=1",
+    "LD_PRELOAD": "",
+}
+
+
+class Build:
+    """Runtime, three stubs and their recording libraries in one folder, made by one compiler with one set of flags."""
+
+    def __init__(self, folder: Path, command: Sequence[str]) -> None:
+        self.folder = folder
+        self._command = command
+        runtime = runtime_sources()
+        self.compile(
+            "libgtstub.so.3",
+            *runtime,
+            "-I",
+            str(RUNTIME),
+            "-shared",
+            "-fvisibility=hidden",
+            "-Wl,-soname,libgtstub.so.3",
+        )
+        for sdfg, program in PROGRAMS:
+            source = write_stub(sdfg, program, folder)
+            self.shared(f"{source.stem}.so", source, "-fvisibility=hidden")
+            build_recording_library(sdfg, folder, [*command, *WARNINGS])
+
+    def shared(self, output: str, *sources: Path | str) -> None:
+        self.compile(output, *sources, "-shared", "-L.", "-l:libgtstub.so.3")
+
+    def executable(self, source: Path, *stubs: str) -> Path:
+        output = source.stem
+        self.compile(output, source, *(f"./{stub}" for stub in stubs), "-L.", "-l:libgtstub.so.3", "-Wl,-rpath,$ORIGIN")
+        return self.folder / output
+
+    def run(self, source: str, *arguments: str, stubs: Sequence[str], under: Sequence[str] = ()) -> None:
+        program = self.executable(SOURCES / source, *stubs)
+        command = [*under, str(program), *arguments]
+        done = subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, check=False, env=ENVIRONMENT, timeout=120
+        )
+        assert done.returncode == 0, f"{source} exited with {done.returncode}\n{done.stdout}{done.stderr}"
+
+    def compile(self, output: str, *arguments: Path | str) -> None:
+        common = (*self._command, *WARNINGS, "-fPIC", "-pthread", "-I", str(INCLUDE), "-I", ".", "-o", output)
+        done = subprocess.run(
+            [*common, *map(str, arguments), "-ldl", "-lm"], cwd=self.folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{output} was not built\n{done.stderr}"
+
+
+def works(command: Sequence[str], folder: Path) -> bool:
+    """Whether the compiler is there and its sanitizers are: some distributions pack them apart."""
+    if shutil.which(command[0]) is None:
+        return False
+    source = folder / "empty.c"
+    source.write_text("int main(void) { return 0; }\n")
+    done = subprocess.run([*command, str(source), "-o", str(folder / "empty")], capture_output=True, check=False)
+    return done.returncode == 0 and subprocess.run([str(folder / "empty")], check=False).returncode == 0
+
+
+address = pytest.mark.parametrize("build", ["gcc-address", "clang-address"], indirect=True)
+thread = pytest.mark.parametrize("build", ["gcc-thread"], indirect=True)
+plain = pytest.mark.parametrize("build", ["gcc-plain"], indirect=True)
+
+WHOLE = ("./whole_stub.so", "./libwhole.so")
+PROG = ("./prog_stub.so", "./libprog.so")

@@ -1,0 +1,112 @@
+"""
+Fortran hosts for tests: runtime, stubs and recording libraries in one folder, made by gfortran and its C compiler with
+one set of flags, and programs in Fortran that are linked with them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from gtstub.signature.model import ProgramSignature, SdfgSignature
+from gtstub.toolchain.compiler import INCLUDE, RUNTIME
+from tests.support.runtime import runtime_sources
+from tests.support.sdfg_libraries import build_recording_library
+from tests.support.stubs import render_stub
+
+RUNTIME_SOURCES = Path(__file__).parents[2] / "runtime"
+
+WARNINGS = ("-Wall", "-Wextra", "-Werror")
+FORTRAN = ("gfortran", "-std=f2018")
+C = ("gcc", "-std=c11", "-Wconversion", *WARNINGS)
+
+MISSING = "gfortran is not installed (apt-get install gfortran)"
+
+
+def is_missing() -> bool:
+    return shutil.which("gfortran") is None
+
+
+def works(flags: Sequence[str], folder: Path) -> bool:
+    """Whether gfortran links with these flags: some distributions pack sanitizers apart."""
+    source = folder / "empty.f90"
+    source.write_text("end program\n", encoding="utf-8")
+    command = ["gfortran", *flags, str(source), "-o", str(folder / "empty")]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+class Build:
+    """What a Fortran host of one program needs, in `folder`; `flags` are for all compilers."""
+
+    def __init__(self, sdfg: SdfgSignature, program: ProgramSignature, folder: Path, flags: Sequence[str] = ()) -> None:
+        self.folder = folder
+        self.name = program.name
+        self.flags = tuple(flags)
+        sources = render_stub(sdfg, program, fortran=True)
+        for suffix, text in ((".h", sources.header), (".c", sources.source), (".f90", sources.module or "")):
+            (folder / f"{self.name}_stub{suffix}").write_text(text, encoding="utf-8")
+        runtime = runtime_sources()
+        hidden = ("-shared", "-fvisibility=hidden")
+        self.c(RUNTIME.name, *runtime, "-I", RUNTIME_SOURCES, *hidden, f"-Wl,-soname,{RUNTIME.name}", "-ldl")
+        self.c(f"{self.name}_stub.so", f"{self.name}_stub.c", *hidden, "-DGTS_FORTRAN", "-L.", f"-l:{RUNTIME.name}")
+        self.module(RUNTIME_SOURCES / "fortran" / "gtstub.f90")
+        self.module(f"{self.name}_stub.f90")
+        build_recording_library(sdfg, folder, ["gcc", *self.flags])
+        self._sdfg_library = sdfg.library
+
+    def c(self, output: str, *arguments: str | Path) -> None:
+        self._run(*C, *self.flags, "-fPIC", "-pthread", "-I", INCLUDE, "-o", output, *arguments)
+
+    def module(self, source: str | Path) -> None:
+        self._run(*FORTRAN, *WARNINGS, *self.flags, "-c", source)
+
+    def host(self, *sources: Path) -> Path:
+        """
+        Links a host; the last source is its main program, whose name it gets. Derived types are packed, so that there
+        are components whose stride is no multiple of their size, and logicals of any value are no errors.
+        """
+        host = self.folder / sources[-1].stem
+        libraries = [
+            f"./{self.name}_stub.so",
+            f"./{self._sdfg_library}",
+            "-L.",
+            f"-l:{RUNTIME.name}",
+            "-Wl,-rpath,$ORIGIN",
+        ]
+        self._run(
+            *FORTRAN,
+            *self.flags,
+            "-fno-sanitize=bool",
+            "-fopenmp",
+            "-fpack-derived",
+            *sources,
+            "gtstub.o",
+            *libraries,
+            "-o",
+            host,
+        )
+        return host
+
+    def compiles(self, source: str) -> str:
+        """Compiles the text of a host; returns what the compiler says where it refuses it, else nothing."""
+        (self.folder / "user.f90").write_text(source, encoding="utf-8")
+        done = self._try(*FORTRAN, *self.flags, "-fsyntax-only", "user.f90")
+        return "" if done.returncode == 0 else done.stderr
+
+    def _run(self, *command: str | Path) -> None:
+        done = self._try(*command)
+        assert done.returncode == 0, done.stderr
+
+    def _try(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(list(map(str, command)), cwd=self.folder, capture_output=True, text=True, check=False)
+
+
+def run(host: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a host where it was built."""
+    environment = os.environ | {"ASAN_OPTIONS": "detect_leaks=0:detect_odr_violation=0", "LD_PRELOAD": ""}
+    return subprocess.run(
+        [host, *arguments], cwd=host.parent, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
