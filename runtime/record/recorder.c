@@ -90,7 +90,8 @@ static bool is_wanted(const char *name)
         if (strncmp(place, name, length) == 0 && is_end(place + length))
             return true;
         place = strchr(place, ',');
-        place += place != NULL;
+        if (place != NULL)
+            ++place;
     }
     return recording.programs == NULL;
 }

@@ -1,6 +1,6 @@
 /* What recording and replaying are made of: distances of values, and strided memory as packed values. */
-#include "../../runtime/record/compare.c"
-#include "../../runtime/base/layout.c"
+#include "record/compare.c"
+#include "base/layout.c"
 
 #include "harness.h"
 

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from gtstub.cache.claims import build_once
-from gtstub.cache.key import key
+from gtstub.cache.key import make_key
 from gtstub.cache.store import Cache, StubArtifact
 from gtstub.errors import CacheError, unwritable
 
@@ -30,7 +30,7 @@ def ingredients(number: int) -> dict[str, object]:
 
 
 def key_of(number: int) -> str:
-    return key("prog", ingredients(number))
+    return make_key("prog", ingredients(number))
 
 
 def build(cache: Cache, parts: Path, number: int, builds: Path | None) -> StubArtifact:

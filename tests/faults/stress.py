@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from soak_worker import NUMBERS
-
 from gtstub.cache import entry
 from gtstub.errors import CacheError
 from tests.faults import invariants
 from tests.faults.builder import key_of
 from tests.faults.invariants import LAST
+from tests.faults.soak_worker import NUMBERS
 from tests.faults.workshop import HERE, Workshop, environment
 
 PROCESSES = 4

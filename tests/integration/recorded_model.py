@@ -1,4 +1,8 @@
-"""Calls programs of `programs.py`, twice each: a model for `gtstub record`. `python recorded_model.py NAME...`"""
+"""
+A model for `gtstub record`: calls programs of `gt4py_programs.py`, twice each.
+
+    python -m tests.integration.recorded_model NAME...
+"""
 
 from __future__ import annotations
 

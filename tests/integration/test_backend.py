@@ -16,7 +16,6 @@ from gt4py.next import common, config
 from gt4py.next.instrumentation import metrics
 from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
 from icon4py.model.common import model_backends, model_options
-from integration import small_programs as small
 
 import gtstub
 from gtstub import _host
@@ -25,6 +24,7 @@ from gtstub.errors import SignatureError, ToolchainError
 from gtstub.frameworks import icon4py
 from gtstub.frameworks.gt4py import backend as plugin
 from gtstub.frameworks.gt4py import workflow
+from tests.support import small_programs as small
 from tests.support.goldens import FOLDER
 from tests.support.gt4py_programs import CASES, aligned_workspace, lower
 

@@ -16,7 +16,7 @@ from icon4py.model.common import dimension, model_backends, model_options
 
 from gtstub.backends.choice import Table, Tag, choose, load_tables, read_table
 from gtstub.errors import ConfigError
-from gtstub.frameworks.gt4py import backend
+from gtstub.frameworks.gt4py.backend import StubBackend, make_backend
 from gtstub.frameworks.gt4py.choice import make
 from gtstub.frameworks.hooks import remove_access_node_copies
 
@@ -65,8 +65,8 @@ def test_every_tag_makes_its_kind_of_backend(shipped: Sequence[Table], tag: Tag)
     assert (
         type(backend)
         is {
-            "": backend.StubBackend,
-            "GTSTUB": backend.StubBackend,
+            "": StubBackend,
+            "GTSTUB": StubBackend,
             "DACE": dace_backend.DaCeBackend,
             "GTFN": gtx_backend.Backend,
         }[kind]
@@ -270,10 +270,10 @@ def test_what_gt4py_itself_fills_is_no_option(file: Path, name: str) -> None:
     ],
 )
 def test_make_backend_refuses_what_gt4py_ignores(optimization_args: dict[str, Any], message: str) -> None:
-    backend.make_backend(gpu=False, optimization_args={"fuse_tasklets": True, "optimization_hooks": None})
+    make_backend(gpu=False, optimization_args={"fuse_tasklets": True, "optimization_hooks": None})
     dace_backend.make_dace_backend(gpu=False, optimization_args=optimization_args)  # Not a word.
     with pytest.raises(ConfigError) as refusal:
-        backend.make_backend(gpu=False, optimization_args=optimization_args)
+        make_backend(gpu=False, optimization_args=optimization_args)
     assert str(refusal.value) == message
 
 

@@ -21,13 +21,13 @@ from gt4py.next import config
 from gt4py.next.instrumentation import metrics
 from gt4py.next.otf import runners
 from icon4py.model.common import model_backends, model_options
-from integration import small_programs as small
 
 import gtstub
 from gtstub import _host
 from gtstub.cache import store
 from gtstub.frameworks import icon4py
 from gtstub.program.compiled import CompiledProgram
+from tests.support import small_programs as small
 from tests.support.goldens import FOLDER
 from tests.support.gt4py_programs import CASES, Case
 

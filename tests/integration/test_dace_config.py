@@ -20,8 +20,8 @@ pytestmark = pytest.mark.xdist_group("dace_config")
 MODEL = """
 import json
 import gt4py.next as gtx
-from gtstub import entry
-from gtstub.frameworks.compile import compile
+from gtstub.cache import entry
+from gtstub.frameworks.gt4py.compile import compile
 
 I = gtx.Dimension("I")
 

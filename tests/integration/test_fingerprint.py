@@ -272,7 +272,7 @@ def helper(x: gtx.Field[[Edge], gtx.float64]) -> gtx.Field[[Edge], gtx.float64]:
 def test_description_is_the_same_in_every_process(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        f"{HOOKS}\nimport json\nfrom gtstub.frameworks import fingerprint\n"
+        f"{HOOKS}\nimport json\nfrom gtstub.frameworks.gt4py import fingerprint\n"
         'source = \'def anonymous(sdfg):\\n    return [x for x in sdfg if x in {"a", "b", "c"}]\'\n'
         "exec(source)  # without a text\n"
         "chosen = [hook, logged, with_inner, Hook(), Hook().apply, make(1), other, anonymous, {'b', 'a', 'c'}]\n"

@@ -44,9 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     command = [sys.executable, "-c", "from gtstub.cli import main; main()", "record", "-o", "recording", "--"]
     done = subprocess.run(
-        [*command, sys.executable, str(HERE / "recorded_model.py"), *RECORDED],
+        [*command, sys.executable, "-m", "tests.integration.recorded_model", *RECORDED],
         cwd=folder,
-        env={**os.environ, "GTSTUB_CACHE_DIR": str(folder / "cache")},
+        env={**os.environ, "GTSTUB_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(HERE.parents[1])},
         capture_output=True,
         text=True,
         check=False,

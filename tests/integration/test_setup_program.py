@@ -11,11 +11,11 @@ from gt4py.next import backend as gtx_backend
 from gt4py.next.program_processors.runners.dace import transformations
 from icon4py.model.common import model_backends
 from icon4py.model.common.model_backends import DeviceType
-from integration import small_programs as small
 
 from gtstub.errors import ConfigError
 from gtstub.frameworks import icon4py
 from gtstub.frameworks.hooks import remove_access_node_copies
+from tests.support import small_programs as small
 
 CPU = model_backends.CPU
 DACE = model_backends.make_custom_dace_backend

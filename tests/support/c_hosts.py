@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 from gtstub.toolchain.compiler import INCLUDE
-from tests.support.runtime import runtime_sources
+from tests.support.runtime import RUNTIME, runtime_sources
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import GATHER_PROGRAM, GATHER_SDFG, SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG
 from tests.support.stubs import write_stub
 
 SOURCES = Path(__file__).parents[1] / "c"
-RUNTIME = SOURCES.parents[1] / "runtime"
+INCLUDES = ("-I", str(INCLUDE), "-I", str(RUNTIME), "-I", ".")
 
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 ADDRESS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1")
@@ -52,16 +52,8 @@ class Build:
     def __init__(self, folder: Path, command: Sequence[str]) -> None:
         self.folder = folder
         self._command = command
-        runtime = runtime_sources()
-        self.compile(
-            "libgtstub.so.3",
-            *runtime,
-            "-I",
-            str(RUNTIME),
-            "-shared",
-            "-fvisibility=hidden",
-            "-Wl,-soname,libgtstub.so.3",
-        )
+        hidden = ("-shared", "-fvisibility=hidden", "-Wl,-soname,libgtstub.so.3")
+        self.compile("libgtstub.so.3", *runtime_sources(), *hidden)
         for sdfg, program in PROGRAMS:
             source = write_stub(sdfg, program, folder)
             self.shared(f"{source.stem}.so", source, "-fvisibility=hidden")
@@ -84,7 +76,7 @@ class Build:
         assert done.returncode == 0, f"{source} exited with {done.returncode}\n{done.stdout}{done.stderr}"
 
     def compile(self, output: str, *arguments: Path | str) -> None:
-        common = (*self._command, *WARNINGS, "-fPIC", "-pthread", "-I", str(INCLUDE), "-I", ".", "-o", output)
+        common = (*self._command, *WARNINGS, "-fPIC", "-pthread", *INCLUDES, "-o", output)
         done = subprocess.run(
             [*common, *map(str, arguments), "-ldl", "-lm"], cwd=self.folder, capture_output=True, text=True, check=False
         )

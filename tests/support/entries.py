@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gtstub.cache.key import key as key_of
+from gtstub.cache.key import make_key as key_of
 from gtstub.cache.store import Cache, StubArtifact
 
 STUB, LIBRARY = "prog_stub.so", "libprog.so"

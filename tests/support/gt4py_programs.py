@@ -23,10 +23,10 @@ from gt4py.next.program_processors.runners.dace.transformations import Transient
 from gt4py.next.program_processors.runners.dace.workflow.backend import make_dace_backend
 from gt4py.next.type_system import type_specifications as ts
 from icon4py.model.common.grid import simple
-from integration import small_programs as small
 
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.gt4py.workflow import FindingTransforms
+from tests.support import small_programs as small
 
 DIFFUSION = "icon4py.model.atmosphere.diffusion.stencils"
 DYCORE = "icon4py.model.atmosphere.dycore.stencils"

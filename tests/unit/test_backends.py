@@ -298,7 +298,7 @@ def test_tables_are_gtstubs_then_the_users_then_those_named(tmp_path: Path, monk
 
 def test_only_the_users_table_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert [table.file.parent.name for table in load_tables()] == ["gtstub"]
+    assert [table.file.parent.name for table in load_tables()] == ["backends"]
     monkeypatch.setenv("GTSTUB_BACKENDS", str(tmp_path / "missing.toml"))
     with pytest.raises(FileNotFoundError):
         load_tables()

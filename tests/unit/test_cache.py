@@ -19,7 +19,7 @@ import pytest
 import gtstub
 from gtstub.cache import entry
 from gtstub.cache.cleanup import set_aside
-from gtstub.cache.key import Difference, key
+from gtstub.cache.key import Difference, make_key
 from gtstub.cache.store import Cache, StubArtifact, open_cache
 from gtstub.errors import CacheError
 from gtstub.toolchain import cpu
@@ -97,7 +97,7 @@ def test_manifest_says_what_was_built(cache: Cache) -> None:
     path = publish_made_of(cache, {"static": {"n": 3}}, baked={"n": 3}, built={"seconds": 1.5}).path
     manifest = entry.read_manifest(path)
     assert manifest["schema"] == "gtstub/cache-entry/2"
-    assert manifest["key"] == path.name == key("prog", {"static": {"n": 3}})
+    assert manifest["key"] == path.name == make_key("prog", {"static": {"n": 3}})
     assert manifest["ingredients"] == {"static": {"n": 3}}
     assert manifest["baked"] == {"n": 3}
     assert manifest["machine"] == {"cpu": [], "device": "", "arch": ""}
@@ -420,7 +420,7 @@ def test_nearest_entry(cache: Cache) -> None:
     found = cache.nearest("prog", {**wanted, "n": 2})
     assert found is not None
     assert (found.path, found.differences) == (near.path, [])
-    found = cache.nearest("prog", wanted, but=key("prog", {"n": 1, "m": 1, "flags": "-O2"}))
+    found = cache.nearest("prog", wanted, but=make_key("prog", {"n": 1, "m": 1, "flags": "-O2"}))
     assert found is not None
     assert (found.path, found.differences) == (near.path, [Difference("n", 9, 2)])
     assert cache.nearest("unknown", wanted) is None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gtstub.cache.key import key
+from gtstub.cache.key import make_key
 from gtstub.cache.store import Cache
 from gtstub.cli import main
 from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
@@ -268,15 +268,15 @@ def test_why_names_the_ingredients_that_differ_from_the_nearest_entry(cache: Cac
     newest = {**MADE_OF, "static": {"n": 2}}
     publish_made_of(cache, newest, built={"time": now - 60})
     publish_made_of(cache, {**MADE_OF, "static": {"n": 1, "m": 4}, "cpu": ["avx"]}, built={"time": now - 7000})
-    this = key("prog", newest)
+    this = make_key("prog", newest)
     text = said("why", this)
     assert text == (
-        f"'{this}', built 1 min ago.\nNearest: '{key('prog', near)}', built 2 h ago.\n\n"
+        f"'{this}', built 1 min ago.\nNearest: '{make_key('prog', near)}', built 2 h ago.\n\n"
         "ingredient  this  nearest\nstatic.n    2     1\nstatic.m    -     2\n"
     )
     assert json.loads(said("why", this, "--json")) == {
         "key": this,
-        "nearest": key("prog", near),
+        "nearest": make_key("prog", near),
         "differences": [{"path": "static.n", "this": 2, "nearest": 1}, {"path": "static.m", "nearest": 2}],
     }
     latest = json.loads(said("why", "prog", "--json"))

@@ -27,6 +27,12 @@ def test_what_is_compiled_for_this_cpu_runs_on_it(compiler: str) -> None:
     assert cpu.lacking(native) == []
 
 
+@x86
+def test_instructions_that_linux_hides_are_not_needed(compiler: str) -> None:
+    """RDSEED of some CPUs is broken: a compiler for 'native' finds it all the same, and never uses it by itself."""
+    assert cpu.compiled_features([compiler], ["-mrdseed", "-mrdrnd"]) == cpu.compiled_features([compiler], [])
+
+
 def test_the_key_holds_whatever_native_may_use(compiler: str) -> None:
     native = cpu.compiled_features([compiler], ["-march=native"])
     assert set(native) <= set(cpu.key_features("-march=native"))

@@ -206,7 +206,7 @@ def run(script: str, home: Path, **environ: str) -> subprocess.CompletedProcess[
 SHOW = """
 import json
 import dace
-from gtstub.frameworks.dace_config import defaults, frozen
+from gtstub.frameworks.dace.dace_config import defaults, frozen
 
 def everything():
     return {name: dace.Config.get(*name.split(".")) for name in defaults()}

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import gtstub
-from gtstub.cli.doctor import Check, checks
+from gtstub.toolchain.doctor import Check, checks
 
 NAMES = [
     "Python",
@@ -32,7 +32,7 @@ NAMES = [
 
 PRINT = """
 import dataclasses, json, sys
-from gtstub.cli.doctor import checks
+from gtstub.toolchain.doctor import checks
 print(json.dumps([dataclasses.asdict(check) for check in checks()]))
 assert not {"gt4py", "dace", "icon4py", "numpy"} & set(sys.modules)
 """

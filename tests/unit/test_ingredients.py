@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from gtstub.cache.key import MISSING, Difference, differences, key
+from gtstub.cache.key import MISSING, Difference, differences, make_key
 from gtstub.util.canonical import plain
 
 
 def test_key_depends_on_every_ingredient_but_not_on_their_order() -> None:
-    made = key("prog", {"a": 1, "b": {"c": [2]}})
-    assert made == key("prog", {"b": {"c": [2]}, "a": 1})
+    made = make_key("prog", {"a": 1, "b": {"c": [2]}})
+    assert made == make_key("prog", {"b": {"c": [2]}, "a": 1})
     assert made.startswith("prog-")
-    assert made != key("prog", {"a": 1, "b": {"c": [3]}})
-    assert made != key("other", {"a": 1, "b": {"c": [2]}})
+    assert made != make_key("prog", {"a": 1, "b": {"c": [3]}})
+    assert made != make_key("other", {"a": 1, "b": {"c": [2]}})
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_key_depends_on_every_ingredient_but_not_on_their_order() -> None:
 )
 def test_values_that_differ_give_keys_that_differ(values: tuple[object, object]) -> None:
     one, other = values
-    assert key("prog", {"x": one}) != key("prog", {"x": other})
+    assert make_key("prog", {"x": one}) != make_key("prog", {"x": other})
     (difference,) = differences({"x": one}, {"x": other})
     assert difference.path == "x"
 
@@ -32,22 +32,22 @@ def test_values_that_differ_give_keys_that_differ(values: tuple[object, object])
 def test_values_that_are_equal_give_one_key() -> None:
     ours = {"n": np.int32(3), "x": np.float64(0.5), "flags": {"b", "a"}, "t": (1, 2), "flag": np.bool_(True)}
     theirs = {"n": 3, "x": 0.5, "flags": ["a", "b"], "t": [1, 2], "flag": True}
-    assert key("prog", ours) == key("prog", theirs)
+    assert make_key("prog", ours) == make_key("prog", theirs)
     assert differences(ours, theirs) == []
 
 
 def test_what_json_has_no_word_for_is_refused() -> None:
     assert plain({"x": math.nan, "y": -math.inf}) == {"x": "nan", "y": "-inf"}
     with pytest.raises(TypeError) as caught:
-        key("prog", {"x": object()})
+        make_key("prog", {"x": object()})
     assert str(caught.value) == "'object' cannot stand in the manifest of a cache entry."
 
 
 def test_key_of_a_very_long_or_strange_name_is_a_name_of_a_file() -> None:
     long = "p" * 300
-    assert len(key(long, {})) == 100 + 1 + 32
-    assert key(long, {}) != key(long + "p", {})
-    assert key("../ä b", {}).startswith("_____b-")
+    assert len(make_key(long, {})) == 100 + 1 + 32
+    assert make_key(long, {}) != make_key(long + "p", {})
+    assert make_key("../ä b", {}).startswith("_____b-")
 
 
 def test_differences_name_the_place_and_both_values() -> None:

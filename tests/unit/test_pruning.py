@@ -16,7 +16,7 @@ import pytest
 from gtstub.cache.claims import build_once
 from gtstub.cache.cleanup import LONGEST_BUILD, set_aside, sweep
 from gtstub.cache.inventory import inventory, pick
-from gtstub.cache.key import key as key_of
+from gtstub.cache.key import make_key as key_of
 from gtstub.cache.process import Owner, this_process
 from gtstub.cache.prune import duration, remove, size, unwanted
 from gtstub.cache.store import Cache

@@ -8,7 +8,6 @@ import re
 
 import pytest
 
-from gtstub.cli.doctor import Check
 from gtstub.cli.report import (
     FilterError,
     plan_to_json,
@@ -21,6 +20,7 @@ from gtstub.cli.report import (
 from gtstub.plan.model import CallPlan
 from gtstub.plan.planner import make_plan
 from gtstub.signature.model import Axis
+from gtstub.toolchain.doctor import Check
 from tests.support.signatures import (
     EDGE,
     WHOLE_PROGRAM,

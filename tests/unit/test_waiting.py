@@ -83,8 +83,8 @@ def claimed_by_another_process(cache: Cache, key: str) -> Iterator[Callable[[], 
     code = """if True:
         import sys
         from pathlib import Path
-        from gtstub import claim
-        with claim.attempt(Path(sys.argv[1]), sys.argv[2], 1) as is_ours:
+        from gtstub.cache import claims
+        with claims.attempt(Path(sys.argv[1]), sys.argv[2], 1) as is_ours:
             print(is_ours, flush=True)
             sys.stdin.read()
     """
@@ -168,7 +168,7 @@ def test_builder_that_gives_no_sign_of_life_is_replaced(
     directory = cache.root / claims.DIRECTORY
     directory.mkdir(parents=True)
     for key in (KEY, f"{KEY}.lowering"):
-        (claims / f"{key}.1").touch()  # by whom, was never written
+        (directory / f"{key}.1").touch()  # by whom, was never written
     pending.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
     assert len(submit.threads) == 1
 

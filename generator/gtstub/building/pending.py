@@ -105,9 +105,7 @@ class Build(Future[StubArtifact]):
             if (failure := self._failure()) is not None and failure != self._old_failure:
                 raise CompilationError(failure["text"])
             generations = self._lowering.generation + self._building.generation
-            if is_free and (
-                not was_free or generations > generations_seen
-            ):  # Its builder is gone.
+            if is_free and (not was_free or generations > generations_seen):  # Its builder is gone.
                 turn = max(0, turn - 1)
                 deadline = time.monotonic() + grace * turn
             was_free, generations_seen = is_free, max(generations, generations_seen)

@@ -73,7 +73,7 @@ def doctor(as_json: bool, filter_: str | None) -> None:
 
     Exits with 1 when something is missing that gtstub cannot do without.
     """
-    from gtstub.cli.doctor import checks
+    from gtstub.toolchain.doctor import checks
 
     with progress("Trying the compiler"):
         found = checks()

@@ -37,7 +37,7 @@ from gtstub.util.console import make_console, make_error_console, make_table, pr
 if TYPE_CHECKING:
     from gtstub.backends.choice import Choice, Setting
     from gtstub.backends.choice import Table as BackendTable
-    from gtstub.cli.doctor import Check
+    from gtstub.toolchain.doctor import Check
 
 PLAN_SCHEMA = "gtstub/call-plan/1"
 
