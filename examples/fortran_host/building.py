@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gtstub import install
 from gtstub.toolchain import compiler
 
 FOLDER = Path(__file__).resolve().parent
@@ -54,7 +55,7 @@ def build(entries: Mapping[str, Path], folder: Path, bindings: Path | None) -> P
         shutil.copy2(entry / f"lib{program}.so", libraries)
     build = folder / "hosts"
     options = {
-        "CMAKE_PREFIX_PATH": compiler.PACKAGE,
+        "CMAKE_PREFIX_PATH": install.FOLDER,
         "CMAKE_Fortran_COMPILER": shutil.which("gfortran"),
         "LIBRARIES": libraries,
         "BINDINGS": bindings or "",

@@ -16,7 +16,7 @@ from icon4py.model.atmosphere.diffusion.diffusion import DiffusionConfig
 from examples.granule.granules import TIME_STEP, Diffusion, SetupProgram, fields
 from examples.granule.torus import Torus
 from examples.granule.ways import Gtstub, descriptor
-from gtstub.cache import entry
+from gtstub.cache.entry import Entry
 
 Array = np.ndarray[Any, Any]
 
@@ -127,4 +127,4 @@ def run(granule: Diffusion, steps: int) -> dict[str, Array]:
 
 def entries() -> dict[str, Path]:
     """The cache entry of each program."""
-    return {entry.read_manifest(path)["name"]: path for path in Gtstub.entries}
+    return {Entry(path).manifest().name: path for path in Gtstub.entries}

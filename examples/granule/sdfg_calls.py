@@ -14,8 +14,7 @@ from pathlib import Path
 
 from examples.granule.steps import ProgramCall
 from gtstub import _host
-from gtstub.cache import entry
-from gtstub.plan.describe import c_type
+from gtstub.cache.entry import Entry
 from gtstub.plan.model import COMPUTE_TIME, CallPlan, Slot
 from gtstub.plan.planner import make_plan
 from gtstub.signature import documents
@@ -42,9 +41,9 @@ def record(call: ProgramCall, cache_entry: Path, folder: Path) -> SdfgCall:
     recording = folder / cache_entry.name / sdfg.library
     if not recording.exists():
         build_recording_library(sdfg, recording.parent)
-    program = _host.load(cache_entry / entry.read_manifest(cache_entry)["stub"], recording)
+    program = _host.load(cache_entry / Entry(cache_entry).manifest().stub, recording)
     arguments = call.arguments()
-    program(*(arguments[name] for name in plan.parameters), offset_provider=call.offset_provider)
+    program(*(arguments[node.path] for node in plan.parameters), offset_provider=call.offset_provider)
     return SdfgCall(plan, cache_entry / sdfg.library, Recorder(recording).calls()[-1])
 
 
@@ -131,10 +130,9 @@ double repeat_all(long count)
 def _library(number: int, call: SdfgCall) -> tuple[str, str]:
     """The variables of one library, and what fills them."""
     plan = call.plan
-    types = ", ".join(["void *", *(c_type(slot) for slot in plan.slots)])
-    init_slots = [plan.slots[i] for i in plan.init]
-    init_types = ", ".join(map(c_type, init_slots)) or "void"
-    init_values = ", ".join(_value(slot, call) for slot in init_slots)
+    types = ", ".join(["void *", *(slot.c_type for slot in plan.slots)])
+    init_types = ", ".join(slot.c_type for slot in plan.init) or "void"
+    init_values = ", ".join(_value(slot, call) for slot in plan.init)
     variables = f"static void *handle_{number};\nstatic void (*program_{number})({types});"
     opening = f"""\
     if ((library = dlopen("{call.library}", RTLD_NOW)) == NULL)
@@ -152,4 +150,4 @@ def _value(slot: Slot, call: SdfgCall) -> str:
     value = call.values[slot.name]
     if slot.name == COMPUTE_TIME:
         return "&compute_time"
-    return value.hex() if isinstance(value, float) else f"({c_type(slot)}){int(value)}"
+    return value.hex() if isinstance(value, float) else f"({slot.c_type}){int(value)}"

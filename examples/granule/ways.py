@@ -18,7 +18,7 @@ from icon4py.model.common import model_backends, model_options
 
 import gtstub
 from examples.granule.steps import ProgramCall
-from gtstub.cache.store import StubArtifact
+from gtstub.cache.entry import Entry
 from gtstub.frameworks import icon4py as gtstub_icon4py
 from gtstub.frameworks.gt4py import backend as gtstub_gt4py
 from gtstub.signature import documents
@@ -102,7 +102,7 @@ class Gtstub:
 
 class _NotingBackend(gtstub_gt4py.StubBackend):
     def load_artifact(self, artifact: stages.CompilationArtifact) -> Any:
-        assert isinstance(artifact, StubArtifact)
+        assert isinstance(artifact, Entry)
         Gtstub.entries.append(artifact.path)
         return super().load_artifact(artifact)
 

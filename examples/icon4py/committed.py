@@ -27,12 +27,12 @@ from typing import Any
 from examples.icon4py.index import index_page
 from gtstub.building.jobs import Job, read_jobs
 from gtstub.cache.key import MISSING, differences
-from gtstub.codegen.output import write
 from gtstub.codegen.stub import make_stub
 from gtstub.errors import GtstubError
 from gtstub.frameworks.resolve import resolve_program
 from gtstub.plan.model import CallPlan
 from gtstub.signature import documents
+from gtstub.util.atomic import write
 from gtstub.util.canonical import plain
 
 HERE = Path(__file__).parent
@@ -108,18 +108,18 @@ def _told(name: str, value: Any) -> str:
 def source_of(job: Job) -> str:
     """What the program is made of, as it is installed now; nothing is lowered."""
     from gtstub.frameworks.gt4py.build_worker import compile_arguments
-    from gtstub.frameworks.gt4py.compile import sources
+    from gtstub.frameworks.gt4py.compile import CompileOptions, sources
 
-    (source,) = sources(resolve_program(job.source), **compile_arguments(job))
+    (source,) = sources(resolve_program(job.source), CompileOptions(**compile_arguments(job)))
     return json.dumps(plain(source), indent=1, sort_keys=True) + "\n"
 
 
 def lower(job: Job) -> tuple[str, str]:
     """Both signatures, the program's first; takes up to a minute."""
     from gtstub.frameworks.gt4py.build_worker import compile_arguments
-    from gtstub.frameworks.gt4py.compile import signatures
+    from gtstub.frameworks.gt4py.compile import CompileOptions, signatures
 
-    ((program, sdfg),) = signatures(resolve_program(job.source), **compile_arguments(job))
+    ((program, sdfg),) = signatures(resolve_program(job.source), CompileOptions(**compile_arguments(job)))
     return documents.program_to_json(program), documents.sdfg_to_json(sdfg)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 
 from gtstub.plan.describe import describe_leaf, describe_statics
-from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Leaf, Source, StaticLeaf, Value
+from gtstub.plan.model import AxisValue, CallPlan, FieldLeaf, Leaf, Metric, StaticLeaf
 
 HEAD = """\
 # Stubs of icon4py's programs
@@ -46,7 +46,7 @@ def index_page(plans: Mapping[str, CallPlan]) -> str:
     ]
     for folder, plan in plans.items():
         written = [f"`{leaf.path}`" for leaf in plan.leaves if isinstance(leaf, FieldLeaf) and leaf.written]
-        counts = (len(plan.slots), len(plan.taken), len(describe_statics(plan)))
+        counts = (len(plan.slots), len(plan.arguments), len(describe_statics(plan)))
         lines.append(f"| [{folder}](#{folder}) | {' | '.join(map(str, counts))} | {', '.join(written)} |")
     for folder, plan in plans.items():
         stub = f"{folder}/{plan.name}_stub"
@@ -61,7 +61,7 @@ def _arguments(plan: CallPlan) -> Iterator[str]:
     for leaf in plan.leaves:
         if not isinstance(leaf, StaticLeaf):
             yield f"| `{leaf.path}` | {describe_leaf(leaf)} | {_slots(leaf, plan)} |"
-    others = [slot for slot in plan.slots if _leaf(slot.source) is None]
+    others = [slot for slot in plan.slots if isinstance(slot.source, Metric)]
     if others:
         yield f"| | gt4py's metrics | {', '.join(f'{slot.index} `{slot.name}`' for slot in others)} |"
     if statics := describe_statics(plan):
@@ -73,14 +73,9 @@ def _slots(leaf: Leaf, plan: CallPlan) -> str:
     """The slots that an argument fills, with what of it; the data is named by the argument already."""
     return ", ".join(
         str(slot.index) + (f" {_part(slot.source)}" if isinstance(slot.source, AxisValue) else "")
-        for slot in plan.slots
-        if _leaf(slot.source) == leaf.name
+        for slot in plan.slots_of(leaf)
     )
 
 
 def _part(source: AxisValue) -> str:
     return f"{source.property} {source.axis}"
-
-
-def _leaf(source: Source) -> str | None:
-    return source.leaf if isinstance(source, Data | AxisValue | Value) else None

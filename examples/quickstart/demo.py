@@ -28,8 +28,7 @@ from icon4py.model.common.grid import simple
 from rich.console import Console
 from rich.table import Table
 
-from gtstub.cache import entry
-from gtstub.cli.report import print_slots
+from gtstub.cli.tables.plan import print_slots
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.plan.planner import make_plan
 from gtstub.signature import documents
@@ -122,7 +121,7 @@ def main() -> int:
     console.print(f"result: {verdict}, largest relative difference {error:.1e}\n", highlight=False)
 
     values = tuple(arguments.values())
-    clocked = entry.load(artifact.path)
+    clocked = artifact.load()
     clocked.metrics_level = 10  # gt4py builds a clock into the SDFG, which runs at this level
     kernel_times: list[float] = []
 

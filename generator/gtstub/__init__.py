@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from gtstub._version import __version__
 
 if TYPE_CHECKING:
     from gtstub._host import Program
@@ -14,8 +17,7 @@ if TYPE_CHECKING:
     from gtstub.program.compiled import CompiledProgram
     from gtstub.program.registry import wait_for_compilation
 
-__version__ = "0.1.0"
-__all__ = ["CompiledProgram", "compile", "load", "profile", "wait_for_compilation"]
+__all__ = ["CompiledProgram", "__version__", "compile", "load", "profile", "wait_for_compilation"]
 
 _HOMES = {
     "CompiledProgram": "gtstub.program.compiled",
@@ -39,6 +41,6 @@ def load(path: str | PathLike[str], baked: Mapping[str, Any] | None = None) -> P
     Raises gtstub.errors.CacheError where the entry is not what was built, where this machine cannot run it, and where a
     value was compiled in that is not the one that `baked` has under its name.
     """
-    from gtstub.cache import entry  # Here, because the version is all that most who import gtstub want of this module.
+    from gtstub.cache.entry import Entry  # Here, because most processes that import gtstub load no program themselves.
 
-    return entry.load(path, baked)
+    return Entry(Path(path)).load(baked)

@@ -47,14 +47,14 @@ static bool fits_int32(int64_t value)
     return value >= INT32_MIN && value <= INT32_MAX;
 }
 
-/* One property of an axis, which `slot` takes where the SDFG has a slot for it. */
-static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
-                                 unsigned int slot, int64_t expected, int64_t found)
+/* Checks one property of an axis: its value where it was fixed, and its size where a slot holds it. */
+static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *name,
+                                 unsigned int property, int64_t expected, int64_t found)
 {
-    if (GTS_UNLIKELY(expected != GTS_ANY && expected != found))
-        return refuse_value(self, leaf, axis, property, expected, found);
-    if (GTS_UNLIKELY((leaf->axes[axis].slots & slot) != 0 && !fits_int32(found)))
-        return refuse_index(self, leaf, axis, property, found);
+    if (GTS_UNLIKELY((leaf->axes[axis].fixed & property) != 0 && expected != found))
+        return refuse_value(self, leaf, axis, name, expected, found);
+    if (GTS_UNLIKELY((leaf->axes[axis].slots & property) != 0 && !fits_int32(found)))
+        return refuse_index(self, leaf, axis, name, found);
     return 0;
 }
 

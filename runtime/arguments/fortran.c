@@ -50,7 +50,7 @@ void gts_copy_text(char *to, size_t length, const char *text)
     memset(to + copied, ' ', length - copied);
 }
 
-void gts_stop(const gts_error *error)
+void gts_error_stop(const gts_error *error)
 {
     (void)fprintf(stderr, "ERROR STOP %s\n", error->message);
     exit(EXIT_FAILURE);

@@ -12,9 +12,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from gtstub.plan.describe import c_type
+from gtstub.install import INCLUDE, RUNTIME
 from gtstub.plan.model import CallPlan, FieldLeaf, ScalarLeaf
-from gtstub.toolchain.compiler import INCLUDE, RUNTIME
 from tests.benchmarks.peers import compile_c, link
 
 CALLS = 1000
@@ -72,7 +71,7 @@ def _braces(values: list[int]) -> str:
 
 
 def _source(plan: CallPlan) -> str:
-    values = "\n".join(map(_value, plan.taken))
+    values = "\n".join(map(_value, plan.arguments))
     zeros = ", ".join("NULL" if slot.is_array else "0" for slot in plan.slots)
     return f"""\
 #include <dlfcn.h>
@@ -82,7 +81,7 @@ def _source(plan: CallPlan) -> str:
 
 #include "{plan.name}_stub.h"
 
-typedef void (*sdfg_program)({", ".join(["void *", *(c_type(slot) for slot in plan.slots)])});
+typedef void (*sdfg_program)({", ".join(["void *", *(slot.c_type for slot in plan.slots)])});
 
 static double memory[65];
 

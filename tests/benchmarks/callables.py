@@ -10,8 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from gtstub.cache import store
-from gtstub.cache.entry import read_manifest
+from gtstub.cache.entry import Entry
 from gtstub.program.compiled import Builder, CompiledProgram, Interface, StaticScalar
 from gtstub.signature.documents import program_from_json
 from gtstub.signature.model import ProgramSignature, ScalarType, SdfgSignature, StaticArgument
@@ -30,7 +29,7 @@ def other(value: Any) -> Any:
 
 def build_variants(
     sdfg: SdfgSignature, program: ProgramSignature, example: Mapping[str, Any], folder: Path
-) -> list[store.StubArtifact]:
+) -> list[Entry]:
     """One entry for each combination of the static arguments; first that of `example`."""
     rest = dataclasses.replace(
         sdfg,
@@ -46,10 +45,10 @@ def build_variants(
 
 
 def compiled(
-    entries: Sequence[store.StubArtifact],
+    entries: Sequence[Entry],
     bound: Mapping[str, Any],
     offset_provider: Mapping[str, Any],
-    load: Callable[[store.StubArtifact], Callable[..., None]] = store.StubArtifact.load,
+    load: Callable[[Entry], Callable[..., None]] = Entry.load,
 ) -> CompiledProgram:
     """A callable over entries of one program; the static arguments stand in their program signatures."""
     programs = [_signature(entry.path) for entry in entries]
@@ -81,5 +80,5 @@ def compiled(
 
 
 def _signature(entry: Path) -> ProgramSignature:
-    assert read_manifest(entry)
+    assert Entry(entry).manifest()
     return program_from_json((entry / "program.json").read_text(encoding="utf-8"), "program.json")

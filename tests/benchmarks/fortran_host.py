@@ -13,10 +13,10 @@ import subprocess
 from pathlib import Path
 
 from gtstub.codegen.fortran_interface import Argument, make_interface
+from gtstub.install import FOLDER, INCLUDE, RUNTIME
 from gtstub.plan.model import CallPlan, FieldLeaf
 from gtstub.plan.planner import make_plan
 from gtstub.signature.model import ProgramSignature, SdfgSignature
-from gtstub.toolchain.compiler import INCLUDE, PACKAGE, RUNTIME
 from tests.benchmarks.c_host import CALLS, count_instructions
 from tests.support.stubs import render_stub
 
@@ -36,7 +36,7 @@ def build(sdfg: SdfgSignature, program: ProgramSignature, folder: Path) -> tuple
     files = {
         f"{program.name}_stub.h": texts.header,
         f"{program.name}_stub.c": texts.source,
-        "stub.f90": texts.module or "",
+        "stub.f90": texts.module,
         "host.f90": _source(make_plan(sdfg, program)),
         "main.f90": MAIN,
     }
@@ -44,7 +44,7 @@ def build(sdfg: SdfgSignature, program: ProgramSignature, folder: Path) -> tuple
         (folder / name).write_text(text, encoding="utf-8")
     c = ["gcc", "-std=c11", "-O2", "-fPIC", "-DGTS_FORTRAN", f"-I{INCLUDE}", "-c", f"{program.name}_stub.c"]
     subprocess.run([*c, "-o", "stub.o"], cwd=folder, check=True)
-    gtstub = str(PACKAGE / "fortran" / "gtstub.f90")
+    gtstub = str(FOLDER / "fortran" / "gtstub.f90")
     fortran = ["gfortran", "-std=f2018", "-O2", "-fPIC", gtstub, "stub.f90", "host.f90"]
     runtime = ["stub.o", f"-L{RUNTIME.parent}", f"-l:{RUNTIME.name}", f"-Wl,-rpath,{RUNTIME.parent}"]
     subprocess.run([*fortran, "-shared", *runtime, "-o", "fortran_host.so"], cwd=folder, check=True)
@@ -89,7 +89,7 @@ def _source(plan: CallPlan) -> str:
     declarations: list[str] = []
     allocations: list[str] = []
     whole, sections = ["program"], ["program"]
-    for argument, leaf in zip(interface.arguments, plan.taken, strict=True):
+    for argument, leaf in zip(interface.arguments, plan.arguments, strict=True):
         if isinstance(leaf, FieldLeaf):
             declared, allocated, section = _array(argument, leaf)
             declarations += declared

@@ -86,7 +86,7 @@ def example_arguments(plan: CallPlan) -> Arguments:
     from gtstub.plan.model import FieldLeaf, ScalarLeaf, StaticLeaf
 
     described: dict[str, dict[str, Any]] = {"parameters": {}, "offset_provider": {}}
-    for leaf in (*plan.nodes, *plan.connectivities):
+    for leaf in (*plan.parameters, *plan.connectivities):
         match leaf:
             case FieldLeaf():
                 shape = [LEVELS if axis.fixed.size is None else axis.fixed.size for axis in leaf.axes]
@@ -115,12 +115,12 @@ def _make(item: Any) -> Any:
 
 
 def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str]) -> None:
-    from gtstub.cache.store import StubArtifact
+    from gtstub.cache.entry import Entry
     from tests.benchmarks.callables import STATIC, UNBOUND, compiled
 
     provider = {name: _make(item) for name, item in arguments["offset_provider"].items()}
     values = {name: _make(item) for name, item in arguments["parameters"].items()}
-    artifacts = [StubArtifact(Path(entry)) for entry in entries]
+    artifacts = [Entry(Path(entry)) for entry in entries]
     program: Any
     if way == "program":
         call, names = (*values.values(), provider), ("offset_provider",)

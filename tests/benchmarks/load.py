@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 
 def main(path: str) -> None:
     begin = time.perf_counter()
-    from gtstub.cache import entry
+    from gtstub.cache.entry import Entry
 
     imported = time.perf_counter()
-    entry.load(path)
+    Entry(Path(path)).load()
     loaded = time.perf_counter()
     assert not {"gt4py", "dace"} & sys.modules.keys()
     print((imported - begin) * 1e3, (loaded - imported) * 1e3)

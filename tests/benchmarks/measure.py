@@ -28,8 +28,7 @@ from typing import Any
 from gt4py.next.program_processors.runners.dace import make_dace_backend
 from icon4py.model.atmosphere.diffusion.stencils.apply_diffusion_to_vn import apply_diffusion_to_vn
 
-from gtstub.cache.entry import read_manifest
-from gtstub.cache.store import StubArtifact
+from gtstub.cache.entry import Entry
 from gtstub.frameworks.gt4py.backend import make_backend
 from tests.benchmarks import callables, fields
 from tests.benchmarks.callables import STATIC, UNBOUND
@@ -109,7 +108,7 @@ class Bench:
     # --- The peers ----------------------------------------------------------------------------------------------------
 
     def add_gtstub(self) -> None:
-        program = make_backend(gpu=False).load_artifact(StubArtifact(self.folder / "entry"))
+        program = make_backend(gpu=False).load_artifact(Entry(self.folder / "entry"))
         same = self.call()
         self.add("empty", self.caller.empty, [same], KEYWORDS)
         self.add("gtstub same", program, [same], KEYWORDS)
@@ -123,7 +122,7 @@ class Bench:
     def add_compiled(self) -> None:
         """What compile() returns; and what icon4py makes of gt4py's program, which is a functools.partial."""
         arguments = dict(zip((*fields.FIELDS, *fields.SCALARS), self.call(), strict=False))
-        entry = StubArtifact(self.folder / "entry")
+        entry = Entry(self.folder / "entry")
 
         def bound_but(names: Sequence[str]) -> dict[str, Any]:
             return {name: value for name, value in arguments.items() if name not in names}
@@ -139,7 +138,7 @@ class Bench:
         nothing_bound = callables.compiled([entry], {}, self.provider)
         add("keywords", nothing_bound, tuple(arguments))
         add("keywords and provider", nothing_bound, (*arguments, "offset_provider"))
-        variants = [StubArtifact(self.folder / f"variant-{i}") for i in range(8)]
+        variants = [Entry(self.folder / f"variant-{i}") for i in range(8)]
         unbound = (*UNBOUND, *STATIC)
         add("one variant", callables.compiled(variants[:1], bound_but(unbound), self.provider), unbound)
         add("eight variants", callables.compiled(variants, bound_but(unbound), self.provider), unbound)
@@ -153,9 +152,9 @@ class Bench:
 
     def add_c(self) -> None:
         entry = self.folder / "entry"
-        manifest = read_manifest(entry)
-        library = ctypes.CDLL(str(entry / manifest["library"]))
-        program = getattr(library, f"__program_{manifest['name']}")
+        manifest = Entry(entry).manifest()
+        library = ctypes.CDLL(str(entry / manifest.library))
+        program = getattr(library, f"__program_{manifest.name}")
         handle = ctypes.create_string_buffer(1)
         host = ctypes.CDLL(str(self.folder / "c_host.so"))
         host.time_bare.restype = host.time_stub.restype = host.time_turns.restype = ctypes.c_double

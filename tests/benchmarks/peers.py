@@ -12,8 +12,8 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
-from gtstub.plan.describe import C_TYPES, c_type
 from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Metric, ScalarLeaf, Slot, Value
+from gtstub.signature.dtypes import NAMES
 
 HERE = Path(__file__).parent
 
@@ -64,8 +64,8 @@ def _compile(compiler: str, standard: str, source: Path, output: Path, flags: li
 
 def _prototype(plan: CallPlan) -> str:
     """The exported functions of the SDFG library."""
-    init = ", ".join(c_type(plan.slots[i]) for i in plan.init) or "void"
-    program = ", ".join(["void *", *(c_type(slot) for slot in plan.slots)])
+    init = ", ".join(slot.c_type for slot in plan.init) or "void"
+    program = ", ".join(["void *", *(slot.c_type for slot in plan.slots)])
     return f"void *__dace_init_{plan.sdfg_name}({init});\nvoid __program_{plan.sdfg_name}({program});"
 
 
@@ -75,13 +75,13 @@ def _call(plan: CallPlan, data: Callable[[Slot, str], str], axis: Callable[[str,
     def argument(slot: Slot) -> str:
         match slot.source:
             case Data(leaf):
-                return data(slot, leaf)
+                return data(slot, leaf.name)
             case AxisValue(_, _, "start"):
                 return "0"
             case AxisValue(leaf, index, property_):
-                return f"(int32_t){axis(leaf, 'stride' if property_ == 'stride' else 'shape', index)}"
+                return f"(int32_t){axis(leaf.name, 'stride' if property_ == 'stride' else 'shape', index)}"
             case Value(leaf):
-                return leaf
+                return leaf.name
             case Metric():
                 return "&compute_time" if slot.is_array else "0"
 
@@ -95,8 +95,8 @@ def _handle(plan: CallPlan) -> str:
 def nanobind_source(plan: CallPlan) -> str:
     def parameter(leaf: FieldLeaf | ScalarLeaf) -> str:
         if isinstance(leaf, ScalarLeaf):
-            return f"{C_TYPES[leaf.dtype]} {leaf.name}"
-        return f"nb::ndarray<{C_TYPES[leaf.dtype]}, nb::ndim<{len(leaf.axes)}>, nb::device::cpu> {leaf.name}"
+            return f"{NAMES[leaf.dtype].c} {leaf.name}"
+        return f"nb::ndarray<{NAMES[leaf.dtype].c}, nb::ndim<{len(leaf.axes)}>, nb::device::cpu> {leaf.name}"
 
     def argument(leaf: FieldLeaf | ScalarLeaf) -> str:
         return f'nb::arg("{leaf.name}"){".noconvert()" if isinstance(leaf, FieldLeaf) else ""}'
@@ -118,10 +118,10 @@ static double compute_time;
 NB_MODULE(peer_nanobind, m)
 {{
     handle = {_handle(plan)};
-    m.def("call", []({", ".join(map(parameter, plan.taken))}) {{
+    m.def("call", []({", ".join(map(parameter, plan.arguments))}) {{
         nb::gil_scoped_release release;
         {call}
-    }}, {", ".join(map(argument, plan.taken))});
+    }}, {", ".join(map(argument, plan.arguments))});
 }}
 """
 
@@ -138,14 +138,14 @@ def tvm_ffi_source(plan: CallPlan) -> str:
                 f"    const DLTensor *const {leaf.name} = take_tensor(&args[{i}], {len(leaf.axes)}, {code}, {bits});\n"
                 f"    if ({leaf.name} == NULL)\n        return -1;"
             )
-        return f"    const {C_TYPES[leaf.dtype]} {leaf.name} = ({C_TYPES[leaf.dtype]})take_{_kind(leaf)}(&args[{i}]);"
+        return f"    const {NAMES[leaf.dtype].c} {leaf.name} = ({NAMES[leaf.dtype].c})take_{_kind(leaf)}(&args[{i}]);"
 
     call = _call(
         plan,
-        lambda slot, leaf: f"({c_type(slot)})((char *){leaf}->data + {leaf}->byte_offset)",
+        lambda slot, leaf: f"({slot.c_type})((char *){leaf}->data + {leaf}->byte_offset)",
         lambda leaf, what, i: f"{leaf}->{'strides' if what == 'stride' else what}[{i}]",
     )
-    takes = "\n".join(take(i, leaf) for i, leaf in enumerate(plan.taken))
+    takes = "\n".join(take(i, leaf) for i, leaf in enumerate(plan.arguments))
     return f"""\
 #include <stdbool.h>
 #include <stddef.h>
@@ -191,7 +191,7 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_call(void *self, const TVMFFIAny *args, int32_t
     static double compute_time;
     (void)self;
     (void)result;
-    if (count != {len(plan.taken)})
+    if (count != {len(plan.arguments)})
         return refuse();
 {takes}
     if (handle == NULL)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.toolchain.compiler import INCLUDE, RUNTIME, Toolchain
+from gtstub.install import INCLUDE, RUNTIME
+from gtstub.toolchain.compiler import Toolchain
 from tests.support import scale_program as scale
 from tests.support.pages import blocks, run_commands
 from tests.support.stubs import build_stub

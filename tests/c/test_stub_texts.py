@@ -10,8 +10,9 @@ from typing import get_args
 
 import pytest
 
-from gtstub.signature.model import Axis, DType, ProgramSignature, SdfgSignature
-from gtstub.toolchain.compiler import INCLUDE
+from gtstub.install import INCLUDE
+from gtstub.signature.dtypes import DType
+from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from tests.support import goldens
 from tests.support.signatures import (
     SMALL_PROGRAM,

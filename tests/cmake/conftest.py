@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.toolchain.compiler import PACKAGE
+from gtstub.install import FOLDER
 from tests.support import scale_program as scale
 from tests.support.cmake_projects import ALONE, FROM_PACKAGE, ROOT, cmake
 
@@ -20,7 +20,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     cmake("--install", folder / "build", "--prefix", folder / "installed")
     moved = folder / "moved"
     (folder / "installed").rename(moved)  # it may be copied to where it is used
-    return {FROM_PACKAGE: PACKAGE, ALONE: moved}
+    return {FROM_PACKAGE: FOLDER, ALONE: moved}
 
 
 @pytest.fixture(params=[FROM_PACKAGE, ALONE])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.toolchain.compiler import RUNTIME
+from gtstub.install import RUNTIME
 from tests.support import scale_program as scale
 from tests.support.cmake_projects import ALONE, FROM_PACKAGE, HOSTS, cmake
 from tests.support.stubs import write_stub

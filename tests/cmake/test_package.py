@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from gtstub.cli import app
-from gtstub.toolchain.compiler import RUNTIME
+from gtstub.install import RUNTIME
 from tests.support import scale_program as scale
 from tests.support.cmake_projects import (
     ALONE,

@@ -17,12 +17,14 @@ from array import array
 from functools import partial
 from pathlib import Path
 
-from gtstub.cache.claims import build_once
+from gtstub.building.waiting import build_once
+from gtstub.cache.entry import Entry
 from gtstub.cache.key import make_key
-from gtstub.cache.store import Cache, StubArtifact
+from gtstub.cache.manifest import Manifest
+from gtstub.cache.store import Cache
 from gtstub.errors import CacheError, unwritable
 
-MANIFEST = {"name": "prog", "stub": "prog_stub.so", "library": "libprog.so"}
+MANIFEST = Manifest("prog", "prog_stub.so", "libprog.so")
 
 
 def ingredients(number: int) -> dict[str, object]:
@@ -33,7 +35,7 @@ def key_of(number: int) -> str:
     return make_key("prog", ingredients(number))
 
 
-def build(cache: Cache, parts: Path, number: int, builds: Path | None) -> StubArtifact:
+def build(cache: Cache, parts: Path, number: int, builds: Path | None) -> Entry:
     with cache.private_directory(key_of(number)) as private:
         try:  # What compilers write where gtstub is used.
             shutil.copytree(parts / str(number), private / "entry")
@@ -43,11 +45,11 @@ def build(cache: Cache, parts: Path, number: int, builds: Path | None) -> StubAr
             line = os.open(builds, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.write(line, f"{number}\n".encode())
             os.close(line)
-        made_of = {**MANIFEST, "ingredients": ingredients(number)}
+        made_of = MANIFEST._replace(ingredients=ingredients(number))
         return cache.publish(private / "entry", key_of(number), made_of)
 
 
-def call(artifact: StubArtifact, number: int) -> None:
+def call(artifact: Entry, number: int) -> None:
     """Raises AssertionError unless the program does what the one of this number does."""
     out = array("d", [0, 0, 0])
     artifact.load()(array("d", [1, 2, 3]), 10.0, out)

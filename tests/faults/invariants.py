@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gtstub.cache import entry
 from gtstub.cache.claims import read_claim
+from gtstub.cache.entry import Entry
 from tests.faults.builder import key_of
 from tests.faults.workshop import Ended, Workshop
 
@@ -46,7 +46,7 @@ def check_ending(ended: Ended, root: Path) -> None:
 def check_entries(root: Path) -> None:
     """What has the name of an entry is whole: at any time, whoever was killed."""
     for path in entries(root):
-        entry.verify(path)
+        Entry(path).verify()
 
 
 def check_works(workshop: Workshop, root: Path, number: int) -> None:

@@ -16,10 +16,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from gtstub.cache import bundle, entry
-from gtstub.cache.claims import build_once
+from gtstub.building.waiting import build_once
+from gtstub.cache import bundle
+from gtstub.cache.entry import Entry
 from gtstub.cache.prune import remove, unwanted
-from gtstub.cache.store import Cache, StubArtifact
+from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
 from tests.faults.builder import build, call, key_of
 
@@ -55,7 +56,7 @@ class Worker:
     def load(self) -> None:
         number = self._random.randrange(NUMBERS)
 
-        def build_here() -> StubArtifact:
+        def build_here() -> Entry:
             claims = [path.suffix for path in (self._cache.root / ".claims").glob(f"{key_of(number)}.*")]
             self._note("build takeover" if len(claims) > 1 else "build begun")
             artifact = build(self._cache, self._parts, number, None)
@@ -69,13 +70,13 @@ class Worker:
             remove(self._cache, item)
 
     def verify(self) -> None:
-        for path in self._cache.entries():
-            entry.verify(path)
+        for entry in self._cache.entries():
+            entry.verify()
 
     def export(self) -> None:
         number = self._random.randrange(NUMBERS)
         packed = io.BytesIO()
-        bundle.pack(self._cache.root / key_of(number), packed)
+        bundle.pack(Entry(self._cache.root / key_of(number)), packed)
         try:
             self._bundle(number).write_bytes(packed.getvalue())
         except OSError as error:  # What the CLI says so.

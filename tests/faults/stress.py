@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from gtstub.cache import entry
+from gtstub.cache.entry import Entry
 from gtstub.errors import CacheError
 from tests.faults import invariants
 from tests.faults.builder import key_of
@@ -121,7 +121,7 @@ class Stress:
         whole = {}
         for path, inode in invariants.entries(root).items():
             try:
-                entry.verify(path)
+                Entry(path).verify()
             except CacheError as error:
                 if inode not in damaged:
                     raise AssertionError("An entry was published that is not whole.") from error

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.store import Cache, StubArtifact
+from gtstub.cache.entry import Entry
+from gtstub.cache.manifest import Machine
+from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
 from gtstub.toolchain import cpu
 from tests.faults.builder import MANIFEST, call, ingredients, key_of
@@ -27,12 +29,12 @@ INSTRUCTIONS = {
 }
 
 
-def publish(cache: Cache, directory: Path, needed: list[str]) -> StubArtifact:
-    manifest = {**MANIFEST, "ingredients": ingredients(0), "machine": {"cpu": needed}}
+def publish(cache: Cache, directory: Path, needed: list[str]) -> Entry:
+    manifest = MANIFEST._replace(ingredients=ingredients(0), machine=Machine(tuple(needed)))
     return cache.publish(directory, key_of(0), manifest)
 
 
-def refusal(artifact: StubArtifact) -> str:
+def refusal(artifact: Entry) -> str:
     with pytest.raises(CacheError) as caught:
         artifact.load()
     return str(caught.value)

@@ -31,8 +31,8 @@ def other_version(folder: Path) -> Path:
     """A copy of the package that calls itself another version, and whose entries have another schema."""
     package = Path(shutil.copytree(Path(gtstub.__file__).parent, folder / "gtstub", symlinks=True))
     for file, old, new in (
-        ("__init__.py", f'__version__ = "{gtstub.__version__}"', f'__version__ = "{OTHER_VERSION}"'),
-        ("cache/entry.py", 'SCHEMA = "gtstub/cache-entry/', 'SCHEMA = "gtstub/cache-entry/99'),
+        ("_version.py", f'__version__ = "{gtstub.__version__}"', f'__version__ = "{OTHER_VERSION}"'),
+        ("cache/manifest.py", 'SCHEMA = "gtstub/cache-entry/', 'SCHEMA = "gtstub/cache-entry/99'),
     ):
         text = (package / file).read_text()
         assert text.count(old) == 1

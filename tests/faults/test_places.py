@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.store import Cache, StubArtifact
+from gtstub.cache.entry import Entry
+from gtstub.cache.store import Cache
 from tests.faults import invariants
 from tests.faults.builder import build, call, key_of
 from tests.faults.workshop import Workshop
@@ -46,7 +47,7 @@ def test_moved_entry_works(workshop: Workshop, tmp_path: Path, move: Callable[[P
     out = array("d", [0])
     program(array("d", [1]), 2.0, out)  # One that is loaded already goes on.
     assert out.tolist() == [2.0]
-    call(StubArtifact(moved), 0)
+    call(Entry(moved), 0)
     inode = moved.stat().st_ino
     invariants.check(workshop, there, None, {moved: inode})
 

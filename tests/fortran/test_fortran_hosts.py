@@ -9,7 +9,8 @@ from typing import get_args
 import pytest
 
 from gtstub.recorded.archive import archives
-from gtstub.signature.model import Axis, Dimension, DType, ProgramSignature, SdfgSignature
+from gtstub.signature.dtypes import DType
+from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature
 from tests.support import fortran_hosts
 from tests.support.fortran_hosts import Build, run, works
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol

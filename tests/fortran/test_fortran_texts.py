@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from gtstub.install import INCLUDE
 from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature
-from gtstub.toolchain.compiler import INCLUDE
 from tests.support import fortran_hosts, goldens
 from tests.support.signatures import (
     SMALL_PROGRAM,

@@ -35,18 +35,18 @@ def scale(x: Line, factor: gtx.float64, out: Line, end: gtx.int32) -> None:  # t
 
 def main(results: Path) -> None:
     os.environ["GTSTUB_CACHE_DIR"] += f"/node{MPI.COMM_WORLD.rank}"
-    from gtstub.frameworks.gt4py import compile as frontend
+    from gtstub.frameworks.gt4py import target
     from gtstub.frameworks.mpi import use_communicator
 
     use_communicator(MPI.COMM_WORLD)
     lowered = []
-    make_task = frontend.compilation_tasks.make_compilation_task
+    make_task = target.compilation_tasks.make_compilation_task
 
     def counting(backend, stage, args):  # type: ignore[no-untyped-def]
         lowered.append(stage)
         return make_task(backend, stage, args)
 
-    frontend.compilation_tasks.make_compilation_task = counting
+    target.compilation_tasks.make_compilation_task = counting
     compiled = gtstub.compile(
         scale,
         horizontal_sizes={"end": 10},
@@ -57,14 +57,14 @@ def main(results: Path) -> None:
     x, out = gtx.as_field([I], np.arange(10.0)), gtx.as_field([I], np.zeros(10))
     ours = ranks.current()
     refusal = ""
-    if compiled.variants[0].artifact.is_elsewhere:
+    if compiled.variants[0].result.is_elsewhere:
         try:
             compiled(x, 2.0, out)
         except CompilationError as error:
             refusal = str(error)
     gtstub.wait_for_compilation()
     compiled(x, 2.0, out)
-    path = compiled.variants[0].artifact.result().path
+    path = compiled.variants[0].result.result().path
     said = {"rank": ours.rank, "lowered": len(lowered), "sum": float(out.asnumpy().sum()), "cache": str(path.parent)}
     said["refusal"] = refusal
     (results / f"{ours.rank}.json").write_text(json.dumps(said), encoding="utf-8")

@@ -20,8 +20,10 @@ from pathlib import Path
 
 from gtstub import ranks
 from gtstub.building import pending
-from gtstub.cache import claims
-from gtstub.cache.store import StubArtifact, open_cache
+from gtstub.building.waiting import build_once
+from gtstub.cache.entry import Entry
+from gtstub.cache.manifest import Manifest
+from gtstub.cache.store import open_cache
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +70,7 @@ def main(scenario: Scenario) -> None:
         while len(list(Path(scenario.results).glob(pattern))) < count:
             time.sleep(0.05)
 
-    def build(key: str) -> StubArtifact:
+    def build(key: str) -> Entry:
         if key == scenario.failing:
             wait_for_files("waiting-*", ours.size)
             raise ValueError("the compiler is not in the mood")
@@ -82,11 +84,11 @@ def main(scenario: Scenario) -> None:
                     (Path(scenario.results) / "killed").mkdir()
                     os.kill(os.getpid(), signal.SIGKILL)
             built.append(key)
-            return cache.publish(entry, key, {"name": "prog", "stub": "prog_stub.so", "library": "libprog.so"})
+            return cache.publish(entry, key, Manifest("prog", "prog_stub.so", "libprog.so"))
 
-    def submit(key: str) -> Future[StubArtifact]:
+    def submit(key: str) -> Future[Entry]:
         time.sleep(scenario.lowering)
-        return pool.submit(claims.build_once, cache, key, lambda: build(key))
+        return pool.submit(build_once, cache, key, lambda: build(key))
 
     keys = [*scenario.keys, *([f"own-{rank}"] if rank in scenario.own_keys else [])]
     said: dict[str, object] = {"rank": ours.rank, "size": ours.size, "path": ours.path}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import pickle
 import shutil
@@ -19,7 +20,7 @@ from icon4py.model.common import model_backends, model_options
 
 import gtstub
 from gtstub import _host
-from gtstub.cache import entry, store
+from gtstub.cache.entry import Entry
 from gtstub.errors import SignatureError, ToolchainError
 from gtstub.frameworks import icon4py
 from gtstub.frameworks.gt4py import backend as plugin
@@ -35,10 +36,10 @@ def make_backend(name: str = "in_place", **options: Any) -> plugin.StubBackend:
     return backend
 
 
-def build(name: str = "in_place") -> store.StubArtifact:
+def build(name: str = "in_place") -> Entry:
     backend = make_backend(name)
     artifact = backend.executor(backend.transforms(lower(CASES[name]).concrete))
-    assert isinstance(artifact, store.StubArtifact)
+    assert isinstance(artifact, Entry)
     return artifact
 
 
@@ -135,9 +136,9 @@ def test_other_flags_are_another_entry(root: Path, monkeypatch: pytest.MonkeyPat
 def test_broken_entry_is_built_again(root: Path) -> None:
     (path,) = entries(root)
     (path / "libin_place.so").unlink()
-    assert build() == store.StubArtifact(path)
+    assert build() == Entry(path)
     assert entries(root) == [path]
-    entry.read_manifest(path)
+    Entry(path).manifest()
 
 
 def test_failure_of_dace_leaves_no_entry(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,13 +155,13 @@ def test_failure_of_dace_leaves_no_entry(root: Path, monkeypatch: pytest.MonkeyP
 
 def test_failure_of_the_stubs_compiler_leaves_no_entry(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.rmtree(*entries(root))
-    real = workflow.render
+    real = workflow.make_stub
 
-    def render(*args: Any, **kwargs: Any) -> Any:
-        texts = real(*args, **kwargs)
-        return type(texts)(header=texts.header, source=f"{texts.source}\nThis is not C.\n")
+    def make_stub(*signatures: Any) -> Any:
+        stub = real(*signatures)
+        return dataclasses.replace(stub, files={**stub.files, stub.source: "This is not C.\n"})
 
-    monkeypatch.setattr(workflow, "render", render)
+    monkeypatch.setattr(workflow, "make_stub", make_stub)
     with pytest.raises(ToolchainError):
         build()
     assert [path.name for path in entries(root)] == ["failed"]

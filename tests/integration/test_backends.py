@@ -14,10 +14,11 @@ from gt4py.next.program_processors.runners.dace import transformations
 from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
 from icon4py.model.common import dimension, model_backends, model_options
 
-from gtstub.backends.choice import Table, Tag, choose, load_tables, read_table
+from gtstub.backends.choice import Tag, choose
+from gtstub.backends.tables import Table, load_tables, read_table
 from gtstub.errors import ConfigError
 from gtstub.frameworks.gt4py.backend import StubBackend, make_backend
-from gtstub.frameworks.gt4py.choice import make
+from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.hooks import remove_access_node_copies
 
 PROGRAMS = (
@@ -46,7 +47,7 @@ def file(tmp_path: Path) -> Path:
 def made(text: str, file: Path, tag: str = "DACE_CPU") -> gtx_backend.Backend[Any]:
     """The backend of program 'p', for which `text` stands in the table."""
     file.write_text(f"[program.p]\n{text}\n")
-    return make(choose("p", tag, "", [read_table(file)]))
+    return make_chosen_backend(choose("p", tag, "", [read_table(file)]))
 
 
 def translator(backend: gtx_backend.Backend[Any]) -> Any:
@@ -60,7 +61,7 @@ def translator(backend: gtx_backend.Backend[Any]) -> Any:
 
 @pytest.mark.parametrize("tag", Tag)
 def test_every_tag_makes_its_kind_of_backend(shipped: Sequence[Table], tag: Tag) -> None:
-    backend = make(choose("any", tag, "", shipped))
+    backend = make_chosen_backend(choose("any", tag, "", shipped))
     kind, _, device = str(tag).rpartition("_")
     assert (
         type(backend)
@@ -85,7 +86,7 @@ def test_the_shipped_table_does_what_icon4py_does(shipped: Sequence[Table], prog
     ignored = {optimization_args.pop(name, None) for name in ("gpu_memory_pool", "make_persistent")}
     assert ignored == ({False, True} if program == "graupel_run" else {None})
     theirs = translator(dace_backend.make_dace_backend(**_as_custom_dace_backend(descriptor, optimization_args)))
-    ours = translator(make(choose(program, tag, "sm_90" if tag.endswith("GPU") else "zen4", shipped)))
+    ours = translator(make_chosen_backend(choose(program, tag, "sm_90" if tag.endswith("GPU") else "zen4", shipped)))
     expected, found = dict(vars(theirs)), dict(vars(ours))
     expected_args, found_args = expected.pop("auto_optimize_args"), found.pop("auto_optimize_args")
     if HOOK in expected_args.get("optimization_hooks", {}):
@@ -280,10 +281,10 @@ def test_make_backend_refuses_what_gt4py_ignores(optimization_args: dict[str, An
 @pytest.mark.parametrize("tag", ["DACE_CPU", "GTSTUB_CPU"])
 def test_an_override_that_gt4py_ignores_is_refused(shipped: Sequence[Table], tag: str) -> None:
     choice = choose("graupel_run", tag, "", shipped)
-    backend = make(choice, {"optimization_args": {"gpu_maxnreg": 64}})
+    backend = make_chosen_backend(choice, {"optimization_args": {"gpu_maxnreg": 64}})
     assert translator(backend).auto_optimize_args.items() >= {"fuse_tasklets": True, "gpu_maxnreg": 64}.items()
     with pytest.raises(ConfigError) as refusal:
-        make(choice, {"optimization_args": {"gpu_maxnregs": 64}})
+        make_chosen_backend(choice, {"optimization_args": {"gpu_maxnregs": 64}})
     assert str(refusal.value) == (
         f"Option 'optimization_args.gpu_maxnregs' of backend '{choice.backend}' for program 'graupel_run' is unknown."
         " Did you mean: 'gpu_maxnreg'?"

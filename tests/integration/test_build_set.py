@@ -92,7 +92,7 @@ def test_a_set_is_built_as_a_script_wants_it(tmp_path: Path, monkeypatch: pytest
         static_args={"nudging": [True, False]},
         offset_provider={},
     )
-    keys = {variant.artifact.result().path.name for variant in program.variants}
+    keys = {variant.result.result().path.name for variant in program.variants}
     assert keys == {found["relax", f"nudging={nudging}"]["key"] for nudging in (True, False)}
 
     file.write_text(PROGRAMS.partition('[[program]]\nsource = "tests.integration.ahead:needs_grid"')[0])

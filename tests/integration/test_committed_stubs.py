@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from examples.icon4py.committed import HERE, Stub, problems, stubs, update
-from gtstub.toolchain.compiler import INCLUDE, PACKAGE
+from gtstub.install import FOLDER, INCLUDE
 
 PROGRAMS = """
 [[program]]
@@ -62,7 +62,7 @@ def test_committed_modules_compile(tmp_path: Path) -> None:
     modules = sorted(HERE.glob("*/*_stub.f90"))
     assert len(modules) == len(stubs(HERE / "programs.toml", HERE))
     flags = ("-std=f2018", "-Wall", "-Werror", "-fsyntax-only")
-    subprocess.run(["gfortran", *flags, PACKAGE / "fortran" / "gtstub.f90", *modules], cwd=tmp_path, check=True)
+    subprocess.run(["gfortran", *flags, FOLDER / "fortran" / "gtstub.f90", *modules], cwd=tmp_path, check=True)
 
 
 def test_every_byte_counts(root: Path) -> None:

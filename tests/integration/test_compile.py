@@ -24,7 +24,7 @@ from icon4py.model.common import model_backends, model_options
 
 import gtstub
 from gtstub import _host
-from gtstub.cache import store
+from gtstub.cache.entry import Entry
 from gtstub.frameworks import icon4py
 from gtstub.program.compiled import CompiledProgram
 from tests.support import small_programs as small
@@ -53,8 +53,8 @@ def expected(case: Case, **changed: Any) -> np.ndarray[Any, Any]:
 
 
 def static_of(program: CompiledProgram, number: int) -> dict[str, Any]:
-    artifact = program.variants[number].artifact.result()
-    assert isinstance(artifact, store.StubArtifact)
+    artifact = program.variants[number].result.result()
+    assert isinstance(artifact, Entry)
     signature = json.loads((artifact.path / "program.json").read_bytes())
     return {static["leaf"]: static["value"] for static in signature["static_arguments"]}
 
@@ -140,7 +140,7 @@ def test_gtstub_wait_builds_before_compile_returns(wait: str, is_built: bool, mo
         backend_tag="GTSTUB_CPU",
         offset_provider={},
     )
-    assert program.variants[0].artifact.done() == is_built
+    assert program.variants[0].result.done() == is_built
     program.wait()
     runner.shutdown()
     assert isinstance(program.prepare_variant(0), _host.Program)

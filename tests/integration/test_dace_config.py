@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("dace_config")
 MODEL = """
 import json
 import gt4py.next as gtx
-from gtstub.cache import entry
+from gtstub.cache.entry import Entry
 from gtstub.frameworks.gt4py.compile import compile
 
 I = gtx.Dimension("I")
@@ -35,8 +35,8 @@ def copy(a: gtx.Field[[I], gtx.float64], out: gtx.Field[[I], gtx.float64]):
 
 program = compile(copy, backend_tag="GTSTUB_CPU", offset_provider={})
 program.wait()
-path = program.variants[0].artifact.result().path
-print(json.dumps({"key": path.name, "manifest": entry.read_manifest(path)}))
+path = program.variants[0].result.result().path
+print(json.dumps({"key": path.name, "manifest": Entry(path).manifest().to_json()}))
 """
 
 COMPILER = """#!/bin/sh

@@ -20,9 +20,12 @@ from gt4py.next.otf.definitions import ConcreteProgramDef
 
 from gtstub.cache.key import differences
 from gtstub.cache.lookup import Request
+from gtstub.cache.own_files import own_files
 from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.backend import make_backend
+from gtstub.frameworks.gt4py.describe import describe
+from gtstub.frameworks.gt4py.internals import versions
 
 MODEL = """
 import enum
@@ -243,7 +246,7 @@ def test_hook_of_the_optimization_is_known_by_its_code_and_all_that_it_reaches(
     tmp_path: Path, hook: str, before: str, after: str
 ) -> None:
     def described(directory: str, text: str) -> Any:
-        return fingerprint.describe(load(tmp_path / directory, text).chosen)
+        return describe(load(tmp_path / directory, text).chosen)
 
     text = f"{HOOKS}\nchosen = {hook}\n"
     assert before in text
@@ -265,18 +268,18 @@ def helper(x: gtx.Field[[Edge], gtx.float64]) -> gtx.Field[[Edge], gtx.float64]:
     first, second, other = (
         load(tmp_path / name, helper.format(value=value)).helper for name, value in (("a", 1.5), ("b", 2.0), ("c", 3.5))
     )
-    assert fingerprint.describe([first, second]) != fingerprint.describe([other, second])
-    assert fingerprint.describe([first, first]) != fingerprint.describe([first, second])
+    assert describe([first, second]) != describe([other, second])
+    assert describe([first, first]) != describe([first, second])
 
 
 def test_description_is_the_same_in_every_process(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        f"{HOOKS}\nimport json\nfrom gtstub.frameworks.gt4py import fingerprint\n"
+        f"{HOOKS}\nimport json\nfrom gtstub.frameworks.gt4py.describe import describe\n"
         'source = \'def anonymous(sdfg):\\n    return [x for x in sdfg if x in {"a", "b", "c"}]\'\n'
         "exec(source)  # without a text\n"
         "chosen = [hook, logged, with_inner, Hook(), Hook().apply, make(1), other, anonymous, {'b', 'a', 'c'}]\n"
-        "print(json.dumps(fingerprint.describe(chosen)))\n"
+        "print(json.dumps(describe(chosen)))\n"
     )
     printed = {
         subprocess.run(
@@ -331,7 +334,7 @@ def test_table_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_values_of_other_types_are_others() -> None:
     values = [1, True, 1.0, "1", np.int32(1), np.int64(1), np.float32(1), np.float64(1)]
-    descriptions = [repr(fingerprint.describe(value)) for value in values]
+    descriptions = [repr(describe(value)) for value in values]
     assert len(set(descriptions)) == len(values), descriptions
 
 
@@ -339,12 +342,16 @@ def test_what_cannot_be_described_is_refused() -> None:
     itself: list[Any] = []
     itself.append(itself)
     with pytest.raises(CacheError) as caught:
-        fingerprint.describe(itself)
+        describe(itself)
     assert str(caught.value) == (
         "An object of type 'list', which a program or its backend uses, contains itself: no key can be made of it."
     )
     with pytest.raises(CacheError) as caught, Path(__file__).open() as file:
-        fingerprint.describe(file)
+        describe(file)
     assert str(caught.value).startswith(
         "An object of type 'TextIOWrapper', which a program or its backend uses, cannot be described ("
     )
+
+
+def test_keys_have_the_digests_of_gtstubs_own_files() -> None:
+    assert versions()["gtstub"]["files"] == own_files()

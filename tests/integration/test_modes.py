@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import gtstub
-from gtstub import mode
-from gtstub.cache import entry
+from gtstub.cache.entry import Entry
 from gtstub.errors import CacheError, ConfigError
+from gtstub.settings import Mode, mode
 
 WARM = Path(__file__).with_name("warm.py")
 COMPILERS = ("cc", "gcc", "c++", "g++", "clang", "clang++", "cmake", "make", "ninja", "ld", "nvcc")
@@ -181,7 +181,7 @@ def test_broken_entry_is_built_again(built: Path, programs: Path, tmp_path: Path
     (path,) = (tmp_path / "broken").glob("damped-*")
     (path / "damped_stub.so").write_bytes(b"")
     assert answer(run(tmp_path / "broken", programs, "compile"))["results"] == {"compile": 6.0}
-    entry.verify(path)
+    Entry(path).verify()
 
 
 def test_mode_build_stops_with_a_summary(built: Path, programs: Path) -> None:
@@ -238,29 +238,27 @@ def test_mode_python_compiles_nothing(programs: Path, tmp_path: Path, variable: 
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [
-        ({}, mode.Mode.BUILD_AND_RUN),
-        ({"GTSTUB_MODE": ""}, mode.Mode.BUILD_AND_RUN),
-        ({"GTSTUB_MODE": "buildandrun"}, mode.Mode.BUILD_AND_RUN),
-        ({"GTSTUB_MODE": "RUN"}, mode.Mode.RUN),
-        ({"FV3_DACEMODE": "build"}, mode.Mode.BUILD),
-        ({"GTSTUB_MODE": "Python", "FV3_DACEMODE": "Run"}, mode.Mode.PYTHON),
+        ({}, Mode.BUILD_AND_RUN),
+        ({"GTSTUB_MODE": ""}, Mode.BUILD_AND_RUN),
+        ({"GTSTUB_MODE": "buildandrun"}, Mode.BUILD_AND_RUN),
+        ({"GTSTUB_MODE": "RUN"}, Mode.RUN),
+        ({"FV3_DACEMODE": "build"}, Mode.BUILD),
+        ({"GTSTUB_MODE": "Python", "FV3_DACEMODE": "Run"}, Mode.PYTHON),
     ],
 )
-def test_mode_of_the_environment(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: mode.Mode
-) -> None:
+def test_mode_of_the_environment(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: Mode) -> None:
     for name in ("GTSTUB_MODE", "FV3_DACEMODE"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert mode.current() == expected
+    assert mode() == expected
 
 
 def test_unknown_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GTSTUB_MODE", raising=False)
     monkeypatch.setenv("FV3_DACEMODE", "Runn")
     with pytest.raises(ConfigError) as caught:
-        mode.current()
+        mode()
     assert str(caught.value) == "FV3_DACEMODE cannot be 'Runn'. Did you mean: 'Run'?"
 
 
@@ -285,7 +283,7 @@ def test_value_of_another_decomposition_is_refused(built: Path, programs: Path, 
 
 def test_entry_says_what_is_compiled_in_and_refuses_another_value(built: Path) -> None:
     (path,) = built.glob("damped-*")
-    assert entry.read_manifest(path)["baked"] == {"da_min": 0.5, "k_end": 4}
+    assert Entry(path).manifest().baked == {"da_min": 0.5, "k_end": 4}
     gtstub.load(path, {"da_min": 0.5, "k_end": 4, "i_end": 7})
     with pytest.raises(CacheError) as caught:
         gtstub.load(path, {"da_min": 0.25})
@@ -293,7 +291,7 @@ def test_entry_says_what_is_compiled_in_and_refuses_another_value(built: Path) -
         f"The cache entry '{path}' has da_min = 0.5 compiled in, but is wanted with da_min = 0.25: build it for that"
         " value, or leave it to run time."
     )
-    by_grid = [entry.read_manifest(path)["baked"] for path in built.glob("damped_by_grid-*")]
+    by_grid = [Entry(path).manifest().baked for path in built.glob("damped_by_grid-*")]
     assert {baked["_damped_by_grid.grid.da_min"] for baked in by_grid} == {0.5}
 
 

@@ -17,8 +17,8 @@ from click.testing import CliRunner, Result
 from gtstub.backends.choice import EMBEDDED
 from gtstub.cli import main
 from gtstub.frameworks.gt4py.replay import GtProgram
+from gtstub.install import INCLUDE, RUNTIME
 from gtstub.recorded.archive import INDEX, Archive, archives
-from gtstub.toolchain.compiler import INCLUDE, RUNTIME
 from tests.support.gt4py_programs import CASES, Case
 
 HERE = Path(__file__).parent

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.toolchain.compiler import INCLUDE
+from gtstub.install import INCLUDE
 from tests.support.runtime import RUNTIME, runtime_sources
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import GATHER_PROGRAM, GATHER_SDFG, SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG

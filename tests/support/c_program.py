@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from gtstub import _host
+from gtstub.recorded.runtime import Array, runtime
+from gtstub.signature.dtypes import NUMBERS
 from gtstub.signature.model import SdfgSignature
-from gtstub.toolchain.compiler import RUNTIME
 from tests.support.random_programs import FieldValue, Number
 
-MAX_RANK = 6
 C_TYPES: dict[str, Any] = {
     "bool": ctypes.c_bool,
     "int8": ctypes.c_int8,
@@ -30,36 +30,6 @@ C_TYPES: dict[str, Any] = {
     "float32": ctypes.c_float,
     "float64": ctypes.c_double,
 }
-"""By dtype, in the order of gts_dtype, which begins with 1."""
-
-
-class Array(ctypes.Structure):
-    """gts_array."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("dtype", ctypes.c_uint16),
-        ("device", ctypes.c_uint16),
-        ("rank", ctypes.c_int16),
-        ("readonly", ctypes.c_bool),
-        ("origin", ctypes.c_int64 * MAX_RANK),
-        ("shape", ctypes.c_int64 * MAX_RANK),
-        ("strides", ctypes.c_int64 * MAX_RANK),
-        ("dims", ctypes.c_char_p * MAX_RANK),
-    )
-
-
-class Error(ctypes.Structure):
-    """gts_error."""
-
-    _fields_ = (("kind", ctypes.c_int), ("message", ctypes.c_char * 1024))
-
-
-@functools.cache
-def runtime() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(RUNTIME))
-    library.gts_last_error.restype = ctypes.POINTER(Error)
-    return library
 
 
 def load(stub: Path, library: Path) -> ctypes.c_void_p:
@@ -131,7 +101,7 @@ class CProgram:
 
     @staticmethod
     def _array(value: FieldValue) -> Array:
-        array = Array(data=value.array.ctypes.data, dtype=1 + list(C_TYPES).index(str(value.array.dtype)), device=1)
+        array = Array(data=value.array.ctypes.data, dtype=NUMBERS[str(value.array.dtype)], device=1)
         array.rank = value.array.ndim
         for axis, dim in enumerate(value.dims):
             array.origin[axis] = value.get(axis, "start")

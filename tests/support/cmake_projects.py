@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.toolchain.compiler import PACKAGE, find_cmake
+from gtstub.install import FOLDER
+from gtstub.toolchain.compiler import find_cmake
 
 ROOT = Path(__file__).parents[2]
 HOSTS = ROOT / "tests" / "cmake" / "project"
 
 FROM_PACKAGE, ALONE = "the Python package", "a runtime alone"
 
-PROGRAM = shutil.which("gtstub", path=os.pathsep.join((str(PACKAGE.parent / "bin"), sysconfig.get_path("scripts"))))
+PROGRAM = shutil.which("gtstub", path=os.pathsep.join((str(FOLDER.parent / "bin"), sysconfig.get_path("scripts"))))
 assert PROGRAM is not None, "gtstub is not installed with its scripts"
 
 # No program 'gtstub' is found by chance.

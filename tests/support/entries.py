@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gtstub.cache.entry import Entry
 from gtstub.cache.key import make_key as key_of
-from gtstub.cache.store import Cache, StubArtifact
+from gtstub.cache.manifest import Built, Manifest
+from gtstub.cache.store import Cache
 
 STUB, LIBRARY = "prog_stub.so", "libprog.so"
 
 
-def write_files(directory: Path, content: str = "library") -> dict[str, Any]:
+def write_files(directory: Path, content: str = "library") -> Manifest:
     """Makes `directory` ready to be published; returns the least of a manifest."""
     for name in (STUB, LIBRARY):
         (directory / name).write_text(f"{name} {content}\n", encoding="utf-8")
-    return {"name": "prog", "stub": STUB, "library": LIBRARY}
+    return Manifest("prog", STUB, LIBRARY)
 
 
-def publish(cache: Cache, key: str, content: str = "library", **manifest: Any) -> StubArtifact:
+def publish(cache: Cache, key: str, content: str = "library", built: Built | None = None, **manifest: Any) -> Entry:
+    """A new entry; with `built` as if it had been built at that time."""
     with cache.private_directory(key) as directory:
-        return cache.publish(directory, key, {**write_files(directory, content), **manifest})
+        entry = cache.publish(directory, key, write_files(directory, content)._replace(**manifest))
+    if built is not None:
+        text = json.dumps(entry.manifest()._replace(built=built).to_json())
+        entry.manifest_file.write_text(text, encoding="utf-8")
+    return entry
 
 
-def publish_made_of(
-    cache: Cache, ingredients: Mapping[str, Any], content: str = "library", **manifest: Any
-) -> StubArtifact:
+def publish_made_of(cache: Cache, ingredients: Mapping[str, Any], content: str = "library", **manifest: Any) -> Entry:
     """The entry of program 'prog' under the key that its ingredients give it."""
     return publish(cache, key_of("prog", ingredients), content, ingredients=ingredients, **manifest)
 

@@ -11,8 +11,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from gtstub.install import INCLUDE, RUNTIME
 from gtstub.signature.model import ProgramSignature, SdfgSignature
-from gtstub.toolchain.compiler import INCLUDE, RUNTIME
 from tests.support.runtime import runtime_sources
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.stubs import render_stub
@@ -46,7 +46,7 @@ class Build:
         self.name = program.name
         self.flags = tuple(flags)
         sources = render_stub(sdfg, program, fortran=True)
-        for suffix, text in ((".h", sources.header), (".c", sources.source), (".f90", sources.module or "")):
+        for suffix, text in ((".h", sources.header), (".c", sources.source), (".f90", sources.module)):
             (folder / f"{self.name}_stub{suffix}").write_text(text, encoding="utf-8")
         runtime = runtime_sources()
         hidden = ("-shared", "-fvisibility=hidden")

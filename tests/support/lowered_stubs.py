@@ -9,13 +9,12 @@ from typing import Any, cast
 import dace
 
 from gtstub import _host
-from gtstub.codegen.c import render
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.gt4py.program_signature import program_signature
-from gtstub.plan.planner import make_plan
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.gt4py_programs import Lowering
 from tests.support.sdfg_libraries import Recorder, build_recording_library
+from tests.support.stubs import write_stub
 
 
 def bind_to_recorder(lowering: Lowering, folder: Path, toolchain: Toolchain) -> tuple[_host.Program, Recorder]:
@@ -23,10 +22,8 @@ def bind_to_recorder(lowering: Lowering, folder: Path, toolchain: Toolchain) -> 
     raw = cast(Mapping[str, Any], lowering.source.source_code)
     signature = sdfg_signature(dace.SDFG.from_json(raw), raw)
     program = program_signature(lowering.compilable, lowering.source)
-    texts = render(make_plan(signature, program), program_digest="0" * 64, sdfg_digest="0" * 64)
-    (folder / f"{program.name}_stub.h").write_text(texts.header)
-    source, stub = (folder / f"{program.name}_stub{suffix}" for suffix in (".c", ".so"))
-    source.write_text(texts.source)
+    source = write_stub(signature, program, folder)
+    stub = source.with_suffix(".so")
     build = toolchain.start(source, stub)
     library = build_recording_library(signature, folder)
     build.wait()

@@ -13,15 +13,14 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from gtstub.signature.dtypes import DTYPES, DType
 from gtstub.signature.model import (
-    DTYPES,
     Access,
     Argument,
     ArrayArgument,
     Axis,
     Connectivity,
     Dimension,
-    DType,
     FieldType,
     Parameter,
     ProgramSignature,

@@ -19,27 +19,13 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gtstub.plan.planner import STRUCT_CODES
+from gtstub.signature.dtypes import NAMES
 from gtstub.signature.model import Argument, ArrayArgument, SdfgSignature
 
 FUNCTIONS = ("program", "init", "exit", "workspace_bytes", "workspace_install")
 """What a record is of; the position is the number in the library."""
 
-_C_TYPES = {
-    "bool": "bool",
-    "int8": "int8_t",
-    "uint8": "uint8_t",
-    "int16": "int16_t",
-    "uint16": "uint16_t",
-    "int32": "int32_t",
-    "uint32": "uint32_t",
-    "int64": "int64_t",
-    "uint64": "uint64_t",
-    "float32": "float",
-    "float64": "double",
-}
-
-_STRUCT_CODES = {"pointer": "Q", **STRUCT_CODES}
+_STRUCT_CODES = {"pointer": "Q", **{dtype: names.struct for dtype, names in NAMES.items()}}
 
 Value = bool | int | float
 
@@ -149,7 +135,7 @@ def build_library(source: str, output: Path, command: Sequence[str]) -> Path:
 
 
 def _parameter(argument: Argument, name: str) -> str:
-    return f"{_C_TYPES[argument.dtype]} {'*' if isinstance(argument, ArrayArgument) else ''}{name}"
+    return f"{NAMES[argument.dtype].c} {'*' if isinstance(argument, ArrayArgument) else ''}{name}"
 
 
 def _parameters(first: Sequence[str], arguments: Sequence[Argument], names: str = "x") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from gtstub.signature.dtypes import DType
 from gtstub.signature.model import (
     Access,
     ArrayArgument,
@@ -11,7 +12,6 @@ from gtstub.signature.model import (
     Connectivity,
     Device,
     Dimension,
-    DType,
     FieldType,
     Parameter,
     ProgramSignature,

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
-from gtstub.codegen.c import Sources, render
-from gtstub.plan.planner import make_plan
-from gtstub.signature.documents import digest, program_to_json, sdfg_to_json
+from gtstub.codegen.stub import make_stub
 from gtstub.signature.model import ProgramSignature, SdfgSignature
 from gtstub.toolchain.compiler import Toolchain
 
 
-def render_stub(sdfg: SdfgSignature, program: ProgramSignature, *, fortran: bool = False) -> Sources:
-    return render(
-        make_plan(sdfg, program),
-        program_digest=digest(program_to_json(program)),
-        sdfg_digest=digest(sdfg_to_json(sdfg)),
-        fortran=fortran,
-    )
+@dataclasses.dataclass(frozen=True)
+class Texts:
+    """The texts of a stub; `module` is empty if it was not asked for."""
+
+    header: str
+    source: str
+    module: str = ""
+
+
+def render_stub(sdfg: SdfgSignature, program: ProgramSignature, *, fortran: bool = False) -> Texts:
+    stub = make_stub(sdfg, program, fortran=fortran)
+    return Texts(stub.files[stub.header], stub.files[stub.source], stub.files.get(stub.module, ""))
 
 
 def write_stub(sdfg: SdfgSignature, program: ProgramSignature, folder: Path) -> Path:
     """Writes header and source into `folder`; returns the path of the source."""
     folder.mkdir(parents=True, exist_ok=True)
-    sources = render_stub(sdfg, program)
-    (folder / f"{program.name}_stub.h").write_text(sources.header, encoding="utf-8")
-    source = folder / f"{program.name}_stub.c"
-    source.write_text(sources.source, encoding="utf-8")
-    return source
+    stub = make_stub(sdfg, program)
+    for name, text in stub.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / stub.source
 
 
 def build_stub(sdfg: SdfgSignature, program: ProgramSignature, folder: Path, toolchain: Toolchain) -> Path:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gtstub.backends.choice import Choice, Gpu, Reason, Table, Tag, choose, load_tables, read_table, sources
+from gtstub.backends.choice import Choice, Gpu, Reason, Tag, choose
+from gtstub.backends.tables import Table, load_tables, read_table, table_files
 from gtstub.errors import ConfigError
 
 RISING = (
@@ -287,7 +288,7 @@ def test_tables_are_gtstubs_then_the_users_then_those_named(tmp_path: Path, monk
     mine = [tmp_path / "gtstub" / "backends.toml", tmp_path / "1.toml", tmp_path / "2.toml"]
     for number, file in enumerate(mine):
         table(f"[program.graupel_run]\ndace.x{number} = {number}\ndace.x = {number}", file)
-    who = [name for name, _ in sources()]
+    who = [name for name, _ in table_files()]
     assert who == ["gtstub", "user", "GTSTUB_BACKENDS", "GTSTUB_BACKENDS"]
     tables = load_tables()
     assert [table.file for table in tables][1:] == mine

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache import entry
 from gtstub.cache.bundle import pack, unpack
+from gtstub.cache.entry import Entry
 from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
 from tests.support.entries import LIBRARY, STUB, flip_a_bit, publish
@@ -21,7 +21,7 @@ KEY = "prog-0123"
 
 def packed(path: Path) -> bytes:
     file = io.BytesIO()
-    pack(path, file)
+    pack(Entry(path), file)
     return file.getvalue()
 
 
@@ -56,7 +56,7 @@ def test_entry_goes_to_another_cache(tmp_path: Path) -> None:
     path = publish(here, KEY, ingredients={"n": 1}).path
     artifact = unpack(there, io.BytesIO(packed(path)))
     assert artifact == there.find(KEY)
-    assert entry.verify(artifact.path) == entry.verify(path)
+    assert artifact.verify() == Entry(path).verify()
     assert files_of(artifact.path) == files_of(path)
     assert unpack(there, io.BytesIO(packed(path))) == artifact
 
@@ -120,7 +120,7 @@ def test_flipped_bit_is_found_or_does_no_harm(tmp_path: Path) -> None:
         except CacheError:
             assert not list(there.root.glob("*"))
         else:
-            assert entry.verify(artifact.path) == entry.verify(path), "White space of the manifest may differ."
+            assert artifact.verify() == Entry(path).verify(), "White space of the manifest may differ."
             shutil.rmtree(artifact.path)
 
 

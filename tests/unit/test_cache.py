@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 import gtstub
-from gtstub.cache import entry
 from gtstub.cache.cleanup import set_aside
+from gtstub.cache.entry import DAY, Entry
 from gtstub.cache.key import Difference, make_key
-from gtstub.cache.store import Cache, StubArtifact, open_cache
+from gtstub.cache.manifest import Built, Machine, Manifest, digest
+from gtstub.cache.store import Cache, open_cache
 from gtstub.errors import CacheError
 from gtstub.toolchain import cpu
 from gtstub.toolchain.compiler import Toolchain
@@ -32,18 +33,18 @@ from tests.support.stubs import build_stub
 KEY = "prog-0123"
 
 
-def build(cache: Cache, toolchain: Toolchain, **manifest: Any) -> StubArtifact:
+def build(cache: Cache, toolchain: Toolchain, **manifest: Any) -> Entry:
     """A real entry, that can be loaded."""
     with cache.private_directory(KEY) as private:
         directory = private / "entry"
         build_null_library(SMALL_SDFG, directory)
         build_stub(SMALL_SDFG, SMALL_PROGRAM, directory, toolchain)
-        return cache.publish(directory, KEY, {"name": "prog", "stub": STUB, "library": LIBRARY, **manifest})
+        return cache.publish(directory, KEY, Manifest("prog", STUB, LIBRARY, **manifest))
 
 
 def refusal(path: Path, **baked: Any) -> str:
     with pytest.raises(CacheError) as caught:
-        entry.load(path, baked)
+        Entry(path).load(baked)
     return str(caught.value)
 
 
@@ -61,7 +62,7 @@ def cache(tmp_path: Path) -> Cache:
 
 def test_published_entry_loads(cache: Cache, toolchain: Toolchain) -> None:
     artifact = build(cache, toolchain)
-    assert artifact == StubArtifact(cache.root / KEY)
+    assert artifact == Entry(cache.root / KEY)
     assert cache.find(KEY) == artifact
     assert artifact.load().name == "prog"
     assert gtstub.load(str(artifact.path)).name == "prog"
@@ -94,16 +95,23 @@ def test_entry_can_be_moved(cache: Cache, toolchain: Toolchain, tmp_path: Path) 
 
 def test_manifest_says_what_was_built(cache: Cache) -> None:
     before = time.time()
-    path = publish_made_of(cache, {"static": {"n": 3}}, baked={"n": 3}, built={"seconds": 1.5}).path
-    manifest = entry.read_manifest(path)
-    assert manifest["schema"] == "gtstub/cache-entry/2"
-    assert manifest["key"] == path.name == make_key("prog", {"static": {"n": 3}})
-    assert manifest["ingredients"] == {"static": {"n": 3}}
-    assert manifest["baked"] == {"n": 3}
-    assert manifest["machine"] == {"cpu": [], "device": "", "arch": ""}
-    assert manifest["built"]["seconds"] == 1.5
-    assert before <= manifest["built"]["time"] <= time.time()
-    assert set(manifest["files"]) == set(names(path)) - {"manifest.json"}
+    key = make_key("prog", {"static": {"n": 3}})
+    with cache.private_directory(key) as directory:
+        made = write_files(directory)._replace(
+            ingredients={"static": {"n": 3}}, baked={"n": 3}, built=Built(seconds=1.5)
+        )
+        path = cache.publish(directory, key, made).path
+    manifest = Entry(path).manifest()
+    document = json.loads((path / "manifest.json").read_bytes())
+    assert document == manifest.to_json()
+    assert document["schema"] == "gtstub/cache-entry/2"
+    assert manifest.key == path.name == key
+    assert manifest.ingredients == {"static": {"n": 3}}
+    assert manifest.baked == {"n": 3}
+    assert manifest.machine == Machine()
+    assert manifest.built.seconds == 1.5
+    assert before <= manifest.built.time <= time.time()
+    assert set(manifest.files) == set(names(path)) - {"manifest.json"}
 
 
 def test_second_builder_uses_the_entry_of_the_first(cache: Cache) -> None:
@@ -115,14 +123,14 @@ def test_second_builder_uses_the_entry_of_the_first(cache: Cache) -> None:
 def test_builders_at_the_same_time_all_succeed(cache: Cache) -> None:
     barrier = Barrier(4)
 
-    def build_together(number: int) -> StubArtifact:
+    def build_together(number: int) -> Entry:
         barrier.wait()
         return publish(cache, KEY, str(number))
 
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(build_together, range(4)))) == 1
     assert names(cache.root) == [KEY]
-    entry.verify(cache.root / KEY)
+    Entry(cache.root / KEY).verify()
 
 
 def test_entry_holds_files_only(cache: Cache, tmp_path: Path) -> None:
@@ -183,7 +191,7 @@ def test_path_that_is_long_or_a_link(tmp_path: Path, toolchain: Toolchain) -> No
     (tmp_path / "link").symlink_to(deep)
     for cache in (Cache(deep / "own"), Cache(tmp_path / "link")):
         assert build(cache, toolchain).load().name == "prog"
-        assert cache.find(KEY) == StubArtifact(cache.root / KEY)
+        assert cache.find(KEY) == Entry(cache.root / KEY)
 
 
 @pytest.mark.parametrize("call", ["write_text", "rename"])
@@ -238,13 +246,13 @@ def test_flipped_bit_in_a_file(cache: Cache, file: str) -> None:
 def test_flipped_bit_anywhere_in_the_manifest(cache: Cache) -> None:
     path = publish(cache, KEY, baked={"n": 1}).path
     content = (path / "manifest.json").read_bytes()
-    manifest = json.loads(content)
+    manifest = Entry(path).manifest()
     for position in range(len(content)):
         flip_a_bit(path / "manifest.json", position)
         try:
-            assert entry.verify(path) == manifest  # The bit made one white space of another.
+            assert Entry(path).verify() == manifest  # The bit made one white space of another.
         except CacheError:
-            assert not entry.is_foreign(path), "A broken entry must be built again."
+            assert not Entry(path).is_foreign(), "A broken entry must be built again."
         (path / "manifest.json").write_bytes(content)
 
 
@@ -284,7 +292,7 @@ def test_whole_entry_that_was_taken_for_a_broken_one_is_put_back(cache: Cache) -
 def test_entry_of_another_version_of_gtstub_is_left_alone(cache: Cache, schema: str) -> None:
     path = publish(cache, KEY).path
     foreign = {"schema": schema, "of": "another gtstub"}
-    text = json.dumps({**foreign, "digest": entry.manifest_digest(foreign)})
+    text = json.dumps({**foreign, "digest": digest(foreign)})
     (path / "manifest.json").write_text(text)
     assert cache.find(KEY) is None
     with pytest.raises(CacheError) as caught:
@@ -298,7 +306,7 @@ def test_entry_of_another_version_of_gtstub_is_left_alone(cache: Cache, schema: 
 
 def test_value_that_was_compiled_in(cache: Cache, toolchain: Toolchain) -> None:
     path = build(cache, toolchain, baked={"da_min": 3.0, "n": 4}).path
-    assert entry.load(path, {"da_min": 3.0, "left_to_run_time": 1}).name == "prog"
+    assert Entry(path).load({"da_min": 3.0, "left_to_run_time": 1}).name == "prog"
     assert refusal(path, da_min=2.5) == (
         f"The cache entry '{path}' has da_min = 3.0 compiled in, but is wanted with da_min = 2.5: build it for that"
         " value, or leave it to run time."
@@ -306,9 +314,9 @@ def test_value_that_was_compiled_in(cache: Cache, toolchain: Toolchain) -> None:
 
 
 def test_cpu_that_lacks_a_feature(cache: Cache, toolchain: Toolchain) -> None:
-    has = sorted(cpu.features())[:2]
-    assert build(cache, toolchain, machine={"cpu": has}).load().name == "prog"
-    other = publish(cache, "prog-4567", machine={"cpu": ["avx1024", *has]})
+    has = tuple(sorted(cpu.features())[:2])
+    assert build(cache, toolchain, machine=Machine(has)).load().name == "prog"
+    other = publish(cache, "prog-4567", machine=Machine(("avx1024", *has)))
     assert cache.find("prog-4567") is None
     assert refusal(other.path) == (
         f"The cache entry '{other.path}' was built for a CPU with 'avx1024', which this one lacks: build it on this"
@@ -316,23 +324,23 @@ def test_cpu_that_lacks_a_feature(cache: Cache, toolchain: Toolchain) -> None:
     )
     content = (other.path / "manifest.json").read_bytes()
     with pytest.raises(CacheError) as caught:
-        publish(cache, "prog-4567", machine={"cpu": has})
+        publish(cache, "prog-4567", machine=Machine(has))
     assert str(caught.value) == (
         f"The cache entry '{other.path}' was built for a CPU with 'avx1024', which this one lacks, and so it cannot"
         " stand for the one built here: name another directory in GTSTUB_CACHE_DIR."
     )
     assert (other.path / "manifest.json").read_bytes() == content, "It is whole, and fits another machine."
-    assert publish(cache, "prog-4567", machine={"cpu": ["avx1024", *has]}) == other, "Nobody said it was for this one."
+    assert publish(cache, "prog-4567", machine=Machine(("avx1024", *has))) == other, "Nobody said it was for this one."
 
 
 def test_other_gpu(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = publish(cache, KEY, machine={"device": "cuda", "arch": "sm_80"}).path
+    path = publish(cache, KEY, machine=Machine(device="cuda", arch="sm_80")).path
     monkeypatch.setenv("GTSTUB_ARCH", "sm_90")
     assert refusal(path) == (
         f"The cache entry '{path}' was built for 'sm_80', but the GPU here is 'sm_90': build it on this machine."
     )
     monkeypatch.setenv("GTSTUB_ARCH", "sm_80")
-    entry.verify_usable(path)
+    Entry(path).verify_usable()
 
 
 # --- Loading ----------------------------------------------------------------------------------------------------------
@@ -344,7 +352,7 @@ def test_artifact_survives_pickling(cache: Cache) -> None:
 
 
 def test_loading_imports_nothing_big(cache: Cache, toolchain: Toolchain) -> None:
-    path = build(cache, toolchain, machine={"cpu": ["fpu"] if "fpu" in cpu.features() else []}).path
+    path = build(cache, toolchain, machine=Machine(("fpu",) if "fpu" in cpu.features() else ())).path
     code = """if True:
         import sys, gtstub
         program = gtstub.load(sys.argv[1])
@@ -359,7 +367,7 @@ def test_loading_imports_nothing_big(cache: Cache, toolchain: Toolchain) -> None
 def test_use_is_noted_once_a_day(cache: Cache, toolchain: Toolchain) -> None:
     path = build(cache, toolchain).path
     now = time.time()
-    for last, is_noted in ((now - 3600, False), (now - 2 * entry.DAY, True), (now + 2 * entry.DAY, True)):
+    for last, is_noted in ((now - 3600, False), (now - 2 * DAY, True), (now + 2 * DAY, True)):
         for use in (lambda: cache.find(KEY), lambda: gtstub.load(path)):
             os.utime(path, (last, last))
             use()
@@ -377,13 +385,13 @@ def test_shared_layer_is_used_where_it_lies_and_never_written_to(
     monkeypatch.setenv("GTSTUB_SHARED_CACHE_DIR", f"{tmp_path / 'none'}{os.pathsep}{tmp_path / 'shared'}")
     cache = open_cache()
     os.utime(path, (0, 0))
-    assert cache.find(KEY) == StubArtifact(path)
+    assert cache.find(KEY) == Entry(path)
     assert path.stat().st_mtime == 0
     assert not cache.root.exists()
     own = publish(cache, KEY)
     assert own.path.parent == tmp_path / "own"
     assert cache.find(KEY) == own
-    assert list(cache.entries()) == [own.path, path]
+    assert list(cache.entries()) == [own, Entry(path)]
 
 
 def test_broken_entry_of_a_shared_layer_is_passed_over(tmp_path: Path) -> None:
@@ -393,7 +401,7 @@ def test_broken_entry_of_a_shared_layer_is_passed_over(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "own", (tmp_path / "shared",))
     assert cache.find(KEY) is None
     assert publish(cache, KEY).path == tmp_path / "own" / KEY
-    assert cache.find(KEY) == StubArtifact(tmp_path / "own" / KEY)
+    assert cache.find(KEY) == Entry(tmp_path / "own" / KEY)
     assert (shared / LIBRARY).read_bytes() == broken
 
 
@@ -413,14 +421,14 @@ def test_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_nearest_entry(cache: Cache) -> None:
     publish_made_of(cache, {"n": 1, "m": 1, "flags": "-O2"})
-    near = publish_made_of(cache, {"n": 2, "m": 1, "flags": "-O2"}, built={"time": 2.0})
-    publish_made_of(cache, {"n": 3, "m": 1, "flags": "-O2"}, built={"time": 1.0})
+    publish_made_of(cache, {"n": 3, "m": 1, "flags": "-O2"})
+    near = publish_made_of(cache, {"n": 2, "m": 1, "flags": "-O2"})  # the newest
     publish(cache, "other-00", name="other", ingredients={"n": 4, "m": 1, "flags": "-O2"})
     wanted = {"n": 9, "m": 1, "flags": "-O2"}
     found = cache.nearest("prog", {**wanted, "n": 2})
     assert found is not None
-    assert (found.path, found.differences) == (near.path, [])
+    assert (found.entry, found.differences) == (near, [])
     found = cache.nearest("prog", wanted, but=make_key("prog", {"n": 1, "m": 1, "flags": "-O2"}))
     assert found is not None
-    assert (found.path, found.differences) == (near.path, [Difference("n", 9, 2)])
+    assert (found.entry, found.differences) == (near, [Difference("n", 9, 2)])
     assert cache.nearest("unknown", wanted) is None

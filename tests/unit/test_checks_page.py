@@ -54,7 +54,7 @@ def checks_of_planner(path: Path) -> Iterator[Check]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call):
             continue
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "_error":
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "refusal":
             yield "PlanError", f"The signatures of program '<>' contradict each other: {text_of(node.args[0])}."
         elif isinstance(node.func, ast.Name) and node.func.id == "PlanError":
             text = text_of(node.args[0])
@@ -66,7 +66,7 @@ def checks_of_sources() -> set[Check]:
     c = [check for path in sorted((ROOT / "runtime").rglob("*.c")) for check in checks_of_c(path)]
     planner = [
         check
-        for name in ("plan/planner", "plan/names", "codegen/fortran_interface")
+        for name in ("plan/flattening", "plan/connection", "plan/names", "codegen/fortran_interface")
         for check in checks_of_planner(ROOT / "generator" / "gtstub" / f"{name}.py")
     ]
     return {*c, *planner}

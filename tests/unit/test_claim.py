@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from gtstub.building.waiting import Waiter, Watch, build_once
 from gtstub.cache import claims
-from gtstub.cache.claims import Watch, build_once
-from gtstub.cache.process import Owner, this_process
-from gtstub.cache.store import Cache, StubArtifact
-from gtstub.errors import CacheError
+from gtstub.cache.entry import Entry
+from gtstub.cache.process import Process, this_process
+from gtstub.cache.store import Cache
+from gtstub.errors import CacheError, ConfigError
 from tests.support.entries import publish
 
 KEY = "prog-0123"
@@ -27,8 +28,9 @@ KEY = "prog-0123"
 BUILDER = """if True:
     import sys, time
     from pathlib import Path
+    from gtstub.cache.manifest import Manifest
     from gtstub.cache.store import Cache
-    from gtstub.cache.claims import build_once
+    from gtstub.building.waiting import build_once
     root = Path(sys.argv[1])
     cache = Cache(root)
     def build():
@@ -40,8 +42,7 @@ BUILDER = """if True:
         with cache.private_directory("prog-0123") as directory:
             for name in ("prog_stub.so", "libprog.so"):
                 (directory / name).write_text(name)
-            manifest = {"name": "prog", "stub": "prog_stub.so", "library": "libprog.so"}
-            return cache.publish(directory, "prog-0123", manifest)
+            return cache.publish(directory, "prog-0123", Manifest("prog", "prog_stub.so", "libprog.so"))
     print("started", flush=True)
     print(build_once(cache, "prog-0123", build).path, flush=True)
 """
@@ -82,26 +83,26 @@ def test_threads_of_one_process_build_once(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     builds = []
 
-    def build() -> StubArtifact:
+    def build() -> Entry:
         builds.append(1)
         time.sleep(0.1)
         return publish(cache, KEY)
 
     with ThreadPoolExecutor(4) as pool:
         artifacts = set(pool.map(lambda _: build_once(cache, KEY, build), range(4)))
-    assert artifacts == {StubArtifact(tmp_path / KEY)}
+    assert artifacts == {Entry(tmp_path / KEY)}
     assert builds == [1]
 
 
 def test_killed_builder_is_overtaken(tmp_path: Path, slow_builder: subprocess.Popen[str]) -> None:
     cache = Cache(tmp_path)
-    assert not Watch(cache, KEY).is_free()
+    assert not Watch(cache.root, KEY).is_free()
     slow_builder.send_signal(signal.SIGKILL)
     os.waitid(os.P_PID, slow_builder.pid, os.WEXITED | os.WNOWAIT)
-    assert Watch(cache, KEY).is_free(), "That its parent has not asked for its end does not keep it alive."
+    assert Watch(cache.root, KEY).is_free(), "That its parent has not asked for its end does not keep it alive."
     slow_builder.wait()
-    assert Watch(cache, KEY).is_free()
-    assert Watch(cache, KEY).wait() is None
+    assert Watch(cache.root, KEY).is_free()
+    assert Waiter(cache, KEY, [Watch(cache.root, KEY)]).wait() is None
     assert build_once(cache, KEY, lambda: publish(cache, KEY)) == cache.find(KEY)
     assert list((tmp_path / ".claims").iterdir()) == []
 
@@ -109,12 +110,12 @@ def test_killed_builder_is_overtaken(tmp_path: Path, slow_builder: subprocess.Po
 def test_failed_build_is_left_to_the_next(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
 
-    def fail() -> StubArtifact:
+    def fail() -> Entry:
         raise OSError("no")
 
     with pytest.raises(OSError, match="no"):
         build_once(cache, KEY, fail)
-    assert Watch(cache, KEY).is_free()
+    assert Watch(cache.root, KEY).is_free()
     assert build_once(cache, KEY, lambda: publish(cache, KEY)) == cache.find(KEY)
 
 
@@ -122,8 +123,8 @@ def test_fork_does_not_release_the_claim(tmp_path: Path) -> None:
     code = """if True:
         import os, sys
         from pathlib import Path
+        from gtstub.building.waiting import Watch, build_once
         from gtstub.cache.store import Cache
-        from gtstub.cache.claims import Watch, build_once
         cache = Cache(Path(sys.argv[1]))
         class Done(Exception):
             pass
@@ -131,7 +132,7 @@ def test_fork_does_not_release_the_claim(tmp_path: Path) -> None:
             if (child := os.fork()) == 0:
                 raise Done
             os.waitpid(child, 0)
-            print(not Watch(cache, "prog-0123").is_free(), flush=True)
+            print(not Watch(cache.root, "prog-0123").is_free(), flush=True)
             os._exit(0)
         try:
             build_once(cache, "prog-0123", build)
@@ -146,13 +147,13 @@ def test_fork_does_not_release_the_claim(tmp_path: Path) -> None:
 
 LISTS = ("os.listdir", "os.scandir")  # as Python audits them
 
-ELSEWHERE = Owner("nid001234", "another boot", 1, 1)
+ELSEWHERE = Process("nid001234", "another boot", 1, 1)
 
 
-def write_claim(root: Path, owner: Owner, beat: int = 0, generation: int = 1) -> Path:
+def write_claim(root: Path, owner: Process, renewals: int = 0, generation: int = 1) -> Path:
     file = root / ".claims" / f"{KEY}.{generation}"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"owner": dataclasses.asdict(owner), "beat": beat}))
+    file.write_text(json.dumps({"owner": dataclasses.asdict(owner), "renewals": renewals}))
     return file
 
 
@@ -164,7 +165,7 @@ def test_builder_elsewhere_is_overtaken_when_its_heart_stops(tmp_path: Path, mon
 
     @dataclasses.dataclass(frozen=True)
     class Beating(Cache):
-        def find(self, key: str) -> StubArtifact | None:
+        def find(self, key: str) -> Entry | None:
             if len(beats) < 12:
                 time.sleep(0.1)
                 beats.append(write_claim(tmp_path, ELSEWHERE, len(beats) + 1))
@@ -172,13 +173,13 @@ def test_builder_elsewhere_is_overtaken_when_its_heart_stops(tmp_path: Path, mon
 
     cache = Beating(tmp_path)
 
-    def build() -> StubArtifact:
+    def build() -> Entry:
         assert len(beats) == 12, "It was overtaken while it gave signs of life."
         assert (tmp_path / ".claims" / f"{KEY}.2").exists()
         assert claim.exists(), "Only who has overtaken it, and is ready, may remove a claim."
         return publish(cache, KEY)
 
-    assert not Watch(cache, KEY).is_free()
+    assert not Watch(cache.root, KEY).is_free()
     assert build_once(cache, KEY, build) == cache.find(KEY)
     assert list((tmp_path / ".claims").iterdir()) == []
 
@@ -187,16 +188,16 @@ def test_claim_is_alive_when_it_is_first_seen(tmp_path: Path, monkeypatch: pytes
     """However long the look at it takes."""
     monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "1e-12")
     write_claim(tmp_path, ELSEWHERE)
-    watch = Watch(Cache(tmp_path), KEY)
+    watch = Watch(tmp_path, KEY)
     assert not watch.is_free()
     assert watch.is_free()
 
 
 def test_builder_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "HEARTBEAT", 0.01)
+    monkeypatch.setattr(claims, "RENEWAL", 0.01)
     cache = Cache(tmp_path)
 
-    def build() -> StubArtifact:
+    def build() -> Entry:
         file = tmp_path / ".claims" / f"{KEY}.1"
         deadline = time.monotonic() + 20
         seen = set()
@@ -205,7 +206,7 @@ def test_builder_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert claim is not None
             if claim.owner is not None:  # Else it was read while it was written.
                 assert claim.owner == this_process()
-                seen.add(claim.beat)
+                seen.add(claim.renewals)
         assert len(seen) == 3
         return publish(cache, KEY)
 
@@ -234,7 +235,7 @@ def test_builder_that_was_stopped_and_overtaken_ends_well(tmp_path: Path, monkey
 def test_builder_that_was_overtaken_leaves_the_claims_of_others(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
 
-    def build() -> StubArtifact:
+    def build() -> Entry:
         (tmp_path / ".claims" / f"{KEY}.1").unlink()  # by somebody who had overtaken it, and was ready
         write_claim(tmp_path, ELSEWHERE)
         return publish(cache, KEY)
@@ -246,8 +247,8 @@ def test_builder_that_was_overtaken_leaves_the_claims_of_others(tmp_path: Path) 
 @pytest.mark.parametrize("text", ["0", "soon", "-1", "inf", "nan"])
 def test_time_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", text)
-    with pytest.raises(CacheError) as caught:
-        Watch(Cache(tmp_path), KEY)
+    with pytest.raises(ConfigError) as caught:
+        Watch(tmp_path, KEY)
     assert str(caught.value) == f"GTSTUB_BUILD_TIMEOUT must be a number of seconds, but is '{text}'."
 
 
@@ -255,7 +256,7 @@ def test_claim_that_was_not_written_whole_is_one(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("GTSTUB_BUILD_TIMEOUT", "0.2")
     cache = Cache(tmp_path)
     write_claim(tmp_path, ELSEWHERE).write_text("")
-    assert not Watch(cache, KEY).is_free()
+    assert not Watch(cache.root, KEY).is_free()
     assert build_once(cache, KEY, lambda: publish(cache, KEY)) == cache.find(KEY)
 
 
@@ -269,10 +270,10 @@ def listings(of: Path) -> list[object]:
 def test_waiting_does_not_list_all_claims_at_every_look(tmp_path: Path) -> None:
     """A parallel file system has to ask around for a list; there are many programs, and many ranks that wait."""
     claim = write_claim(tmp_path, ELSEWHERE)
-    watch = Watch(Cache(tmp_path), KEY)
+    watch = Watch(tmp_path, KEY)
     lists = listings(tmp_path / ".claims")
-    for beat in range(10):
-        write_claim(tmp_path, ELSEWHERE, beat)
+    for renewals in range(10):
+        write_claim(tmp_path, ELSEWHERE, renewals)
         assert not watch.is_free()
     assert len(lists) == 1
     write_claim(tmp_path, ELSEWHERE, generation=2)
@@ -289,14 +290,14 @@ def test_entry_that_is_published_while_somebody_claims_it_is_used(tmp_path: Path
 
     @dataclasses.dataclass(frozen=True)
     class Raced(Cache):
-        def find(self, key: str) -> StubArtifact | None:
+        def find(self, key: str) -> Entry | None:
             found = super().find(key)
             if not looks:
                 publish(cache, key)
             looks.append(found)
             return found
 
-    def build() -> StubArtifact:
+    def build() -> Entry:
         raise AssertionError("It was built twice.")
 
     assert build_once(Raced(tmp_path), KEY, build) == cache.find(KEY)
@@ -316,6 +317,6 @@ def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
 def test_process_is_known_by_more_than_its_number() -> None:
     ours = this_process()
     assert ours.is_here
-    assert not ours.is_gone
-    assert dataclasses.replace(ours, start=ours.start - 1).is_gone, "Its number was used again."
-    assert not dataclasses.replace(ours, boot="another", start=0).is_gone
+    assert not ours.has_ended
+    assert dataclasses.replace(ours, start=ours.start - 1).has_ended, "Its number was used again."
+    assert not dataclasses.replace(ours, boot="another", start=0).has_ended

@@ -16,9 +16,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gtstub import __version__
+from gtstub.cache.manifest import Manifest
 from gtstub.cache.store import Cache
 from gtstub.cli import main
-from gtstub.cli.report import plan_to_json
+from gtstub.plan.document import plan_to_json
 from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import ProgramSignature, SdfgSignature
@@ -396,7 +397,7 @@ def publish_entry(root: Path) -> Path:
         (directory / "whole_stub.c").write_text(sources.source, encoding="utf-8")
         for library in ("whole_stub.so", "libwhole.so"):
             (directory / library).touch()
-        manifest = {"name": "whole", "stub": "whole_stub.so", "library": "libwhole.so"}
+        manifest = Manifest("whole", "whole_stub.so", "libwhole.so")
         return cache.publish(directory, "whole", manifest).path
 
 

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gtstub.cache.key import make_key
+from gtstub.cache.manifest import Built, Machine
 from gtstub.cache.store import Cache
 from gtstub.cli import main
 from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
@@ -57,7 +58,7 @@ def test_help_of_each_command_has_an_example(command: str) -> None:
 
 
 def test_list_says_size_age_last_use_and_state(cache: Cache) -> None:
-    path = publish_made_of(cache, MADE_OF, "x" * 2000, built={"time": time.time() - 3 * 86400}).path
+    path = publish_made_of(cache, MADE_OF, "x" * 2000, built=Built(time=time.time() - 3 * 86400)).path
     os.utime(path, (time.time() - 7200,) * 2)
     (publish(cache, "other-00", name="other").path / LIBRARY).unlink()
     (publish(cache, "old-00").path / "manifest.json").write_text('{"schema": "gtstub/cache-entry/1"}')
@@ -123,8 +124,8 @@ def test_path_of_a_program(cache: Cache, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_path_of_one_of_several_entries(cache: Cache) -> None:
     first, second = (time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when)) for when in (60, 120))
-    publish(cache, "prog-0a", built={"time": 60}, baked={"n": 1, "same": True})
-    publish(cache, "prog-0b", built={"time": 120}, baked={"n": 2, "same": True})
+    publish(cache, "prog-0a", built=Built(time=60), baked={"n": 1, "same": True})
+    publish(cache, "prog-0b", built=Built(time=120), baked={"n": 2, "same": True})
     refused = run("path", "prog")
     assert (refused.exit_code, refused.stdout) == (6, "")
     assert refused.stderr == (
@@ -166,8 +167,8 @@ def test_another_cache(tmp_path: Path) -> None:
 
 
 def test_show_says_what_a_key_is_made_of(cache: Cache) -> None:
-    machine = {"cpu": ["avx2", "fma"], "device": "cuda", "arch": "sm_90"}
-    path = publish_made_of(cache, MADE_OF, baked={"n": 1}, machine=machine, built={"seconds": 2.5}).path
+    machine = Machine(("avx2", "fma"), "cuda", "sm_90")
+    path = publish_made_of(cache, MADE_OF, baked={"n": 1}, machine=machine, built=Built(seconds=2.5)).path
     text = said("show", path.name[:8])
     for row in (
         ["static.n", "1"],
@@ -223,10 +224,10 @@ def test_prune(cache: Cache) -> None:
     assert left.exists()
     assert "1 entry, " in said("prune", "--older-than", "30d")
     assert not left.exists()
-    assert [path.name for path in cache.entries()] == ["prog-1", "prog-2"]
+    assert [entry.key for entry in cache.entries()] == ["prog-1", "prog-2"]
     assert said("prune", "--max-size", "1KiB", "--jq", ".entries[].key") == "prog-1\n"
     assert said("prune") == "0 entries, 0 B, removed.\n"
-    assert [path.name for path in cache.entries()] == ["prog-2"]
+    assert [entry.key for entry in cache.entries()] == ["prog-2"]
 
 
 def test_prune_refuses_what_is_no_time_and_no_size() -> None:
@@ -262,12 +263,12 @@ def test_export_and_import(cache: Cache, tmp_path: Path) -> None:
 
 def test_why_names_the_ingredients_that_differ_from_the_nearest_entry(cache: Cache) -> None:
     now = time.time()
-    publish_made_of(cache, {**MADE_OF, "static": {"n": 1, "m": 3}, "cpu": ["avx"]}, built={"time": now - 20})
+    publish_made_of(cache, {**MADE_OF, "static": {"n": 1, "m": 3}, "cpu": ["avx"]}, built=Built(time=now - 20))
     near = {**MADE_OF, "static": {"n": 1, "m": 2}}
-    publish_made_of(cache, near, built={"time": now - 7200})
+    publish_made_of(cache, near, built=Built(time=now - 7200))
     newest = {**MADE_OF, "static": {"n": 2}}
-    publish_made_of(cache, newest, built={"time": now - 60})
-    publish_made_of(cache, {**MADE_OF, "static": {"n": 1, "m": 4}, "cpu": ["avx"]}, built={"time": now - 7000})
+    publish_made_of(cache, newest, built=Built(time=now - 60))
+    publish_made_of(cache, {**MADE_OF, "static": {"n": 1, "m": 4}, "cpu": ["avx"]}, built=Built(time=now - 7000))
     this = make_key("prog", newest)
     text = said("why", this)
     assert text == (
@@ -285,13 +286,13 @@ def test_why_names_the_ingredients_that_differ_from_the_nearest_entry(cache: Cac
 
 def test_why_shows_long_values_where_they_differ(cache: Cache) -> None:
     flags = " ".join(f"-Wno-{number}" for number in range(20))
-    publish_made_of(cache, {"flags": f"{flags} -O2"}, built={"time": 1.0})
-    publish_made_of(cache, {"flags": f"{flags} -O3"}, built={"time": 2.0})
+    publish_made_of(cache, {"flags": f"{flags} -O2"}, built=Built(time=1.0))
+    publish_made_of(cache, {"flags": f"{flags} -O3"}, built=Built(time=2.0))
     assert said("why", "prog").endswith("flags       ... o-18 -Wno-19 -O3  ... o-18 -Wno-19 -O2\n")
 
 
 def test_why_of_a_program_that_was_compiled_once(cache: Cache) -> None:
-    path = publish_made_of(cache, MADE_OF, built={"time": time.time() - 7200}).path
+    path = publish_made_of(cache, MADE_OF, built=Built(time=time.time() - 7200)).path
     assert said("why", "prog") == (
         f"'{path.name}', built 2 h ago.\n\nThe cache has no other entry of program 'prog' to compare it with.\n"
     )

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gtstub.backends.choice import Tag, sources
+from gtstub.backends.choice import Tag
+from gtstub.backends.tables import table_files
 from gtstub.cli import main
 
 
@@ -46,7 +47,7 @@ def test_explain_says_which_line_decided_and_what_it_overrode(mine: Path) -> Non
     lines = result.stdout.splitlines()
     assert lines[0] == "Program 'graupel_run', tag 'GPU', gpu 'sm_90': backend 'gtstub'."
     (line,) = (line for line in lines if "gpu_maxnreg" in line)
-    _, shipped = sources()[0]
+    _, shipped = table_files()[0]
     overridden = 1 + shipped.read_text().splitlines().index("dace.optimization_args.gpu_maxnreg = 80")
     assert line.split() == [
         "dace.optimization_args.gpu_maxnreg",
@@ -110,7 +111,7 @@ def test_explain_refuses_what_the_backend_does_not_know(mine: Path) -> None:
 
 
 def test_explain_says_that_it_could_not_check(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "gtstub.frameworks.gt4py.choice", raising=False)
+    monkeypatch.delitem(sys.modules, "gtstub.frameworks.gt4py.chosen", raising=False)
     for module in ("gt4py", "gt4py.next"):
         monkeypatch.setitem(sys.modules, module, None)  # As if it were not installed.
     mine.write_text("[default]\ndace.auto_optimise = true\n")

@@ -22,6 +22,8 @@ import pytest
 
 from gtstub import _host
 from gtstub.cache import store
+from gtstub.cache.entry import Entry
+from gtstub.cache.manifest import Manifest
 from gtstub.errors import CacheError, CompilationError
 from gtstub.program import registry
 from gtstub.program.registry import wait_for_compilation
@@ -592,7 +594,7 @@ def test_pickle_keeps_bound_arguments_and_variants(variants: Variants, tmp_path:
         with store.Cache(tmp_path).private_directory("entry") as private:
             for file in (bound.stub, bound.library):
                 (private / file.name).write_bytes(file.read_bytes())
-            manifest = {"name": "host", "stub": bound.stub.name, "library": bound.library.name, "workspaces": {}}
+            manifest = Manifest("host", bound.stub.name, bound.library.name)
             entry = store.Cache(tmp_path).publish(private, f"entry-{static['n']}-{static['flag']}", manifest)
         done: Future[Any] = Future()
         done.set_result(entry)
@@ -600,7 +602,7 @@ def test_pickle_keeps_bound_arguments_and_variants(variants: Variants, tmp_path:
 
     bound = arguments("out", "x")
     provider = {"E2V": np.full((EDGES, 2), 3, np.int32)}
-    program = variants.compile(ALL, bound, [provider], start=start, load=store.StubArtifact.load)
+    program = variants.compile(ALL, bound, [provider], start=start, load=Entry.load)
     provider.clear()
     copy = pickle.loads(pickle.dumps(program))
     np.testing.assert_array_equal(copy.offset_providers[0]["E2V"], np.full((EDGES, 2), 3))

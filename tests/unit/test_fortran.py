@@ -7,11 +7,11 @@ from typing import get_args
 
 import pytest
 
-from gtstub.codegen.fortran import MAX_LINE
-from gtstub.codegen.fortran_interface import KINDS, MAX_NAME, make_interface, procedure_name
+from gtstub.codegen.fortran_interface import MAX_NAME, make_interface, procedure_name
 from gtstub.errors import PlanError
 from gtstub.plan.planner import make_plan
-from gtstub.signature.model import Axis, Dimension, DType, ProgramSignature
+from gtstub.signature.dtypes import NAMES, DType
+from gtstub.signature.model import Axis, Dimension, ProgramSignature
 from tests.support.signatures import (
     WHOLE_PROGRAM,
     WHOLE_SDFG,
@@ -27,6 +27,9 @@ from tests.support.signatures import (
 from tests.support.stubs import render_stub
 
 LONG = "x" * MAX_NAME
+
+MAX_LINE = 132
+"""Characters of a line in free form."""
 
 
 def module_of(signature: ProgramSignature, *names: str) -> str:
@@ -113,7 +116,7 @@ def test_what_c_calls_the_procedure_is_never_shortened() -> None:
 
 
 def test_every_dtype_has_a_kind() -> None:
-    assert set(KINDS) == set(get_args(DType))
+    assert set(NAMES) == set(get_args(DType))
 
 
 def test_arguments_are_those_of_the_c_struct_in_its_order() -> None:

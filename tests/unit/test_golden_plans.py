@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gtstub.cli.report import plan_to_json
+from gtstub.plan.document import plan_to_json
 from gtstub.plan.planner import make_plan
 from tests.support.goldens import FOLDER, REAL, Golden, signatures_of
 

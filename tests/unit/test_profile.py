@@ -14,9 +14,10 @@ import pytest
 
 import gtstub
 from gtstub import _host
+from gtstub.install import INCLUDE, RUNTIME
 from gtstub.profiling.report import Report
 from gtstub.signature.model import StaticArgument
-from gtstub.toolchain.compiler import INCLUDE, RUNTIME, Toolchain
+from gtstub.toolchain.compiler import Toolchain
 from tests.support.hosting import Bound, good_arguments, run_script
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, program, scalar, sdfg

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 import gtstub
 from gtstub.cli import main
 from gtstub.errors import GtstubError, SignatureError
-from gtstub.profiling.report import Calls, Report, Times, duration, labels
+from gtstub.profiling.model import Calls, Times, duration, labels
+from gtstub.profiling.report import Report
 
 
 def calls(count: int, conversion: float, sdfg: float) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.cache.claims import build_once
+from gtstub.building.waiting import build_once
 from gtstub.cache.cleanup import LONGEST_BUILD, set_aside, sweep
 from gtstub.cache.inventory import inventory, pick
 from gtstub.cache.key import make_key as key_of
-from gtstub.cache.process import Owner, this_process
+from gtstub.cache.process import Process, this_process
 from gtstub.cache.prune import duration, remove, size, unwanted
 from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
@@ -50,7 +50,7 @@ def start_building(root: Path) -> tuple[subprocess.Popen[str], Path]:
         import sys, time
         from pathlib import Path
         from gtstub.cache.store import Cache
-        from gtstub.cache.claims import build_once
+        from gtstub.building.waiting import build_once
         cache = Cache(Path(sys.argv[1]))
         def build():
             with cache.private_directory("prog-01") as path:
@@ -80,10 +80,10 @@ def claims(cache: Cache) -> list[str]:
     return sorted(path.name for path in (cache.root / ".claims").iterdir())
 
 
-def write_claim(cache: Cache, name: str, owner: Owner) -> Path:
+def write_claim(cache: Cache, name: str, owner: Process) -> Path:
     path = cache.root / ".claims" / name
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"owner": dataclasses.asdict(owner), "beat": 0}))
+    path.write_text(json.dumps({"owner": dataclasses.asdict(owner), "renewals": 0}))
     return path
 
 
@@ -136,8 +136,8 @@ def test_what_is_of_another_host_stays_for_a_day(cache: Cache) -> None:
     (building / "entry").mkdir(parents=True)
     claim = cache.root / ".claims" / "prog-01.1"
     claim.parent.mkdir()
-    owner = dataclasses.asdict(Owner("nid001234", "another boot", 1, 1))
-    claim.write_text(json.dumps({"owner": owner, "beat": 0}))
+    owner = dataclasses.asdict(Process("nid001234", "another boot", 1, 1))
+    claim.write_text(json.dumps({"owner": owner, "renewals": 0}))
     failed = cache.root / "failed" / "prog-0123"
     failed.mkdir(parents=True)
     failure = cache.root / ".failures" / "prog-0123"  # as a rank wrote it

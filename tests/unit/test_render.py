@@ -12,7 +12,10 @@ import jinja2
 import jinja2.meta
 import pytest
 
-from gtstub.codegen.c import ABI, _environment, is_unedited
+from gtstub import install
+from gtstub.abi import ABI
+from gtstub.codegen.render import environment
+from gtstub.codegen.signing import is_unedited
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from gtstub.toolchain import compiler
 from tests.support.goldens import FOLDER, Golden
@@ -35,9 +38,7 @@ from tests.support.signatures import (
 )
 from tests.support.stubs import render_stub
 
-FOLDER_OF_TEMPLATES = compiler.PACKAGE / "templates"
-
-TEMPLATES = sorted(str(path.relative_to(FOLDER_OF_TEMPLATES)) for path in FOLDER_OF_TEMPLATES.rglob("*.j2"))
+TEMPLATES = sorted(str(path.relative_to(install.TEMPLATES)) for path in install.TEMPLATES.rglob("*.j2"))
 
 SMALL = SMALL_SDFG, SMALL_PROGRAM
 EMPTY = sdfg(), program()
@@ -83,7 +84,7 @@ def test_golden_stub(name: str, golden: Golden) -> None:
     sources = render_stub(*STUBS[name], fortran=True)
     golden.check(f"stubs/{name}_stub.h", sources.header)
     golden.check(f"stubs/{name}_stub.c", sources.source)
-    golden.check(f"stubs/{name}_stub.f90", sources.module or "")
+    golden.check(f"stubs/{name}_stub.f90", sources.module)
 
 
 # --- Patterns: a regular expression a line, `! ` before what must be absent ------------------------------------------
@@ -141,12 +142,12 @@ def test_every_pattern_file_is_used() -> None:
 
 
 def template_text(name: str) -> str:
-    return (FOLDER_OF_TEMPLATES / name).read_text(encoding="utf-8")
+    return (install.TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def test_undefined_names_are_errors() -> None:
     with pytest.raises(jinja2.UndefinedError, match="'nothing' is undefined"):
-        _environment().from_string("{{ nothing }}").render()
+        environment().from_string("{{ nothing }}").render()
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
@@ -155,7 +156,7 @@ def test_template_says_at_its_head_what_it_expects(name: str) -> None:
     head = re.match(r"\{#(.*?)-?#\}", text, re.DOTALL)
     assert head is not None
     promised = set(re.findall(r"\w+", head[1].partition("Expects")[2]))
-    used = jinja2.meta.find_undeclared_variables(_environment().parse(text))
+    used = jinja2.meta.find_undeclared_variables(environment().parse(text))
     assert used <= promised
 
 
@@ -171,14 +172,14 @@ def test_no_template_knows_python(name: str) -> None:
 
 
 def test_no_header_of_the_runtime_knows_python() -> None:
-    headers = sorted(Path(compiler.INCLUDE).rglob("*.h"))
+    headers = sorted(Path(install.INCLUDE).rglob("*.h"))
     assert headers
     for header in headers:
         assert "Python.h" not in header.read_text(encoding="utf-8")
 
 
 def test_abi_number_is_the_headers() -> None:
-    header = (compiler.INCLUDE / "gtstub" / "gtstub.h").read_text(encoding="utf-8")
+    header = (install.INCLUDE / "gtstub" / "gtstub.h").read_text(encoding="utf-8")
     assert re.findall(r"^#define GTS_ABI (\d+)$", header, re.MULTILINE) == [str(ABI)]
 
 

@@ -8,15 +8,10 @@ import re
 
 import pytest
 
-from gtstub.cli.report import (
-    FilterError,
-    plan_to_json,
-    print_checks,
-    print_code,
-    print_document,
-    print_plan,
-    print_slots,
-)
+from gtstub.cli.doctor import _print as print_checks
+from gtstub.cli.output import FilterError, Json, print_code
+from gtstub.cli.tables.plan import print_plan, print_slots
+from gtstub.plan.document import plan_to_json
 from gtstub.plan.model import CallPlan
 from gtstub.plan.planner import make_plan
 from gtstub.signature.model import Axis
@@ -344,7 +339,7 @@ def test_code_on_a_terminal_has_colours_and_the_same_text(capsys: pytest.Capture
 
 
 def test_a_document_is_json(capsys: pytest.CaptureFixture[str]) -> None:
-    print_document({"ü": [1, None]}, None)
+    Json().print({"ü": [1, None]})
     text = capsys.readouterr().out
     assert json.loads(text) == {"ü": [1, None]}
     assert "ü" in text
@@ -361,7 +356,7 @@ def test_a_document_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_jq_prints_a_result_a_line(filter_: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
-    print_document({"a": 1, "b": ["x", "y"]}, filter_)
+    Json(filter_).print({"a": 1, "b": ["x", "y"]})
     assert capsys.readouterr().out == expected
 
 
@@ -376,5 +371,5 @@ def test_jq_prints_a_result_a_line(filter_: str, expected: str, capsys: pytest.C
 )
 def test_a_bad_filter_is_one_sentence(filter_: str, reason: str) -> None:
     with pytest.raises(FilterError) as error:
-        print_document({"a": 1}, filter_)
+        Json(filter_).print({"a": 1})
     assert str(error.value) == f"The jq filter '{filter_}' does not work: {reason}."

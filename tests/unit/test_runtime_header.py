@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.codegen import c
-from gtstub.toolchain.compiler import INCLUDE, PACKAGE, RUNTIME, Toolchain
+from gtstub.install import INCLUDE, RUNTIME, TEMPLATES
+from gtstub.toolchain.compiler import Toolchain
 from tests.support.runtime import runtime_sources
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG
 from tests.support.stubs import build_stub
@@ -25,9 +25,7 @@ def headers() -> str:
 
 
 def names_in_generator() -> set[str]:
-    templates = (PACKAGE / "templates").rglob("*.j2")
-    texts = [path.read_text(encoding="utf-8") for path in templates]
-    texts.append(Path(c.__file__).read_text(encoding="utf-8"))
+    texts = [path.read_text(encoding="utf-8") for path in TEMPLATES.rglob("*.j2")]
     return {name for text in texts for name in re.findall(r"\bgts_[a-z]\w*", text)}
 
 
@@ -55,9 +53,9 @@ def test_every_name_of_the_generator_is_in_the_headers() -> None:
 
 def test_every_field_of_a_runtime_struct_that_the_generator_names_exists() -> None:
     """Of the descriptor and of contracts: `.leaf_count = `."""
-    texts = [path.read_text(encoding="utf-8") for path in (PACKAGE / "templates" / "stub.c.j2", Path(c.__file__))]
+    texts = [path.read_text(encoding="utf-8") for path in TEMPLATES.rglob("*.c.j2")]
     fields = set(re.findall(r"(?<![\w\])])\.([a-z_]+) = ", "".join(texts)))
-    assert {"abi", "leaf_count", "rank", "slots"} <= fields
+    assert {"abi", "leaf_count", "kind", "slots"} <= fields
     assert fields <= set(re.findall(r"\b\w+\b", headers()))
 
 

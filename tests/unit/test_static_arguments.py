@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gtstub import _host
-from gtstub.signature.model import DType
+from gtstub.signature.dtypes import DType
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.hosting import Bound
 from tests.support.signatures import program, scalar, sdfg, symbol, tuple_of, with_static

@@ -17,7 +17,8 @@ import pytest
 
 import gtstub
 from gtstub.errors import ToolchainError
-from gtstub.toolchain.compiler import RUNTIME, find, find_cmake, is_complete, known
+from gtstub.install import RUNTIME
+from gtstub.toolchain.compiler import find, find_cmake, is_complete, known
 
 STUB = """
 #include "x_stub.h"

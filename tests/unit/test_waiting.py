@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.building import pending
+from gtstub.building import pending, waiting
 from gtstub.cache import claims
-from gtstub.cache.store import Cache, StubArtifact
-from gtstub.errors import CompilationError, RanksError
+from gtstub.cache.entry import Entry
+from gtstub.cache.manifest import Manifest
+from gtstub.cache.store import Cache
+from gtstub.errors import CompilationError, ConfigError
 from gtstub.ranks import Ranks
 from tests.support.signatures import SMALL_SDFG
 
@@ -45,11 +47,11 @@ class Submitter:
         self.error: Exception | None = None
         self._pool = ThreadPoolExecutor(1)
 
-    def __call__(self) -> Future[StubArtifact]:
+    def __call__(self) -> Future[Entry]:
         self.threads.append(threading.get_ident())
-        return self._pool.submit(claims.build_once, self.cache, KEY, self._build)
+        return self._pool.submit(waiting.build_once, self.cache, KEY, self._build)
 
-    def _build(self) -> StubArtifact:
+    def _build(self) -> Entry:
         assert self.go.wait(PATIENCE)
         if self.error:
             raise self.error
@@ -58,9 +60,7 @@ class Submitter:
             entry.mkdir()
             for file in self.libraries.iterdir():
                 (entry / file.name).write_bytes(file.read_bytes())
-            return self.cache.publish(
-                entry, KEY, {"name": "prog", "stub": "prog_stub.so", "library": SMALL_SDFG.library}
-            )
+            return self.cache.publish(entry, KEY, Manifest("prog", "prog_stub.so", SMALL_SDFG.library))
 
 
 @pytest.fixture
@@ -83,8 +83,8 @@ def claimed_by_another_process(cache: Cache, key: str) -> Iterator[Callable[[], 
     code = """if True:
         import sys
         from pathlib import Path
-        from gtstub.cache import claims
-        with claims.attempt(Path(sys.argv[1]), sys.argv[2], 1) as is_ours:
+        from gtstub.cache.claims import claiming
+        with claiming(Path(sys.argv[1]), sys.argv[2], 1) as is_ours:
             print(is_ours, flush=True)
             sys.stdin.read()
     """
@@ -196,13 +196,13 @@ def test_failure_is_everybodys(
 
 
 def test_failure_of_before_is_forgotten(cache: Cache, submit: Submitter, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> Future[StubArtifact]:
+    def fail() -> Future[Entry]:
         raise ZeroDivisionError("no such thing")
 
     with pytest.raises(CompilationError) as caught:
         pending.start(cache, KEY, Ranks(BUILDER, 5), fail)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    assert claims.Watch(cache, f"{KEY}.lowering").is_free()
+    assert waiting.Watch(cache.root, f"{KEY}.lowering").is_free()
     grace(monkeypatch, 0.05)
     pending.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
 
@@ -227,6 +227,6 @@ def test_builder_elsewhere_is_not_waited_for(cache: Cache, submit: Submitter) ->
 @pytest.mark.parametrize("text", ["soon", "-1", "nan", "inf"])
 def test_malformed_grace(cache: Cache, submit: Submitter, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GTSTUB_BUILDER_GRACE", text)
-    with pytest.raises(RanksError) as caught:
+    with pytest.raises(ConfigError) as caught:
         pending.start(cache, KEY, rank_of_turn(1), submit).result(PATIENCE)
     assert str(caught.value) == f"GTSTUB_BUILDER_GRACE must be a number of seconds, but is '{text}'."

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from gtstub import ranks
-from gtstub.building.pending import Build
-from gtstub.cache.store import Cache, StubArtifact
+from gtstub.building.pending import Build, wait_for
+from gtstub.cache.entry import Entry
+from gtstub.cache.store import Cache
 from gtstub.errors import CompilationError
 from gtstub.program import registry
 from gtstub.ranks import Ranks
@@ -50,14 +51,14 @@ def test_one_summary(
 
 
 def test_build_elsewhere_is_not_waited_for(tmp_path: Path) -> None:
-    def submit() -> Future[StubArtifact]:
+    def submit() -> Future[Entry]:
         raise AssertionError
 
     builder = Ranks(0, 2).builder("prog-0123")
     other = 1 - builder
     build = Build(Cache(tmp_path), "prog-0123", Ranks(other, 2, sharing=frozenset({other})), submit)
     with pytest.raises(CompilationError) as caught:
-        registry.wait_for({build: "prog"})
+        wait_for({build: "prog"})
     assert str(caught.value) == (
         "Program 'prog' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all ranks"
         " first."

@@ -8,24 +8,15 @@ later file. The backend of gtstub takes the options of DaCe's as well; where one
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, time
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from operator import itemgetter
-from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
+from gtstub.backends.tables import Backend, Setting, Table
 from gtstub.errors import ConfigError
 from gtstub.toolchain.arch import GPU_PREFIXES, Device
-from gtstub.util.toml import Places, did_you_mean, read_toml
-
-type Backend = Literal["gtfn", "dace", "gtstub"]
-
-BACKENDS: tuple[Backend, ...] = get_args(Backend.__value__)
-
-DEVICES = ("cpu", "gpu", "cuda", "rocm")
-"""What a section can be for. 'cuda' and 'rocm' are GPUs, and more specific than 'gpu'."""
+from gtstub.util.suggest import did_you_mean
 
 type Gpu = Literal["cuda", "rocm"]
 
@@ -65,45 +56,6 @@ EMBEDDED = "EMBEDDED"
 
 
 @dataclasses.dataclass(frozen=True)
-class Section:
-    """What a part of a table is for; None stands for all. At most one of `device` and `arch` is given."""
-
-    program: str | None = None
-    device: str | None = None
-    arch: str | None = None
-
-    def __str__(self) -> str:
-        """As the file has it in brackets."""
-        parts = [f"{name}.{value}" for name, value in vars(self).items() if value is not None]
-        return ".".join(parts) or "default"
-
-    def applies(self, program: str, devices: Sequence[str], arch: str) -> bool:
-        return self.program in (None, program) and self.device in (None, *devices) and self.arch in (None, arch or None)
-
-    @property
-    def specificity(self) -> tuple[bool, int]:
-        """The greater wins. One program on any machine is more specific than any program on one machine."""
-        of_device = {None: 0, "cpu": 1, "gpu": 1, "cuda": 2, "rocm": 2}[self.device]
-        return self.program is not None, 3 if self.arch is not None else of_device
-
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """One line of a table: ('backend',), or an option as (backend, name, ...)."""
-
-    section: Section
-    path: tuple[str, ...]
-    value: Any
-    file: Path
-    line: int
-
-    @property
-    def option(self) -> str:
-        """As the file has it."""
-        return ".".join(self.path)
-
-
-@dataclasses.dataclass(frozen=True)
 class Reason:
     """Why an option has its value: the setting that decided, and the reason that held before it."""
 
@@ -122,17 +74,6 @@ class Choice:
     device: Device
     options: Mapping[str, Any]
     reasons: tuple[Reason, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """A file of settings, in the order of the file."""
-
-    file: Path
-    settings: tuple[Setting, ...]
-
-
-# --- Choosing ---------------------------------------------------------------------------------------------------------
 
 
 def choose(program: str, tag: Tag | str, arch: str, tables: Sequence[Table], gpu: Gpu | None = None) -> Choice:
@@ -197,7 +138,7 @@ def _decide(decided: dict[tuple[str, ...], Reason], path: tuple[str, ...], setti
     for other, reason in decided.items():
         if len(other) != len(path) and all(mine == theirs for mine, theirs in zip(path, other, strict=False)):
             table, value = (reason.setting, setting) if len(other) > len(path) else (setting, reason.setting)
-            raise ConfigError(f"{at(value)}: '{value.option}' is a table in {at(table)}.")
+            raise ConfigError(f"{value.place}: '{value.option}' is a table in {table.place}.")
     decided[path] = Reason(setting, decided.get(path))
 
 
@@ -211,87 +152,3 @@ def _nested(decided: Mapping[tuple[str, ...], Reason]) -> dict[str, Any]:
             table = table.setdefault(name, {})
         table[path[-1]] = reason.setting.value
     return options
-
-
-# --- Reading ----------------------------------------------------------------------------------------------------------
-
-
-def sources() -> tuple[tuple[str, Path], ...]:
-    """Where tables are looked for, the later ones winning: who speaks there, and the file."""
-    import platformdirs  # Here, because it takes long to import, and the command line imports this.
-
-    user = platformdirs.user_config_path("gtstub") / "backends.toml"
-    named = filter(None, os.environ.get("GTSTUB_BACKENDS", "").split(os.pathsep))
-    return (
-        ("gtstub", Path(__file__).with_name("backends.toml")),
-        ("user", user),
-        *(("GTSTUB_BACKENDS", Path(file)) for file in named),
-    )
-
-
-def load_tables() -> tuple[Table, ...]:
-    """The tables of `sources()`. Only the user's file may be missing: else OSError. ConfigError if one is malformed."""
-    return tuple(read_table(file) for who, file in sources() if who != "user" or file.exists())
-
-
-def read_table(file: Path) -> Table:
-    data, places = read_toml(file)
-    return Table(file, tuple(_settings(data, places)))
-
-
-def _settings(data: Mapping[str, Any], places: Places) -> Iterator[Setting]:
-    for kind, value in data.items():
-        places.refuse_unknown((kind,), "section", ("default", "device", "arch", "program"))
-        content = places.table((kind,), value)
-        if kind == "default":
-            yield from _section(Section(), (kind,), content, places)
-        elif kind == "program":
-            for program, parts in content.items():
-                path = (kind, program)
-                own = dict(places.table(path, parts))
-                machines = {name: own.pop(name) for name in ("device", "arch") if name in own}
-                yield from _section(Section(program), path, own, places)
-                for name, machine in machines.items():
-                    yield from _machines(program, (*path, name), machine, places)
-        else:
-            yield from _machines(None, (kind,), content, places)
-
-
-def _machines(program: str | None, path: tuple[str, ...], value: Any, places: Places) -> Iterator[Setting]:
-    """What is said of each device, or of each architecture."""
-    for name, content in places.table(path, value).items():
-        if path[-1] == "device":
-            places.refuse_unknown((*path, name), "device", DEVICES)
-            section = Section(program, device=name)
-        else:
-            section = Section(program, arch=name)
-        yield from _section(section, (*path, name), places.table((*path, name), content), places)
-
-
-def _section(section: Section, path: tuple[str, ...], content: Mapping[str, Any], places: Places) -> Iterator[Setting]:
-    for key, value in content.items():
-        here = (*path, key)
-        places.refuse_unknown(here, "setting", ("backend", *BACKENDS))
-        if key != "backend":
-            places.table(here, value)
-        elif value not in BACKENDS:
-            raise places.refusal(here, f"There is no backend {value!r}.{did_you_mean(str(value), BACKENDS)}")
-        for leaf, leaf_value in _leaves((key,), value):
-            if isinstance(leaf_value, date | time):
-                raise places.refusal((*path, *leaf), f"'{'.'.join(leaf)}' must not be a date or a time.")
-            yield Setting(section, leaf, leaf_value, places.file, places.lines[(*path, *leaf)])
-
-
-def _leaves(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    if isinstance(value, dict):
-        for name, element in value.items():
-            yield from _leaves((*path, name), element)
-    else:
-        yield path, value
-
-
-# --- Wording ----------------------------------------------------------------------------------------------------------
-
-
-def at(setting: Setting) -> str:
-    return f"'{setting.file}', line {setting.line}"

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from gtstub.building.outcome import Outcome
-from gtstub.cache import entry
 from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
-from gtstub.util.toml import Places, did_you_mean, read_toml
+from gtstub.util.suggest import did_you_mean
+from gtstub.util.toml import Places, read_toml
 
 KINDS = {"text": str, "a table": dict, "true or false": bool}
 
@@ -83,15 +83,14 @@ def failed(job: Job, error: str, seconds: float = 0.0, key: str = "") -> Outcome
 
 
 def longest_first(jobs: Sequence[Job], cache: Cache) -> list[Job]:
-    """Those that took longest to build come first, and before them those that were never built."""
+    """The jobs that took longest to build come first, and before them the jobs that were never built."""
     seconds: dict[str, float] = {}
-    for path in cache.entries():
+    for entry in cache.entries():
         try:
-            manifest = entry.read_manifest(path)
-            took = float(manifest["built"]["seconds"])
-        except (CacheError, KeyError, TypeError, ValueError):
+            manifest = entry.manifest()
+        except CacheError:
             continue
-        seconds[manifest["name"]] = max(took, seconds.get(manifest["name"], 0.0))
+        seconds[manifest.name] = max(manifest.built.seconds, seconds.get(manifest.name, 0.0))
     return sorted(jobs, key=lambda job: seconds.get(job.program, float("inf")), reverse=True)
 
 

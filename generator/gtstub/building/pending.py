@@ -1,9 +1,9 @@
 """
-Waiting for another process to build an entry, instead of building it too.
+Entries in the making, as futures.
 
-Lowering a program takes longer than most compilers, so who does not build does not lower either. The ranks of a run
-elect a builder for each key (`Ranks.builder`); the rest wait for what it publishes. They never wait for ever: a builder
-that does not come, because its program differs or because it died, is replaced by the next rank in turn.
+Lowering a program takes longer than most compilers do, so a process that does not build does not lower either. The
+ranks of a run choose one builder for each key (`Ranks.builder`), and the others wait for what it publishes. If the
+builder does not come, because its program differs or because it died, the next rank in turn takes its place.
 """
 
 from __future__ import annotations
@@ -13,71 +13,72 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
-from gtstub.cache import claims
+from gtstub import settings
+from gtstub.building.waiting import Waiter, Watch
+from gtstub.cache.claims import LOWERING, claiming
 from gtstub.cache.cleanup import FAILURES
-from gtstub.cache.store import Cache, StubArtifact
-from gtstub.environment import seconds
-from gtstub.errors import CompilationError, RanksError
+from gtstub.cache.entry import Entry
+from gtstub.cache.store import Cache
+from gtstub.errors import CompilationError
 from gtstub.ranks import Ranks
+from gtstub.util.atomic import replacing
+from gtstub.util.console import make_error_console
 
-GRACE = "GTSTUB_BUILDER_GRACE"
-"""Seconds that the builder of a key has until it must have claimed it; 5 where this is not set."""
+PATIENCE = 0.3
+"""Seconds of waiting before a message says what is being waited for."""
 
 
-class Build(Future[StubArtifact]):
+class Build(Future[Entry]):
     """
-    An entry in the making. `is_elsewhere`: its builder's cache is one that this rank does not see, and it is brought by
-    `Ranks.exchange`.
+    An entry in the making. If `is_elsewhere`, its builder's cache is one that this rank does not see, and
+    `Ranks.exchange` brings the entry.
     """
 
-    def __init__(self, cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[StubArtifact]]) -> None:
+    def __init__(self, cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Entry]]) -> None:
         super().__init__()
         self.key = key
         self.is_elsewhere = not ranks.shares_with(ranks.builder(key))
         self._cache, self._ranks, self._submit = cache, ranks, submit
-        # Lowering comes before the build, and has a claim of its own: the build, which may run in another process,
-        # claims the key by itself.
-        self._lowering = claims.Watch(cache, key + claims.LOWERING)
-        self._building = claims.Watch(cache, key)
-        self._claims = ExitStack()
-        self._old_failure = self._failure()
-
-    @property
-    def _is_free(self) -> bool:
-        return self._lowering.is_free() and self._building.is_free()
+        # Lowering comes before the build and has a claim of its own, because the build may run in another process,
+        # which then claims the key itself.
+        self._lowering = Watch(cache.root, key + LOWERING)
+        self._building = Watch(cache.root, key)
+        self._claim = ExitStack()
+        self._old_failure = self._read_failure()
 
     def begin(self) -> bool:
-        """Builds here, unless another process does. Raises what lowering raises."""
-        if not self._is_free:
+        """Begins to build, unless another process does. Raises what lowering raises."""
+        if not (self._lowering.is_free() and self._building.is_free()):
             return False
-        attempt = claims.attempt(self._cache.root, self.key + claims.LOWERING, self._lowering.generation + 1)
-        if not self._claims.enter_context(attempt):
+        claim = claiming(self._cache.root, self.key + LOWERING, self._lowering.generation + 1)
+        if not self._claim.enter_context(claim):
             return False
         try:
             building = self._submit()
         except BaseException as error:
-            failure = self._failed(error)
-            self._claims.close()
+            failure = self._note_failure(error)
+            self._claim.close()
             if failure is error:
                 raise
             raise failure from error
-        building.add_done_callback(self._take)
+        building.add_done_callback(self._finish)
         return True
 
-    def _take(self, building: Future[StubArtifact]) -> None:
+    def _finish(self, building: Future[Entry]) -> None:
         if (error := building.exception()) is None:
             self.set_result(building.result())
         else:
-            self.set_exception(self._failed(error))
-        self._claims.close()
+            self.set_exception(self._note_failure(error))
+        self._claim.close()
 
     def build(self) -> None:
-        """Builds here and now, whosever turn it is, unless another process does; waits for it."""
+        """Builds here, whichever rank's turn it is, unless another process does; waits for the result."""
         try:
             if not self.begin():
                 self._wait()
@@ -86,38 +87,37 @@ class Build(Future[StubArtifact]):
         concurrent.futures.wait([self])
 
     def wait(self) -> None:
-        """Waits until the entry is there, or until it is this rank's turn to build it."""
+        """Waits until the entry is there, or builds it when it is this rank's turn."""
         try:
             self._wait()
         except BaseException as error:
             self.set_exception(error)
 
     def _wait(self) -> None:
-        grace, turn = seconds(GRACE, 5, RanksError, or_none=True), self._ranks.turn(self.key)
-        begin = time.monotonic()
-        deadline = begin + grace * turn
-        was_free, generations_seen = True, 0
+        waiter = Waiter(
+            self._cache,
+            self.key,
+            [self._lowering, self._building],
+            turn=self._ranks.turn(self.key),
+            grace=settings.builder_grace(),
+            check=self._check_failure,
+        )
         while True:
-            is_free = self._is_free  # before the look for the entry, which is published first
-            if (artifact := self._cache.find(self.key)) is not None:
-                self.set_result(artifact)
+            if (entry := waiter.wait()) is not None:
+                self.set_result(entry)
                 return
-            if (failure := self._failure()) is not None and failure != self._old_failure:
-                raise CompilationError(failure["text"])
-            generations = self._lowering.generation + self._building.generation
-            if is_free and (not was_free or generations > generations_seen):  # Its builder is gone.
-                turn = max(0, turn - 1)
-                deadline = time.monotonic() + grace * turn
-            was_free, generations_seen = is_free, max(generations, generations_seen)
-            if is_free and time.monotonic() >= deadline and self.begin():
+            if self.begin():
                 return
-            claims.pause(begin)
 
-    # --- Failures ----------------------------------------------------------------------------------------------------
-    # The ranks of a run would all fail alike, one after the other: who waits is told instead. A process that is alone
-    # tries for itself.
+    # --- Failures -----------------------------------------------------------------------------------------------------
+    # All ranks of a run would fail in the same way, one after the other. So the first one leaves a note, and the
+    # waiting ranks raise what it says. A process without other ranks leaves no note and reads none.
 
-    def _failure(self) -> dict[str, str] | None:
+    @property
+    def _note(self) -> Path:
+        return self._cache.root / FAILURES / self.key
+
+    def _read_failure(self) -> dict[str, str] | None:
         if self._ranks.size == 1:
             return None
         try:
@@ -126,32 +126,32 @@ class Build(Future[StubArtifact]):
             return None
         return note
 
-    def _failed(self, error: BaseException) -> BaseException:
-        """The error as it is raised here and told to those that wait."""
+    def _check_failure(self) -> None:
+        failure = self._read_failure()
+        if failure is not None and failure != self._old_failure:
+            raise CompilationError(failure["text"])
+
+    def _note_failure(self, error: BaseException) -> BaseException:
+        """Leaves a note of an error for the other ranks; returns the error to raise here."""
         if self._ranks.size == 1:
             return error
         text = f"Rank {self._ranks.rank} could not build '{self.key}': {error}"
-        note = {"text": text, "id": uuid.uuid4().hex}  # which tells this failure from the same one yesterday
-        with suppress(OSError):  # Unwritten, the others take over, and fail by themselves.
+        note = {"text": text, "id": uuid.uuid4().hex}  # The id tells this failure from the same one yesterday.
+        with suppress(OSError):  # Without a note the others take over, and fail themselves.
             self._note.parent.mkdir(parents=True, exist_ok=True)
-            aside = self._note.with_name(f"{self._note.name}.{note['id']}")
-            aside.write_text(json.dumps(note), encoding="utf-8")
-            aside.replace(self._note)
+            with replacing(self._note) as aside:
+                aside.write_text(json.dumps(note), encoding="utf-8")
         failure = CompilationError(text)
         failure.__cause__ = error
         return failure
 
-    @property
-    def _note(self) -> Path:
-        return self._cache.root / FAILURES / self.key
 
-
-def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[StubArtifact]]) -> Build:
+def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Entry]]) -> Build:
     """
-    Has the entry of a key built, which `cache` does not have, by whoever it is up to; does not wait for it.
+    Has the entry of a key built that `cache` lacks, by the rank whose turn it is; does not wait for it.
 
-    `submit` begins to build, and returns the build's future. It is called here where this process is the one to build,
-    and raises then what lowering raises; else later, in a thread, or never.
+    `submit` begins to build and returns the build's future. If this process is the builder, `submit` is called here and
+    what lowering raises is raised; otherwise it is called later in a thread, or never.
     """
     build = Build(cache, key, ranks, submit)
     if build.is_elsewhere:
@@ -159,3 +159,56 @@ def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Stub
     if ranks.turn(key) != 0 or not build.begin():
         threading.Thread(target=build.wait, name=f"gtstub waits for {key}", daemon=True).start()
     return build
+
+
+# --- Several builds ---------------------------------------------------------------------------------------------------
+
+
+def done(result: Any) -> Future[Any]:
+    """A future of what need not be built."""
+    build: Future[Any] = Future()
+    build.set_result(result)
+    return build
+
+
+def is_missing_here(build: Future[Any]) -> bool:
+    """Whether only `Ranks.exchange` can bring the entry of a build."""
+    return isinstance(build, Build) and build.is_elsewhere and not build.done()
+
+
+def wait_for(builds: Mapping[Future[Any], str]) -> None:
+    """
+    Waits for builds, each with the name of its program. Says on stderr what it waits for if that takes long.
+
+    Raises CompilationError for a build that only `gtstub.wait_for_compilation()` can finish.
+    """
+    if (name := next((name for build, name in builds.items() if is_missing_here(build)), None)) is not None:
+        raise CompilationError(
+            f"Program '{name}' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all"
+            " ranks first."
+        )
+    _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
+    if not pending:
+        return
+    console = make_error_console()
+    begin = time.monotonic()
+    with console.status("") as status:
+        while pending:
+            names = list(dict.fromkeys(builds[build] for build in builds if build in pending))
+            text = f"gtstub: compiling {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
+            if len(builds) > 1:
+                text += f" ({len(builds) - len(pending)} of {len(builds)} variants built)"
+            if not console.is_terminal:
+                console.print(text)
+                concurrent.futures.wait(pending)
+                return
+            status.update(f"{text}, {time.monotonic() - begin:.0f} s")
+            _, pending = concurrent.futures.wait(pending, timeout=1, return_when=concurrent.futures.FIRST_COMPLETED)
+
+
+def raise_all(message: str, errors: Sequence[Exception]) -> None:
+    """Raises the error, or an ExceptionGroup if there are several."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup(message, errors)

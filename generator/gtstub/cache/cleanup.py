@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from gtstub.cache import entry
 from gtstub.cache.claims import DIRECTORY as CLAIMS
 from gtstub.cache.claims import LOWERING, read_claim
-from gtstub.cache.process import is_tag_of_gone, this_process
+from gtstub.cache.entry import Entry
+from gtstub.cache.process import tagged_has_ended, this_process
 
 BUILDING = ".building-"
 
@@ -57,7 +57,7 @@ def set_aside(path: Path, private: Path) -> Path:
 def discard(private: Path, root: Path) -> None:
     """Removes a private directory. What was set aside goes back where it is whole, unless there is a new one."""
     for path in _listed(private / SET_ASIDE):
-        if entry.is_whole(path) or entry.is_foreign(path):
+        if Entry(path).is_whole() or Entry(path).is_foreign():
             try:
                 path.rename(root / path.name)
             except OSError as error:
@@ -70,8 +70,8 @@ def leftovers(root: Path) -> Iterator[Path]:
     """What `sweep` removes: directories and needless claims of processes that are gone, old notes of failed builds."""
     for path in _listed(root):
         if path.name.startswith(BUILDING):
-            is_gone = is_tag_of_gone(path.name.split("-")[-2])
-            if is_gone or (is_gone is None and _is_older(path, LONGEST_BUILD)):
+            has_ended = tagged_has_ended(path.name.split("-")[-2])
+            if has_ended or (has_ended is None and _is_older(path, LONGEST_BUILD)):
                 yield path
     yield from (path for path in _listed(root / CLAIMS) if _is_needless(path, root))
     for directory, kept in (("failed", FAILED_KEPT), (FAILURES, LONGEST_BUILD)):
@@ -88,7 +88,7 @@ def _is_needless(path: Path, root: Path) -> bool:
     claim = read_claim(path) if generation.isdigit() else None
     if claim is None or claim.owner is None or not claim.owner.is_here:
         return is_old
-    return claim.owner.is_gone and (is_old or (root / key.removesuffix(LOWERING)).exists())
+    return claim.owner.has_ended and (is_old or (root / key.removesuffix(LOWERING)).exists())
 
 
 def _listed(directory: Path) -> list[Path]:

@@ -1,15 +1,15 @@
-"""What there is in a cache: every entry with its size and its age, and whether it is whole."""
+"""What a cache holds: every entry with its size and its age, and whether it is whole."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from gtstub.cache import entry
+from gtstub.cache.entry import Entry
+from gtstub.cache.manifest import Manifest
 from gtstub.cache.store import Cache, is_entry
 from gtstub.errors import CacheError
 
@@ -17,32 +17,40 @@ from gtstub.errors import CacheError
 @dataclasses.dataclass(frozen=True)
 class Item:
     """
-    An entry, whole or not. `built` and `used` are times in seconds since 1970, `used` to the day; a shared layer knows
-    no use. `state` is 'ok'; 'broken', then `problem` says why; or 'foreign': of another version of gtstub.
+    An entry, whole or not. `built` and `used` are times in seconds since 1970; `used` is known to the day, and not
+    known in a shared layer. `state` is 'ok', 'broken', and then `problem` says why, or 'foreign' if another version of
+    gtstub made the entry. Only an entry that is ok has a manifest.
     """
 
-    path: Path
-    layer: Path
+    entry: Entry
     name: str
     bytes: int
     built: float
     used: float
     state: Literal["ok", "broken", "foreign"]
-    problem: str
-    manifest: Mapping[str, Any]
+    problem: str = ""
+    manifest: Manifest | None = None
 
     @property
     def key(self) -> str:
-        return self.path.name
+        return self.entry.key
+
+    @property
+    def path(self) -> Path:
+        return self.entry.path
+
+    @property
+    def layer(self) -> Path:
+        return self.entry.path.parent
 
 
 def inventory(cache: Cache) -> list[Item]:
-    """All entries of a cache, layer by layer. Files are looked at, but not read: `entry.verify` does that."""
-    return [item for path in cache.entries() if (item := _item(path)) is not None]
+    """All entries of a cache, layer by layer. Only sizes of files are compared: `Entry.verify` reads the files."""
+    return [item for entry in cache.entries() if (item := _item(entry)) is not None]
 
 
 def pick(items: list[Item], prefix: str) -> Item:
-    """The one entry whose key begins with `prefix`: of one key in several layers, the one that is loaded."""
+    """The one entry whose key begins with `prefix`; of one key in several layers, the entry that is loaded."""
     found = [item for item in items if item.key.startswith(prefix)]
     keys = dict.fromkeys(item.key for item in found)
     if prefix in keys:
@@ -55,11 +63,11 @@ def pick(items: list[Item], prefix: str) -> Item:
 
 
 def pick_of_program(items: list[Item], program: str) -> Item:
-    """The one whole entry of a program, or the one whose key begins with `program`."""
+    """The one whole entry of a program, or else the entry whose key begins with `program`."""
     found: dict[str, Item] = {}
     for item in items:
         if item.name == program and item.state == "ok":
-            found.setdefault(item.key, item)  # of one key in several layers, the one that is loaded
+            found.setdefault(item.key, item)  # of one key in several layers, the entry that is loaded
     if not found:
         return pick(items, program)
     if len(found) > 1:
@@ -83,36 +91,32 @@ def code_paths(layer: Path) -> list[str]:
 
 
 def age(seconds_since_1970: float) -> float:
-    """Seconds; what is of the future, because a clock went backwards, is new."""
+    """Seconds since a time; 0 if the time lies in the future, because a clock went backwards."""
     return max(0.0, time.time() - seconds_since_1970)
 
 
 def _told_apart(item: Item, others: list[Item]) -> str:
-    """When an entry was built, of which SDFG signature, and which values were compiled in that not all others have."""
+    """When an entry was built, of which SDFG signature, and those of its baked values that differ between `others`."""
+    assert item.manifest is not None
     built = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(item.built))
-    signature = item.manifest["files"].get("sdfg.json", {}).get("sha256", "")
+    signature = item.manifest.files.get("sdfg.json")
     baked = [
         f"{name} = {json.dumps(value)}"
-        for name, value in item.manifest["baked"].items()
-        if any(other.manifest["baked"].get(name) != value for other in others)
+        for name, value in item.manifest.baked.items()
+        if any(other.manifest is not None and other.manifest.baked.get(name) != value for other in others)
     ]
-    return ", ".join([f"built {built}", *([f"SDFG signature {signature[:12]}"] if signature else []), *baked])
+    return ", ".join([f"built {built}", *([f"SDFG signature {signature.sha256[:12]}"] if signature else []), *baked])
 
 
-def _item(path: Path) -> Item | None:
+def _item(entry: Entry) -> Item | None:
     try:
-        used = path.stat().st_mtime
-        size = sum(file.lstat().st_size for file in path.iterdir())
-    except OSError:  # It was taken away just now.
+        used = entry.path.stat().st_mtime
+        size = sum(file.lstat().st_size for file in entry.path.iterdir())
+    except OSError:  # Another process has just removed it.
         return None
-    state: Literal["ok", "broken", "foreign"] = "ok"
-    problem = ""
-    manifest: Mapping[str, Any] = {}
     try:
-        manifest = entry.read_manifest(path)
+        manifest = entry.manifest()
     except CacheError as error:
-        problem = str(error)
-        state = "foreign" if entry.is_foreign(path) else "broken"
-    name = manifest.get("name", path.name.rpartition("-")[0] or path.name)
-    built = manifest["built"]["time"] if manifest else used
-    return Item(path, path.parent, name, size, built, used, state, problem, manifest)
+        name = entry.key.rpartition("-")[0] or entry.key
+        return Item(entry, name, size, used, used, "foreign" if entry.is_foreign() else "broken", str(error))
+    return Item(entry, manifest.name, size, manifest.built.time, used, "ok", manifest=manifest)

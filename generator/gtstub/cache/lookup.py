@@ -10,10 +10,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from gtstub import mode
-from gtstub.cache import entry
+from gtstub import settings
+from gtstub.cache.entry import Entry
 from gtstub.cache.key import MISSING, Difference, make_key
-from gtstub.cache.store import Cache, StubArtifact
+from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
 
 SHOWN = 6
@@ -41,12 +41,12 @@ class Request:
         """Whether some layer has the entry, whole or not."""
         return any((layer / self.key).exists() for layer in self.cache.layers)
 
-    def find(self) -> StubArtifact | None:
+    def find(self) -> Entry | None:
         """The entry; None where it has to be built. Raises CacheError where it is missing and must not be built."""
-        artifact = self.cache.find(self.key)
-        if artifact is None and mode.current() == mode.Mode.RUN:
+        entry = self.cache.find(self.key)
+        if entry is None and settings.mode() == settings.Mode.RUN:
             raise self._refusal()
-        return artifact
+        return entry
 
     def _refusal(self) -> CacheError:
         """What is missing, what was found, and what builds it."""
@@ -56,7 +56,7 @@ class Request:
         elif (nearest := self.cache.nearest(self.program, self.ingredients)) is not None:
             listed = "; ".join(_wording(difference) for difference in nearest.differences[:SHOWN])
             more = len(nearest.differences) - SHOWN
-            message += f" The nearest one, '{nearest.path.name}', was built for something else: {listed}"
+            message += f" The nearest one, '{nearest.entry.key}', was built for something else: {listed}"
             message += f"; and {more} more." if more > 0 else "."
         else:
             message += " There is none of this program at all."
@@ -65,9 +65,10 @@ class Request:
     def _unfit(self) -> CacheError | None:
         """Why an entry that is there is not used."""
         for layer in self.cache.layers:
+            entry = Entry(layer / self.key)
             try:
-                if (layer / self.key).exists():
-                    entry.verify_usable(layer / self.key)
+                if entry.path.exists():
+                    entry.verify_usable()
             except CacheError as error:
                 return error
         return None

@@ -1,4 +1,4 @@
-"""Which process something belongs to, and whether that process is gone."""
+"""Processes that own something in a cache, and whether they have ended."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 
 @dataclasses.dataclass(frozen=True)
-class Owner:
+class Process:
     """
-    A process. `boot` is of the running system that counts its process numbers: a container counts its own, and two
-    hosts of a cluster may have one name. `start` is when the process was started, in ticks since the system was:
-    numbers of processes are used again.
+    A process. `boot` identifies the running system that numbers its processes: a container has numbers of its own, and
+    two hosts of a cluster may have the same name. `start` is when the process was started, in ticks since the system
+    was, because numbers of processes are used again.
     """
 
     host: str
@@ -25,30 +25,30 @@ class Owner:
 
     @property
     def is_here(self) -> bool:
-        """Whether this process can see it, and so knows whether it is gone."""
+        """Whether this process can see it, and so can tell whether it has ended."""
         return self.boot == _boot() != ""
 
     @property
-    def is_gone(self) -> bool:
-        """Whether it has surely ended; False where it runs elsewhere."""
+    def has_ended(self) -> bool:
+        """Whether it has certainly ended; False if it runs where this process cannot see it."""
         return self.is_here and _start(self.pid) != self.start
 
     @property
     def tag(self) -> str:
-        """What the name of a file says of its owner; see `is_tag_of_gone()`."""
+        """What stands for it in the name of a file; see `tagged_has_ended`."""
         return f"{_short(self.boot)}.{self.pid}.{self.start}"
 
     def __str__(self) -> str:
         return f"process {self.pid} on host '{self.host}'"
 
 
-def this_process() -> Owner:
+def this_process() -> Process:
     pid = os.getpid()
-    return Owner(socket.gethostname(), _boot(), pid, _start(pid) or 0)
+    return Process(socket.gethostname(), _boot(), pid, _start(pid) or 0)
 
 
-def is_tag_of_gone(tag: str) -> bool | None:
-    """Whether the process of a tag has ended; None where this process cannot tell."""
+def tagged_has_ended(tag: str) -> bool | None:
+    """Whether the process of a tag has ended; None if this process cannot tell."""
     boot, *numbers = tag.split(".")
     if boot != _short(_boot()) or not _boot() or len(numbers) != 2 or not all(map(str.isdigit, numbers)):
         return None
@@ -62,7 +62,7 @@ def _short(boot: str) -> str:
 
 @cache
 def _boot() -> str:
-    """Empty where /proc is not there to tell."""
+    """Empty if /proc is not there to tell."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         namespace = Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
@@ -72,10 +72,10 @@ def _boot() -> str:
 
 
 def _start(pid: int) -> int | None:
-    """When a process was started; None where it has ended, even if its parent has not noticed."""
+    """When a process was started; None if it has ended, even if its parent has not collected its status."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    state, *rest = status.rpartition(")")[2].split()  # behind the name of its program, which may hold anything
+    state, *rest = status.rpartition(")")[2].split()  # The name of the program comes before; it may hold anything.
     return None if state in "ZX" else int(rest[18])

@@ -63,12 +63,12 @@ def _unwanted(items: list[Item], older_than: float | None, max_size: float | Non
 
 def remove(cache: Cache, item: Item) -> bool:
     """Takes an entry away, first out of its place and then apart; False where it is gone, or was used just now."""
-    with cache.private_directory(item.key) as grave:
+    with cache.private_directory(item.key) as private:
         try:
-            aside = set_aside(item.path, grave)
+            aside = set_aside(item.path, private)
             if aside.stat().st_mtime != item.used:
                 return False
-            aside.rename(grave / "removed")  # From here on it does not go back.
+            aside.rename(private / "removed")  # From here on it does not go back.
         except FileNotFoundError:
             return False
         except OSError as error:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 from typing import Any
 
 import click
 
-from gtstub import __version__
+from gtstub._version import __version__
 from gtstub.cli.build import build
 from gtstub.cli.cache import cache
 from gtstub.cli.config import config
-from gtstub.cli.options import example, json_options
+from gtstub.cli.doctor import doctor
+from gtstub.cli.extract import extract
+from gtstub.cli.options import example
 from gtstub.cli.profile import profile
-from gtstub.cli.record import record, replay
-from gtstub.cli.report import print_checks, print_document, progress
-from gtstub.cli.stub import extract, generate, plan, show
+from gtstub.cli.record import record
+from gtstub.cli.replay import replay
+from gtstub.cli.stub import generate, plan, show
 from gtstub.errors import GtstubError
 
 EXIT_CODES = """
@@ -30,7 +31,7 @@ Exit codes:
   5  there is no C compiler, or it refused a stub
   6  a cache entry is missing or damaged
   7  a file cannot be read or written
-  8  a table of backends is malformed, or names what there is not
+  8  a setting is wrong: a table of backends, or an environment variable
 """
 
 
@@ -65,25 +66,5 @@ def main() -> None:
     """
 
 
-@main.command(epilog=example("gtstub doctor", "gtstub doctor --jq '.checks[] | select(.ok | not) | .advice'"))
-@json_options
-def doctor(as_json: bool, filter_: str | None) -> None:
-    """
-    Say what this machine has, what is missing, and how to get it.
-
-    Exits with 1 when something is missing that gtstub cannot do without.
-    """
-    from gtstub.toolchain.doctor import checks
-
-    with progress("Trying the compiler"):
-        found = checks()
-    is_well = all(check.ok for check in found)
-    if as_json or filter_ is not None:
-        print_document({"ok": is_well, "checks": [dataclasses.asdict(check) for check in found]}, filter_)
-    else:
-        print_checks(found)
-    click.get_current_context().exit(0 if is_well else 1)
-
-
-for command in (build, cache, config, extract, generate, plan, profile, record, replay, show):
+for command in (build, cache, config, doctor, extract, generate, plan, profile, record, replay, show):
     main.add_command(command)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
-from gtstub.cache.store import OWN, open_cache
+from gtstub import settings
+from gtstub.cache.store import open_cache
 from gtstub.cli.options import example, json_options
-from gtstub.cli.report import print_document
+from gtstub.cli.output import Json
 from gtstub.cli.stub import build_stub, force_option, output_directory
 from gtstub.util.console import make_bar, make_console
 
@@ -28,8 +29,7 @@ class _SetOptions(TypedDict):
     jobs: int
     cache: Path | None
     dry_run: bool
-    as_json: bool
-    filter_: str | None
+    as_json: Json | None
 
 
 def _set_options[F: Callable[..., Any]](command: F) -> F:
@@ -101,8 +101,7 @@ def _build_set(
     jobs: int,
     cache: Path | None,
     dry_run: bool,
-    as_json: bool,
-    filter_: str | None,
+    as_json: Json | None,
 ) -> None:
     """Builds what `file` lists, with progress on stderr; prints a summary, and exits with 1 when something failed."""
     from gtstub.building import pool
@@ -110,10 +109,12 @@ def _build_set(
     from gtstub.building.outcome import print_summary
 
     if cache is not None:
-        os.environ[OWN] = str(cache.absolute())
-    is_named = bool(os.environ.get(OWN) or os.environ.get("GT_CACHE_ROOT"))
+        os.environ[settings.CACHE_DIR] = str(cache.absolute())
+    is_named = settings.cache_dir() is not None
     if not is_named and os.environ.get("GT4PY_BUILD_CACHE_LIFETIME", "").lower() != "persistent":
-        raise click.UsageError(f"Say where entries go, with '--cache' or {OWN}: gt4py's cache would end with this run.")
+        raise click.UsageError(
+            f"Say where entries go, with '--cache' or {settings.CACHE_DIR}: gt4py's cache would end with this run."
+        )
     try:
         wanted = select(read_jobs(file), program)
     except ValueError as error:
@@ -121,8 +122,8 @@ def _build_set(
     if is_named:
         wanted = longest_first(wanted, open_cache())
     outcomes = list(_watched(pool.run(wanted, jobs, dry_run), len(wanted)))
-    if as_json or filter_ is not None:
-        print_document({"programs": [dataclasses.asdict(outcome) for outcome in outcomes]}, filter_)
+    if as_json is not None:
+        as_json.print({"programs": [dataclasses.asdict(outcome) for outcome in outcomes]})
     else:
         print_summary(outcomes, make_console())
     is_well = all(outcome.state in ("built", "found") for outcome in outcomes)

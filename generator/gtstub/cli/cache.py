@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from gtstub.cache.store import OWN, SHARED, Cache, open_cache
+from gtstub import settings
+from gtstub.cache.store import Cache, open_cache
 from gtstub.cli.options import example, json_options
-from gtstub.cli.report import print_document, progress
+from gtstub.cli.output import Json, progress
 
 
 @click.group(name="cache", epilog=example("gtstub cache why graupel_run", "gtstub cache prune --older-than 30d"))
@@ -72,7 +73,7 @@ def _size(text: str) -> float:
 )
 @_cache_option
 @json_options
-def list_(opened: Cache, as_json: bool, filter_: str | None) -> None:
+def list_(opened: Cache, as_json: Json | None) -> None:
     """
     List all entries.
 
@@ -83,8 +84,8 @@ def list_(opened: Cache, as_json: bool, filter_: str | None) -> None:
     from gtstub.cli.tables.cache import item_to_json, print_items
 
     items = inventory(opened)
-    if as_json or filter_ is not None:
-        print_document({"entries": [item_to_json(item) for item in items]}, filter_)
+    if as_json is not None:
+        as_json.print({"entries": [item_to_json(item) for item in items]})
     else:
         print_items(opened, items)
 
@@ -95,7 +96,7 @@ def list_(opened: Cache, as_json: bool, filter_: str | None) -> None:
 @click.argument("key")
 @_cache_option
 @json_options
-def show(key: str, opened: Cache, as_json: bool, filter_: str | None) -> None:
+def show(key: str, opened: Cache, as_json: Json | None) -> None:
     """
     Show what the key of an entry is made of.
 
@@ -106,8 +107,9 @@ def show(key: str, opened: Cache, as_json: bool, filter_: str | None) -> None:
     from gtstub.cli.tables.cache import item_to_json, print_item
 
     item = pick(inventory(opened), key)
-    if as_json or filter_ is not None:
-        print_document({**item_to_json(item), "manifest": dict(item.manifest)}, filter_)
+    if as_json is not None:
+        manifest = {} if item.manifest is None else item.manifest.to_json()
+        as_json.print({**item_to_json(item), "manifest": manifest})
     else:
         print_item(item)
 
@@ -116,14 +118,13 @@ def show(key: str, opened: Cache, as_json: bool, filter_: str | None) -> None:
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
 @_cache_option
 @json_options
-def verify(keys: tuple[str, ...], opened: Cache, as_json: bool, filter_: str | None) -> None:
+def verify(keys: tuple[str, ...], opened: Cache, as_json: Json | None) -> None:
     """
     Read every file of entries, of all where no KEY is given.
 
     Exits with 6 where one is broken, and says which file. A broken entry is never loaded; it is built again when its
     program is needed. Entries of other versions of gtstub are passed over.
     """
-    from gtstub.cache import entry
     from gtstub.cache.inventory import inventory, pick
     from gtstub.cli.tables.cache import item_to_json
     from gtstub.errors import CacheError
@@ -136,16 +137,16 @@ def verify(keys: tuple[str, ...], opened: Cache, as_json: bool, filter_: str | N
     with progress(f"Reading {len(items)} entries"):
         for item in items:
             try:
-                entry.verify(item.path)
+                item.entry.verify()
             except CacheError as error:
                 problems[item.path] = str(error)
-    if as_json or filter_ is not None:
+    if as_json is not None:
         checked = [(item, problems.get(item.path, "")) for item in items]
         entries = [
             {**item_to_json(item), "state": "broken" if problem else "ok", "problem": problem}
             for item, problem in checked
         ]
-        print_document({"ok": not problems, "entries": entries}, filter_)
+        as_json.print({"ok": not problems, "entries": entries})
     else:
         for problem in problems.values():
             click.echo(problem, err=True)
@@ -170,8 +171,7 @@ def prune(
     max_size: float | None,
     dry_run: bool,
     opened: Cache,
-    as_json: bool,
-    filter_: str | None,
+    as_json: Json | None,
 ) -> None:
     """
     Remove entries that were not used for long.
@@ -189,9 +189,9 @@ def prune(
         with progress(f"Removing {len(items)} entries"):
             sweep(opened.root)
             items = [item for item in items if remove(opened, item)]
-    if as_json or filter_ is not None:
+    if as_json is not None:
         removed = [item_to_json(item) for item in items]
-        print_document({"dry_run": dry_run, "entries": removed, "leftovers": [str(path) for path in left]}, filter_)
+        as_json.print({"dry_run": dry_run, "entries": removed, "leftovers": [str(path) for path in left]})
     else:
         print_removed(items, len(left), dry_run)
 
@@ -208,15 +208,11 @@ def export(key: str, file: Path, opened: Cache) -> None:
     """
     from gtstub.cache.bundle import pack
     from gtstub.cache.inventory import inventory, pick
+    from gtstub.util.atomic import replacing
 
     item = pick(inventory(opened), key)
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        with aside.open("wb") as stream:
-            pack(item.path, stream)
-        aside.replace(file)
-    finally:
-        aside.unlink(missing_ok=True)
+    with replacing(file) as aside, aside.open("wb") as stream:
+        pack(item.entry, stream)
     click.echo(f"'{file}' holds the cache entry '{item.key}'.")
 
 
@@ -233,15 +229,15 @@ def import_(file: Path, opened: Cache) -> None:
     from gtstub.cache.bundle import unpack
 
     with file.open("rb") as stream:
-        artifact = unpack(opened, stream)
-    click.echo(f"'{artifact.path}' is a cache entry.")
+        entry = unpack(opened, stream)
+    click.echo(f"'{entry.path}' is a cache entry.")
 
 
 @cache.command(epilog=example("gtstub cache path", "gtstub cache path graupel_run", "gtstub cache path --jq .root"))
 @click.argument("program", metavar="[PROGRAM | KEY]", required=False)
 @_cache_option
 @json_options
-def path(program: str | None, opened: Cache, as_json: bool, filter_: str | None) -> None:
+def path(program: str | None, opened: Cache, as_json: Json | None) -> None:
     """
     Say where an entry lies, or where entries are looked for.
 
@@ -252,34 +248,34 @@ def path(program: str | None, opened: Cache, as_json: bool, filter_: str | None)
     directory each in these, which is a cache of its own: '--cache' looks into it.
     """
     if program is not None:
-        _print_place(program, opened, as_json, filter_)
+        _print_place(program, opened, as_json)
         return
     beside = _beside_gt4py()
     default = "the user's cache directory" if beside is None else "gt4py's cache"
-    own = next((name for name in (OWN, "GT_CACHE_ROOT") if os.environ.get(name)), default)
+    _, own = settings.cache_dir() or ("", default)
     root_from = own if opened == open_cache(beside) else "--cache"
-    places = [(opened.root, root_from), *((layer, SHARED) for layer in opened.shared)]
-    if as_json or filter_ is not None:
+    places = [(opened.root, root_from), *((layer, settings.SHARED_CACHE_DIR) for layer in opened.shared)]
+    if as_json is not None:
         from gtstub.cache.inventory import code_paths
 
         layers = [
             {"path": str(layer), "from": said_by, "exists": layer.is_dir(), "code_paths": code_paths(layer)}
             for layer, said_by in places
         ]
-        print_document({"root": str(opened.root), "layers": layers}, filter_)
+        as_json.print({"root": str(opened.root), "layers": layers})
     else:
         from gtstub.cli.tables.cache import print_places
 
         print_places(places)
 
 
-def _print_place(program: str, opened: Cache, as_json: bool, filter_: str | None) -> None:
+def _print_place(program: str, opened: Cache, as_json: Json | None) -> None:
     from gtstub.cache.inventory import inventory, pick_of_program
     from gtstub.cli.tables.cache import item_to_json
 
     item = pick_of_program(inventory(opened), program)
-    if as_json or filter_ is not None:
-        print_document(item_to_json(item), filter_)
+    if as_json is not None:
+        as_json.print(item_to_json(item))
     else:
         click.echo(item.path)
 
@@ -290,7 +286,7 @@ def _print_place(program: str, opened: Cache, as_json: bool, filter_: str | None
 @click.argument("program", metavar="PROGRAM | KEY")
 @_cache_option
 @json_options
-def why(program: str, opened: Cache, as_json: bool, filter_: str | None) -> None:
+def why(program: str, opened: Cache, as_json: Json | None) -> None:
     """
     Say why a program was compiled again.
 
@@ -303,10 +299,12 @@ def why(program: str, opened: Cache, as_json: bool, filter_: str | None) -> None
     items = [item for item in inventory(opened) if item.state == "ok"]
     newest = max((item for item in items if item.name == program), key=lambda item: item.built, default=None)
     item = newest or pick(items, program)
-    nearest = opened.nearest(item.name, item.manifest["ingredients"], but=item.key)
-    if as_json or filter_ is not None:
+    nearest = None
+    if item.manifest is not None:
+        nearest = opened.nearest(item.name, item.manifest.ingredients, but=item.key)
+    if as_json is not None:
         different = [] if nearest is None else list(map(difference_to_json, nearest.differences))
-        key = None if nearest is None else nearest.path.name
-        print_document({"key": item.key, "nearest": key, "differences": different}, filter_)
+        key = None if nearest is None else nearest.entry.key
+        as_json.print({"key": item.key, "nearest": key, "differences": different})
     else:
         print_differences(item, nearest)

@@ -6,18 +6,18 @@ configuration of builds, and where other build systems find the runtime.
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import click
 
-from gtstub.backends.choice import Choice, Reason, Setting, Tag, choose, load_tables, sources
+from gtstub.backends.choice import Choice, Reason, Tag, choose
+from gtstub.backends.tables import Setting, load_tables, table_files
 from gtstub.cli.options import example, json_options
-from gtstub.cli.report import print_choice, print_dace_config, print_document, print_tables
+from gtstub.cli.output import Json
+from gtstub.cli.tables.backends import print_choice, print_dace_config, print_tables
+from gtstub.install import LIBRARIES
 from gtstub.signature.model import Device
 from gtstub.toolchain.arch import arch as arch_of
-
-LIBRARIES = Path(__file__).parents[1] / "lib"
 
 BUILD_TYPES = ("Debug", "Release", "RelWithDebInfo", "MinSizeRel")
 
@@ -49,7 +49,7 @@ def config() -> None:
 )
 @click.option("--arch", help="As 'zen4' or 'sm_90'.  [default: this machine's]")
 @json_options
-def explain(program: str, tag: Tag, arch: str | None, as_json: bool, filter_: str | None) -> None:
+def explain(program: str, tag: Tag, arch: str | None, as_json: Json | None) -> None:
     """
     Say which line of which table decided what for a program.
 
@@ -60,23 +60,23 @@ def explain(program: str, tag: Tag, arch: str | None, as_json: bool, filter_: st
     tag = Tag(tag)
     choice = choose(program, tag, arch_of(tag.device) if arch is None else arch, load_tables())
     missing = _check(choice)
-    if as_json or filter_ is not None:
-        print_document(_to_json(choice) | {"checked": not missing}, filter_)
+    if as_json is not None:
+        as_json.print(_to_json(choice) | {"checked": not missing})
     else:
         note = f"The options were not checked: '{missing}' is not installed." if missing else ""
-        print_choice(choice, sources(), note)
+        print_choice(choice, table_files(), note)
 
 
 @config.command(epilog=example("gtstub config show"))
 @json_options
-def show(as_json: bool, filter_: str | None) -> None:
+def show(as_json: Json | None) -> None:
     """Say where tables are looked for, and what all of them say."""
-    if as_json or filter_ is not None:
-        files = [{"from": who, "file": str(file), "exists": file.exists()} for who, file in sources()]
+    if as_json is not None:
+        files = [{"from": who, "file": str(file), "exists": file.exists()} for who, file in table_files()]
         settings = [_setting_to_json(setting) for table in load_tables() for setting in table.settings]
-        print_document({"files": files, "settings": settings}, filter_)
+        as_json.print({"files": files, "settings": settings})
     else:
-        print_tables(sources(), load_tables())
+        print_tables(table_files(), load_tables())
 
 
 @config.command(
@@ -98,7 +98,7 @@ def show(as_json: bool, filter_: str | None) -> None:
     help=f"As CMake names it, one of {', '.join(BUILD_TYPES)}.",
 )
 @json_options
-def dace(device: Device, build_type: str, as_json: bool, filter_: str | None) -> None:
+def dace(device: Device, build_type: str, as_json: Json | None) -> None:
     """
     Print the DaCe configuration of builds, and what decided it.
 
@@ -108,9 +108,9 @@ def dace(device: Device, build_type: str, as_json: bool, filter_: str | None) ->
     from gtstub.frameworks.dace.dace_config import FILE, configuration
 
     settings = configuration(device, build_type)
-    if as_json or filter_ is not None:
+    if as_json is not None:
         found = {name: dataclasses.asdict(setting) for name, setting in settings.items()}
-        print_document({"file": str(FILE), "settings": found}, filter_)
+        as_json.print({"file": str(FILE), "settings": found})
     else:
         print_dace_config(FILE, [(name, setting.value, setting.by) for name, setting in settings.items()])
 
@@ -130,7 +130,7 @@ def pkgconfig() -> None:
 def _check(choice: Choice) -> str:
     """Raises ConfigError for an option that the backend does not know. Where it cannot: the package that is missing."""
     try:
-        from gtstub.frameworks.gt4py.choice import converted
+        from gtstub.frameworks.gt4py.chosen import converted
     except ModuleNotFoundError as error:
         package = (error.name or "gtstub").partition(".")[0]
         if package == "gtstub":

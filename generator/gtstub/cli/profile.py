@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from gtstub.cli.options import example, json_options
+from gtstub.cli.output import Json
 
 
 @click.command(
@@ -25,7 +26,7 @@ from gtstub.cli.options import example, json_options
     help="Draw where the time goes, as .svg or .png; needs matplotlib.",
 )
 @json_options
-def profile(report_file: Path, plot_file: Path | None, as_json: bool, filter_: str | None) -> None:
+def profile(report_file: Path, plot_file: Path | None, as_json: Json | None) -> None:
     """
     Print how often programs were called and how long that took.
 
@@ -33,7 +34,6 @@ def profile(report_file: Path, plot_file: Path | None, as_json: bool, filter_: s
     '<name>_initial' has the calls that initialised the SDFG of the row above. Times are those of whole calls: of the
     conversion of the arguments, and of the SDFG, whose medians follow.
     """
-    from gtstub.cli.report import print_document
     from gtstub.profiling.report import Report
     from gtstub.profiling.table import print_profile
 
@@ -41,7 +41,7 @@ def profile(report_file: Path, plot_file: Path | None, as_json: bool, filter_: s
     if plot_file is not None:
         report.plot(plot_file)
         click.echo(f"'{plot_file}' was written.", err=True)
-    if as_json or filter_ is not None:
-        print_document(dict(report.document), filter_)
+    if as_json is not None:
+        as_json.print(dict(report.document))
     else:
         print_profile(report)

@@ -5,18 +5,18 @@ that 'gtstub build' makes.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtstub.cache.entry import read_manifest
-from gtstub.cli.options import example, jq_option, json_options
-from gtstub.cli.report import plan_to_json, print_code, print_document, print_plan, print_slots, progress
+from gtstub.cache.entry import Entry
+from gtstub.cli.options import example, json_options
+from gtstub.cli.output import Json, print_code, progress
+from gtstub.cli.tables.plan import print_plan, print_slots
 from gtstub.errors import GtstubError, SignatureError
+from gtstub.plan.document import plan_to_json
 from gtstub.plan.planner import make_plan
 
 if TYPE_CHECKING:
@@ -44,20 +44,6 @@ def output_directory[F: Callable[..., Any]](command: F) -> F:
 
 
 force_option = click.option("--force", is_flag=True, help="Replace files that were edited by hand, too.")
-
-
-def _settings(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE as a dictionary; values are JSON."""
-    values = {}
-    for setting in settings:
-        name, _, text = setting.partition("=")
-        try:
-            values[name] = json.loads(text)
-        except ValueError:
-            raise click.BadParameter(
-                f"'{setting}' is not NAME=VALUE with a number, true, false or other JSON."
-            ) from None
-    return values
 
 
 def _read_text(file: Path) -> str:
@@ -102,81 +88,16 @@ def _write_stub(files: Mapping[Path, str], force: bool) -> None:
     if not force:
         refuse_edited(files)
     for file, text in files.items():
-        _write(file, text)
+        write_file(file, text)
 
 
-def _write(file: Path, text: str) -> None:
-    from gtstub.codegen.output import write
+def write_file(file: Path, text: str) -> None:
+    from gtstub.util.atomic import write
 
     click.echo(f"'{file}' was written." if write(file, text) else f"'{file}' is up to date.")
 
 
 # --- Commands ---------------------------------------------------------------------------------------------------------
-
-
-@click.command(
-    epilog=example(
-        "gtstub extract program.sdfgz -o signatures",
-        "gtstub extract program.sdfg --jq '.arguments[].name'",
-        "gtstub extract my.model:program --grid my.model:make_offset_provider -o signatures",
-        "gtstub extract my.model:program --static limited_area=true --option auto_optimize=false -o signatures",
-    )
-)
-@click.argument("source", metavar="FILE.sdfg | MODULE:PROGRAM")
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Write <name>.sdfg.json here, and for a program <name>.program.json.  [default: print them]",
-)
-@click.option("--gpu", type=click.Choice(["cuda", "rocm"]), default="cuda", help="What an SDFG file calls a GPU.")
-@click.option(
-    "--grid", metavar="MODULE:NAME", help="Called without arguments, it makes the offset provider, or a grid."
-)
-@click.option("--static", metavar="NAME=VALUE", multiple=True, callback=_settings, help="A scalar to compile in.")
-@click.option("--option", metavar="NAME=VALUE", multiple=True, callback=_settings, help="An option of make_backend().")
-@jq_option
-def extract(
-    source: str,
-    output: Path | None,
-    gpu: Literal["cuda", "rocm"],
-    grid: str | None,
-    static: dict[str, Any],
-    option: dict[str, Any],
-    filter_: str | None,
-) -> None:
-    """
-    Write the signature of a saved SDFG, or both of a program.
-
-    FILE.sdfg was saved by DaCe, as '.sdfg' or '.sdfgz'. MODULE:PROGRAM is a gt4py program or field operator, which is
-    lowered but not built. This command needs DaCe, and for a program gt4py.
-
-    Without '--output' signatures are printed, those of a program as one document with members 'sdfg' and 'program'.
-    """
-    if output is not None and filter_ is not None:
-        raise click.UsageError("Give '--output' or '--jq', not both.")
-    from gtstub.frameworks.resolve import from_file, from_module
-    from gtstub.signature.documents import program_to_json, sdfg_to_json
-
-    is_file = Path(source).suffix in (".sdfg", ".sdfgz")
-    if is_file and (grid or static or option):
-        raise click.UsageError("'--grid', '--static' and '--option' are for programs, not for SDFG files.")
-    with progress(f"Reading '{source}'" if is_file else f"Lowering '{source}'"):
-        if is_file:
-            sdfg = from_file(Path(source), gpu)
-            texts = {"sdfg": sdfg_to_json(sdfg)}
-        else:
-            program, sdfg = from_module(source, grid, static, option)
-            texts = {"sdfg": sdfg_to_json(sdfg), "program": program_to_json(program)}
-    if output is not None:
-        for kind, text in texts.items():
-            _write(output / f"{sdfg.name}.{kind}.json", text)
-    elif is_file and filter_ is None:
-        click.echo(texts["sdfg"], nl=False)
-    else:
-        documents = {kind: json.loads(text) for kind, text in texts.items()}
-        print_document(documents["sdfg"] if is_file else documents, filter_)
 
 
 @click.command(
@@ -187,15 +108,15 @@ def extract(
 )
 @_signature_files
 @json_options
-def plan(sdfg_file: Path, program_file: Path, as_json: bool, filter_: str | None) -> None:
+def plan(sdfg_file: Path, program_file: Path, as_json: Json | None) -> None:
     """
     Print the call plan of a program.
 
     The plan says what fills each slot of the SDFG, what each argument must satisfy, and what must agree.
     """
     call_plan = make_plan(*_read_signatures(sdfg_file, program_file))
-    if as_json or filter_ is not None:
-        print_document(plan_to_json(call_plan), filter_)
+    if as_json is not None:
+        as_json.print(plan_to_json(call_plan))
     else:
         print_plan(call_plan)
 
@@ -243,7 +164,7 @@ def generate(
 @click.option("--code", is_flag=True, help="Print the generated C source instead.")
 @click.option("--header", is_flag=True, help="Print the generated C header instead.")
 @json_options
-def show(files: tuple[Path, ...], code: bool, header: bool, as_json: bool, filter_: str | None) -> None:
+def show(files: tuple[Path, ...], code: bool, header: bool, as_json: Json | None) -> None:
     """
     Show what fills each slot of a program.
 
@@ -254,18 +175,18 @@ def show(files: tuple[Path, ...], code: bool, header: bool, as_json: bool, filte
     """
     if len(files) > 2:
         raise click.UsageError("Give a cache entry or two signatures.")
-    if code + header + (as_json or filter_ is not None) > 1:
+    if code + header + (as_json is not None) > 1:
         raise click.UsageError("Give one of '--code', '--header' and '--json' or '--jq'.")
     entry = files[0] if len(files) == 1 else None
-    manifest = read_manifest(entry) if entry else None
+    manifest = Entry(entry).manifest() if entry else None
     sdfg, program = _read_signatures(*(entry / "sdfg.json", entry / "program.json") if entry else files)
     if code or header:
         name = f"{program.name}_stub.{'c' if code else 'h'}"
         print_code(_read_text(entry / name) if entry else _stub_files(sdfg, program, Path())[Path(name)])
         return
     call_plan = make_plan(sdfg, program)
-    if as_json or filter_ is not None:
-        print_document({**plan_to_json(call_plan), **({"manifest": manifest} if manifest else {})}, filter_)
+    if as_json is not None:
+        as_json.print({**plan_to_json(call_plan), **({"manifest": manifest.to_json()} if manifest else {})})
     else:
         print_slots(call_plan)
 
@@ -283,15 +204,11 @@ def build_stub(sdfg_file: Path, program_file: Path, library: Path, output: Path,
     _, source = files
     from gtstub.cache.store import open_cache
     from gtstub.toolchain.compiler import find
+    from gtstub.util.atomic import replacing
 
     stub = source.with_suffix(".so")
-    aside = stub.with_name(f".{stub.name}.{os.getpid()}")
     with progress("Looking for a C compiler"):
         toolchain = find(open_cache().root)
-    try:
-        with progress(f"Compiling '{source}'"):
-            toolchain.start(source, aside).wait()
-        aside.replace(stub)
-    finally:
-        aside.unlink(missing_ok=True)
+    with progress(f"Compiling '{source}'"), replacing(stub) as aside:
+        toolchain.start(source, aside).wait()
     click.echo(f"'{stub}' was compiled for '{library}'.")

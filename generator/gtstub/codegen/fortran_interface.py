@@ -1,7 +1,4 @@
-"""
-The Fortran module of a program: which names, types and intents its one procedure has. Pure data; `render_fortran.py`
-writes it as text.
-"""
+"""The Fortran module of a program as data: the names, types and intents of its one procedure."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from collections.abc import Iterable
 from gtstub.errors import PlanError
 from gtstub.plan.describe import describe_leaf
 from gtstub.plan.model import CallPlan, FieldLeaf, ScalarLeaf
-from gtstub.signature.model import DType
+from gtstub.signature.dtypes import NAMES
 
 MAX_NAME = 63
 """Characters of a name in Fortran 2018."""
@@ -20,27 +17,12 @@ MAX_NAME = 63
 SUFFIX = "_stub"
 """Of the module's name, behind that of its procedure."""
 
-KINDS: dict[DType, tuple[str, str]] = {
-    "bool": ("logical", "c_bool"),
-    "int8": ("integer", "c_int8_t"),
-    "uint8": ("integer", "c_int8_t"),
-    "int16": ("integer", "c_int16_t"),
-    "uint16": ("integer", "c_int16_t"),
-    "int32": ("integer", "c_int32_t"),
-    "uint32": ("integer", "c_int32_t"),
-    "int64": ("integer", "c_int64_t"),
-    "uint64": ("integer", "c_int64_t"),
-    "float32": ("real", "c_float"),
-    "float64": ("real", "c_double"),
-}
-"""Type and kind. Fortran has no unsigned integers: signed ones of the same size stand for them."""
-
 OWN_KINDS = ("c_char", "c_int")
-"""Those of `stat` and `errmsg`."""
+"""The kinds of `stat` and `errmsg`."""
 
-RESERVED = frozenset(
-    ("program", "stat", "errmsg", "gtstub", "gts_program", "iso_c_binding", *OWN_KINDS, *(k for _, k in KINDS.values()))
-)
+KINDS = tuple(names.fortran[1] for names in NAMES.values())
+
+RESERVED = frozenset(("program", "stat", "errmsg", "gtstub", "gts_program", "iso_c_binding", *OWN_KINDS, *KINDS))
 """What a generated module uses itself, in lower case: Fortran does not tell cases apart."""
 
 
@@ -54,6 +36,14 @@ class Argument:
     rank: int
     written: bool
     description: str
+
+    @property
+    def declaration(self) -> str:
+        """As the module has it: `real(c_double), intent(in) :: vn(:, :)`."""
+        if self.rank == 0:
+            return f"{self.type}({self.kind}), value :: {self.name}"
+        intent = "inout" if self.written else "in"
+        return f"{self.type}({self.kind}), intent({intent}) :: {self.name}({', '.join(':' * self.rank)})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,8 +67,8 @@ class Interface:
 def make_interface(plan: CallPlan) -> Interface:
     """What Fortran sees of a program; raises PlanError where a name cannot be one of Fortran."""
     procedure = procedure_name(plan.name)
-    _check_names(plan.name, procedure, [leaf.name for leaf in plan.taken])
-    return Interface(procedure, f"{plan.name}_fortran", tuple(map(_argument, plan.taken)))
+    _check_names(plan.name, procedure, [leaf.name for leaf in plan.arguments])
+    return Interface(procedure, f"{plan.name}_fortran", tuple(map(_argument, plan.arguments)))
 
 
 def procedure_name(program: str) -> str:
@@ -95,7 +85,7 @@ def procedure_name(program: str) -> str:
 
 
 def _argument(leaf: FieldLeaf | ScalarLeaf) -> Argument:
-    type_, kind = KINDS[leaf.dtype]
+    type_, kind = NAMES[leaf.dtype].fortran
     rank, written = (len(leaf.axes), leaf.written) if isinstance(leaf, FieldLeaf) else (0, False)
     description = describe_leaf(leaf)
     if leaf.path != leaf.name:

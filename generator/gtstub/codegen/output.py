@@ -1,28 +1,12 @@
-"""Generated files: written whole or not at all, left alone where they would stay the same or were edited by hand."""
+"""Generated files: which of them were edited by hand, and which are out of date."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from gtstub.codegen.c import is_unedited
+from gtstub.codegen.signing import is_unedited
 from gtstub.errors import GtstubError
-
-
-def write(file: Path, text: str) -> bool:
-    """Writes a file, and its directory, by one rename; False where the file had this text already."""
-    content = text.encode()
-    if file.exists() and file.read_bytes() == content:
-        return False
-    file.parent.mkdir(parents=True, exist_ok=True)
-    aside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        aside.write_bytes(content)
-        aside.replace(file)
-    finally:
-        aside.unlink(missing_ok=True)
-    return True
 
 
 def refuse_edited(files: Iterable[Path]) -> None:

@@ -14,10 +14,11 @@ from gt4py.next import backend as gtx_backend
 from icon4py.model.common import model_backends
 from icon4py.model.common.model_backends import DeviceType
 
-from gtstub.backends.choice import Gpu, Tag, choose, load_tables
+from gtstub.backends.choice import Gpu, Tag, choose
+from gtstub.backends.tables import load_tables
 from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.backend import make_backend as make_stub_backend
-from gtstub.frameworks.gt4py.choice import make
+from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  gt4py's own word for it
 from gtstub.toolchain.arch import arch
 
@@ -110,4 +111,4 @@ def _choose_backend(
         )
     tag = Tag(f"{kind}{'CPU' if device == model_backends.CPU else 'GPU'}")
     choice = choose(name, tag, arch(tag.device), load_tables(), GPUS.get(device))
-    return make(choice, descriptor)
+    return make_chosen_backend(choice, descriptor)

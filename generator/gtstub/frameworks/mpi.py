@@ -28,15 +28,12 @@ from typing import Any
 
 from mpi4py import MPI
 
+from gtstub import settings
 from gtstub.building.pending import Build
-from gtstub.cache import bundle
+from gtstub.cache.bundle import pack, unpack
 from gtstub.cache.store import Cache, open_cache
-from gtstub.environment import seconds
 from gtstub.errors import CacheError, CompilationError, RanksError
 from gtstub.ranks import CodePath, Layout, Ranks, one_path, tile_position, use_ranks
-
-TIMEOUT = "GTSTUB_EXCHANGE_TIMEOUT"
-"""Seconds that ranks wait for each other in `gtstub.wait_for_compilation()`; 1800 where this is not set."""
 
 _PATIENCE = 10.0
 """Seconds of waiting before anybody is told."""
@@ -57,7 +54,7 @@ def use_communicator(comm: MPI.Intracomm, layout: Layout | None = None, code_pat
     """
     if code_path is None:
         code_path = one_path if layout is None else tile_position
-    if not (os.environ.get("GTSTUB_CACHE_DIR") or os.environ.get("GT_CACHE_ROOT")):
+    if settings.cache_dir() is None:
         raise RanksError("Ranks need a cache directory: set GTSTUB_CACHE_DIR, to one that they share if there is one.")
     # gt4py's build processes import the model's script, and with it mpi4py: they would become ranks too, and be killed.
     os.environ.setdefault("MPI4PY_RC_INITIALIZE", "0")
@@ -122,7 +119,7 @@ class _Exchange:
 
     def __init__(self, comm: MPI.Intracomm, leaders: Sequence[int], ranks: Ranks) -> None:
         self._comm, self._leaders, self._ranks = comm, leaders, ranks
-        self._timeout = seconds(TIMEOUT, 1800, RanksError)
+        self._timeout = settings.exchange_timeout()
         self._problem: CompilationError | None = None  # after which reports and answers belong together no more
 
     def __call__(self, builds: Collection[Build]) -> None:
@@ -159,8 +156,8 @@ class _Exchange:
             failed = self._carry_out(plan, cache, missing)
             self._meet(None, lambda _: None)
             for build in missing:
-                if not build.done() and (artifact := cache.find(build.key)) is not None:
-                    build.set_result(artifact)
+                if not build.done() and (entry := cache.find(build.key)) is not None:
+                    build.set_result(entry)
 
     def _plan(self, wanted: Mapping[_Entry, Sequence[int]], offers: Sequence[Sequence[_Entry]]) -> _Plan:
         plan = _Plan()
@@ -247,7 +244,7 @@ class _Exchange:
             if waited > timeout:
                 raise CompilationError(
                     f"Rank {_listed(whom())} did not take part in 'gtstub.wait_for_compilation()' within"
-                    f" {timeout:g} s; {TIMEOUT} may say more."
+                    f" {timeout:g} s; {settings.EXCHANGE_TIMEOUT} may say more."
                 )
             if waited > _PATIENCE and not is_told:
                 is_told = True
@@ -274,10 +271,10 @@ def _merge_requests(reports: Sequence[tuple[set[_Entry], Mapping[_Entry, str]]])
 
 def _pack(cache: Cache, key: str) -> bytes:
     """The bytes of an entry; none where it has gone meanwhile."""
-    artifact = cache.find(key)
+    entry = cache.find(key)
     stream = io.BytesIO()
-    if artifact is not None:
-        bundle.pack(artifact.path, stream)
+    if entry is not None:
+        pack(entry, stream)
     return stream.getvalue()
 
 
@@ -286,7 +283,7 @@ def _unpack(cache: Cache, key: str, content: bytes) -> str:
     if not content:
         return "It has gone."
     try:
-        bundle.unpack(cache, io.BytesIO(content))
+        unpack(cache, io.BytesIO(content))
     except (CacheError, OSError) as error:
         return str(error)
     return "" if cache.find(key) else "It does not fit this machine."

@@ -33,7 +33,8 @@ def from_module(
     """
     found = resolve_program(program)
     with frameworks("extract"):
-        from gtstub.frameworks.gt4py.backend import extract_signatures, make_backend
+        from gtstub.frameworks.gt4py.backend import make_backend
+        from gtstub.frameworks.gt4py.signatures import extract_signatures
     known = inspect.signature(make_backend).parameters
     for option in options:
         if option not in known:

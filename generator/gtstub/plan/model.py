@@ -1,42 +1,49 @@
 """
-The call plan: where the value of each C argument of a compiled SDFG comes from. Pure data; `planner.py` makes it,
-`render.py` writes it as C.
+The call plan of a program: what a call passes, and where the value of each C argument of the compiled SDFG comes from.
+
+A plan is pure data. `planner.py` makes it from the two signatures; `gtstub.codegen` writes it as C and Fortran. Its
+objects refer to each other directly: the source of a slot holds the leaf that it reads, and a leaf knows its place in
+the stub's table of contracts.
+
+Classes that templates and documents tell apart have a `kind`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
+from typing import ClassVar
 
-from gtstub.signature.model import (
-    PROPERTIES,
-    Axis,
-    Device,
-    DType,
-    Property,
-    Workspace,
-)
+from gtstub.signature.dtypes import NAMES, DType
+from gtstub.signature.model import PROPERTIES, Axis, Device, Property, Workspace
 
 METRICS_LEVEL = "gt_metrics_level"
 COMPUTE_TIME = "gt_compute_time"
 
+# --- Arguments: what a call passes ------------------------------------------------------------------------------------
+
 
 @dataclasses.dataclass(frozen=True)
 class AxisContract:
-    """What one axis must satisfy: values fixed at compile time (in elements), and the properties that slots take."""
+    """
+    What one axis of a field must satisfy. `fixed` holds what was fixed at compile time, in elements; `read` names the
+    properties that slots read from the axis, which must fit their type.
+    """
 
     dim: str
     fixed: Axis
-    taken: tuple[Property, ...]
+    read: tuple[Property, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class FieldLeaf:
     """
-    A field of at least one dimension, or a connectivity, whose elements are indices of the dimension `codomain`, or -1
-    where it has `has_skip_values`.
+    A field of at least one dimension, or a connectivity. The elements of a connectivity are indices of the dimension
+    `codomain`, or -1 for no neighbor if `has_skip_values`.
     """
 
+    index: int
     name: str
     path: str
     dtype: DType
@@ -50,49 +57,86 @@ class FieldLeaf:
     def is_connectivity(self) -> bool:
         return self.codomain is not None
 
+    @property
+    def kind(self) -> str:
+        return "connectivity" if self.is_connectivity else "field"
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of all dimensions that the field has to do with: those of its axes, and its codomain."""
+        return (*(axis.dim for axis in self.axes), *([] if self.codomain is None else [self.codomain]))
+
 
 @dataclasses.dataclass(frozen=True)
 class ScalarLeaf:
-    """A scalar, or a zero-dimensional field: its one element."""
+    """A scalar, or a zero-dimensional field, which is passed to the SDFG as its one element."""
 
+    index: int
     name: str
     path: str
     dtype: DType
     is_field: bool
 
+    @property
+    def kind(self) -> str:
+        return "zero_dim_field" if self.is_field else "scalar"
+
 
 @dataclasses.dataclass(frozen=True)
 class StaticLeaf:
-    """A scalar that was compiled in: the SDFG does not take it, and a call must pass this very value."""
+    """A scalar that was compiled in. It has no slot, and a call must pass this very value."""
 
+    index: int
     name: str
     path: str
     dtype: DType
     value: bool | int | float
 
+    kind: ClassVar[str] = "static"
+
 
 Leaf = FieldLeaf | ScalarLeaf | StaticLeaf
+"""
+One field or scalar after tuples are flattened. `index` is its place in `CallPlan.leaves`, `name` its flattened name, as
+gt4py makes it ('x_0_1'), and `path` what a user writes ('x[0][1]', 'state.vn').
+"""
 
 
 @dataclasses.dataclass(frozen=True)
 class Unused:
-    """A part of a parameter that the SDFG does not take, and that was not compiled in either."""
+    """A part of a parameter that the SDFG does not take and that was not compiled in either."""
 
     path: str
+
+    kind: ClassVar[str] = "unused"
 
 
 @dataclasses.dataclass(frozen=True)
 class Tuple:
-    """A tuple with at least one leaf in it; with `keys`, it may also be an object with these attributes."""
+    """A tuple with at least one leaf in it."""
 
     name: str
     path: str
     elements: tuple[Node, ...]
-    keys: tuple[str, ...] | None = None
+
+    kind: ClassVar[str] = "tuple"
 
 
-Node = Leaf | Tuple | Unused
-"""How a parameter is taken apart."""
+@dataclasses.dataclass(frozen=True)
+class Collection:
+    """A tuple that may also be passed as any object with the attributes `keys`, one for each element."""
+
+    index: int
+    name: str
+    path: str
+    elements: tuple[Node, ...]
+    keys: tuple[str, ...]
+
+    kind: ClassVar[str] = "collection"
+
+
+Node = Leaf | Tuple | Collection | Unused
+"""A parameter, or a part of one."""
 
 
 # --- Sources: where the value of a slot comes from --------------------------------------------------------------------
@@ -102,28 +146,38 @@ Node = Leaf | Tuple | Unused
 class Data:
     """The address of a field's first element."""
 
-    leaf: str
+    leaf: FieldLeaf
+
+    kind: ClassVar[str] = "data"
 
 
 @dataclasses.dataclass(frozen=True)
 class AxisValue:
-    leaf: str
+    """One property of one axis of a field, in elements."""
+
+    leaf: FieldLeaf
     axis: int
     property: Property
+
+    kind: ClassVar[str] = "axis"
 
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """The value of a scalar leaf."""
+    """The value of a scalar."""
 
-    leaf: str
+    leaf: ScalarLeaf
+
+    kind: ClassVar[str] = "value"
 
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """`gt_metrics_level` or `gt_compute_time`, which gt4py adds to the SDFG and which are no program arguments."""
+    """`gt_metrics_level` or `gt_compute_time`, which gt4py adds to the SDFG and no call passes."""
 
     name: str
+
+    kind: ClassVar[str] = "metric"
 
 
 Source = Data | AxisValue | Value | Metric
@@ -139,74 +193,96 @@ class Slot:
     is_array: bool
     source: Source
 
+    @property
+    def c_type(self) -> str:
+        """The type of the argument in C."""
+        return f"{NAMES[self.dtype].c} *" if self.is_array else NAMES[self.dtype].c
+
 
 @dataclasses.dataclass(frozen=True)
 class Assertion:
-    """`first` defined the symbol, `later` shows it again and must agree."""
+    """Two values of one symbol that must be equal: `first` defines the symbol, `later` shows it again."""
 
     symbol: str
     first: Source
     later: Source
 
+    @property
+    def has_scalar(self) -> bool:
+        """Whether one side is a scalar, so that the assertion must be checked at each call."""
+        return isinstance(self.first, Value) or isinstance(self.later, Value)
+
 
 @dataclasses.dataclass(frozen=True)
 class CallPlan:
     """
-    `library` is the file of the SDFG library; `init` and `memory_symbols` are indices into `slots`; `connectivities`
-    are leaves of the offset provider.
+    `library` is the file name of the SDFG library. `leaves` are all fields and scalars of `parameters` in program
+    order, then the connectivities that the SDFG takes from the offset provider. `init` are the slots whose values
+    `__dace_init_<name>` takes; `memory_symbols` are those of them that size memory which the SDFG's handle keeps.
     """
 
     name: str
     sdfg_name: str
     library: str
-    parameters: tuple[str, ...]
-    nodes: tuple[Node, ...]
-    connectivities: tuple[FieldLeaf, ...]
+    parameters: tuple[Node, ...]
+    leaves: tuple[Leaf, ...]
+    collections: tuple[Collection, ...]
     slots: tuple[Slot, ...]
     assertions: tuple[Assertion, ...]
-    init: tuple[int, ...]
-    memory_symbols: tuple[int, ...]
+    init: tuple[Slot, ...]
+    memory_symbols: tuple[Slot, ...]
     workspaces: tuple[Workspace, ...]
 
     @property
-    def leaves(self) -> tuple[Leaf, ...]:
-        """All leaves that a call must pass rightly, in program order, connectivities last."""
-        nodes = (node for parameter in self.nodes for node in _walk(parameter))
-        return (*(node for node in nodes if not isinstance(node, (Tuple, Unused))), *self.connectivities)
+    def fields(self) -> tuple[FieldLeaf, ...]:
+        """The leaves that are passed as arrays, connectivities last."""
+        return tuple(leaf for leaf in self.leaves if isinstance(leaf, FieldLeaf))
 
     @property
-    def taken(self) -> tuple[FieldLeaf | ScalarLeaf, ...]:
-        """Those leaves that the SDFG takes: all but the static ones."""
+    def connectivities(self) -> tuple[FieldLeaf, ...]:
+        return tuple(leaf for leaf in self.fields if leaf.is_connectivity)
+
+    @property
+    def statics(self) -> tuple[StaticLeaf, ...]:
+        """The scalars that were compiled in."""
+        return tuple(leaf for leaf in self.leaves if isinstance(leaf, StaticLeaf))
+
+    @property
+    def arguments(self) -> tuple[FieldLeaf | ScalarLeaf, ...]:
+        """The leaves that C and Fortran hosts pass: all but the static ones."""
         return tuple(leaf for leaf in self.leaves if not isinstance(leaf, StaticLeaf))
+
+    @property
+    def has_metrics(self) -> bool:
+        return any(isinstance(slot.source, Metric) for slot in self.slots)
+
+    @property
+    def slots_by_type(self) -> tuple[tuple[Slot, ...], ...]:
+        """The slots that come from arguments, in order, split where the type changes."""
+        slots = (slot for slot in self.slots if not isinstance(slot.source, Metric))
+        return tuple(tuple(group) for _, group in itertools.groupby(slots, lambda slot: slot.c_type))
+
+    def slots_of(self, leaf: Leaf) -> tuple[Slot, ...]:
+        """The slots that are filled from a leaf."""
+        return tuple(slot for slot in self.slots if not isinstance(slot.source, Metric) and slot.source.leaf is leaf)
 
     def compared(self, leaf: FieldLeaf) -> tuple[Property, ...]:
         """
-        What of a leaf's axes tells two arrays at one address apart: what slots take or the contract has fixed. Of a
-        dimension whose indices stand in tables, these were checked as far as the arrays reached.
+        The properties of a field's axes that tell two arrays at the same address apart: those that slots read and those
+        that the contract fixes. A field whose dimension is the codomain of a table adds its bounds, because the table's
+        indices were checked against them.
         """
-        compared: set[Property] = {name for axis in leaf.axes for name in axis.taken}
-        compared |= {name for axis in leaf.axes for name in axis.fixed.given}
+        compared: set[Property] = {name for axis in leaf.axes for name in (*axis.read, *axis.fixed.given)}
         if leaf.is_connectivity:
-            compared = compared - {"start"} | {"size"}  # it always starts at 0
+            compared = compared - {"start"} | {"size"}  # A table always starts at 0.
         elif {axis.dim for axis in leaf.axes} & {table.codomain for table in self.connectivities}:
             compared |= {"start", "size"}
         return tuple(name for name in PROPERTIES if name in compared)
 
-    @property
-    def tuples(self) -> tuple[Tuple, ...]:
-        """All tuples, in program order."""
-        nodes = (node for parameter in self.nodes for node in _walk(parameter))
-        return tuple(node for node in nodes if isinstance(node, Tuple))
 
-    @property
-    def collections(self) -> tuple[Tuple, ...]:
-        """All tuples with keys, in program order."""
-        return tuple(tuple_ for tuple_ in self.tuples if tuple_.keys is not None)
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    """A node and all that is in it, in program order."""
+def walk(node: Node) -> Iterator[Node]:
+    """A node and everything in it, in program order."""
     yield node
-    if isinstance(node, Tuple):
+    if isinstance(node, Tuple | Collection):
         for element in node.elements:
-            yield from _walk(element)
+            yield from walk(element)

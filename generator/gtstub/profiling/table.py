@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gtstub.profiling.report import Calls, Report, duration, labels
+from gtstub.profiling.model import Calls, Profile, duration, labels
 from gtstub.util.console import make_table, print_parts
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-def profile_table(report: Report) -> Table:
+def profile_table(profile: Profile) -> Table:
     """A row for each program and one for its initial calls, in the order of the report; the totals last."""
     table = make_table(
         "name", "# calls", "t_min", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med", "conversion"
@@ -25,16 +25,16 @@ def profile_table(report: Report) -> Table:
         share = calls.conversion.total / whole.total if whole.total > 0 else 0.0
         table.add_row(name, str(calls.calls), *map(duration, times), f"{share:.1%}")
 
-    initial_labels = labels(report.programs, "_initial")
-    for label, initial_label, program in zip(labels(report.programs), initial_labels, report.programs, strict=True):
+    initial_labels = labels(profile.programs, "_initial")
+    for label, initial_label, program in zip(labels(profile.programs), initial_labels, profile.programs, strict=True):
         if program.run is not None:
             add(label, program.run)
         if program.initial is not None:
             add(initial_label, program.initial)
     table.add_section()
     for name, parts in (
-        ("total", [program.run for program in report.programs]),
-        ("total_initial", [program.initial for program in report.programs]),
+        ("total", [program.run for program in profile.programs]),
+        ("total_initial", [program.initial for program in profile.programs]),
     ):
         calls = [part for part in parts if part is not None]
         whole = sum(part.whole.total for part in calls)
@@ -43,6 +43,6 @@ def profile_table(report: Report) -> Table:
     return table
 
 
-def print_profile(report: Report) -> None:
+def print_profile(profile: Profile) -> None:
     """What a profile has recorded, and where its time went."""
-    print_parts(profile_table(report), report.summary())
+    print_parts(profile_table(profile), profile.summary())

@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gtstub import _host, mode
-from gtstub.cache import entry, store
+from gtstub import _host
+from gtstub.building.pending import done, raise_all, wait_for
+from gtstub.cache.entry import Entry
 from gtstub.errors import CacheError, CompilationError
 from gtstub.program import registry
-from gtstub.signature.model import DTYPES, DType
+from gtstub.settings import Mode, mode
+from gtstub.signature.dtypes import NUMBERS, DType
 
 # --- Variants ---------------------------------------------------------------------------------------------------------
 
@@ -40,11 +42,11 @@ class StaticScalar:
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """One combination of static arguments, for one of the offset providers. `artifact` is done when it is built."""
+    """One combination of static arguments, for one of the offset providers. `result` is done when it is built."""
 
     provider: int
     static: Mapping[str, Any]
-    artifact: concurrent.futures.Future[Any]
+    result: concurrent.futures.Future[Any]
 
     @property
     def label(self) -> str:
@@ -103,7 +105,7 @@ class CompiledProgram(_host.Dispatcher):
         variants: list[Variant] = []
 
         def build(number: int) -> Callable[..., None]:
-            if mode.current() == mode.Mode.BUILD:
+            if mode() == Mode.BUILD:
                 registry.stop()
             variant = variants[number]
             try:
@@ -112,7 +114,7 @@ class CompiledProgram(_host.Dispatcher):
                 if builder.start is None:
                     raise
                 offset_provider = dict(interface.offset_providers[variant.provider])
-                variants[number] = dataclasses.replace(variant, artifact=builder.start(variant.static, offset_provider))
+                variants[number] = dataclasses.replace(variant, result=builder.start(variant.static, offset_provider))
                 return builder.load(self._wait_for(variants[number]))
 
         self = cls(
@@ -122,7 +124,7 @@ class CompiledProgram(_host.Dispatcher):
             dict(interface.bound),
             interface.overridable,
             tuple(
-                (parameters.index(static.parameter), static.steps, static.path, 1 + DTYPES.index(static.dtype))
+                (parameters.index(static.parameter), static.steps, static.path, NUMBERS[static.dtype])
                 for static in interface.statics
             ),
             interface.offset_providers,
@@ -143,11 +145,11 @@ class CompiledProgram(_host.Dispatcher):
 
     def _wait_for(self, variant: Variant) -> Any:
         """What was built."""
-        registry.wait_for({variant.artifact: self.__name__})
-        if (error := variant.artifact.exception()) is not None:
+        wait_for({variant.result: self.__name__})
+        if (error := variant.result.exception()) is not None:
             where = f" for ({variant.label})" if variant.label else ""
             raise CompilationError(f"Program '{self.__name__}' could not be compiled{where}: {error}") from error
-        return variant.artifact.result()
+        return variant.result.result()
 
     def compile(self, **static_args: Sequence[Any]) -> None:
         """
@@ -177,13 +179,13 @@ class CompiledProgram(_host.Dispatcher):
             raise TypeError(f"Program '{self.__name__}' was unpickled: compile more variants where it was compiled.")
         for static, provider in wanted:
             try:
-                artifact = self._builder.start(static, dict(self.offset_providers[provider]))
+                result = self._builder.start(static, dict(self.offset_providers[provider]))
             except Exception as error:
-                if mode.current() != mode.Mode.BUILD:  # which builds what it can, and says in the end what it cannot
+                if mode() != Mode.BUILD:  # which builds what it can, and says in the end what it cannot
                     raise
-                artifact = concurrent.futures.Future()
-                artifact.set_exception(error)
-            self.place(Variant(provider, static, artifact))
+                result = concurrent.futures.Future()
+                result.set_exception(error)
+            self.place(Variant(provider, static, result))
 
     def _values(self, static: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(scalar.read(static[scalar.parameter]) for scalar in self.interface.statics)
@@ -193,7 +195,7 @@ class CompiledProgram(_host.Dispatcher):
         number = self.find_variant(provider, self._values(static))
         if number is not None:
             variant = self.variants[number]
-            if not variant.artifact.done() or variant.artifact.exception() is None:
+            if not variant.result.done() or variant.result.exception() is None:
                 raise ValueError(f"Program '{self.__name__}' was compiled for ({variant.label}) before.")
         return number
 
@@ -211,7 +213,7 @@ class CompiledProgram(_host.Dispatcher):
                 except BaseException:
                     self.variants.pop()
                     raise
-        if variant.artifact.done() and mode.current() != mode.Mode.BUILD:
+        if variant.result.done() and mode() != Mode.BUILD:
             self.prepare_variant(number)
 
     def wait(self) -> None:
@@ -219,8 +221,8 @@ class CompiledProgram(_host.Dispatcher):
         Waits until all variants are built, and loads them, except in mode Build. Raises what went wrong, several as
         ExceptionGroup.
         """
-        registry.wait_for({variant.artifact: self.__name__ for variant in list(self.variants)})
-        if mode.current() == mode.Mode.BUILD:
+        wait_for({variant.result: self.__name__ for variant in list(self.variants)})
+        if mode() == Mode.BUILD:
             return
         errors: list[Exception] = []
         for number in range(self.variant_count):
@@ -228,7 +230,7 @@ class CompiledProgram(_host.Dispatcher):
                 self.prepare_variant(number)
             except Exception as error:
                 errors.append(error)
-        registry.raise_all(f"Variants of program '{self.__name__}' could not be compiled", errors)
+        raise_all(f"Variants of program '{self.__name__}' could not be compiled", errors)
 
     def __repr__(self) -> str:
         count = len(self.variants)
@@ -241,12 +243,12 @@ class CompiledProgram(_host.Dispatcher):
     def __reduce__(self) -> tuple[Callable[..., CompiledProgram], tuple[Any, ...]]:
         """Bound arguments travel with the program; compiled ones stay in the cache, and are loaded from there again."""
         self.wait()
-        artifacts = [variant.artifact.result() for variant in self.variants]
-        if not all(isinstance(artifact, store.StubArtifact) for artifact in artifacts):
+        results = [variant.result.result() for variant in self.variants]
+        if not all(isinstance(entry, Entry) for entry in results):
             raise TypeError(
                 f"Program '{self.__name__}' cannot be pickled: it was compiled by a backend of gt4py's own."
             )
-        if any(entry.read_manifest(artifact.path)["workspaces"] for artifact in artifacts):
+        if any(entry.manifest().workspaces for entry in results):
             raise TypeError(f"Program '{self.__name__}' cannot be pickled: its workspace is memory of this process.")
         bare = self.interface.signature.replace(
             parameters=[
@@ -256,8 +258,8 @@ class CompiledProgram(_host.Dispatcher):
             return_annotation=inspect.Signature.empty,
         )
         variants = [
-            (variant.provider, variant.static, artifact.path)
-            for variant, artifact in zip(self.variants, artifacts, strict=True)
+            (variant.provider, variant.static, entry.path)
+            for variant, entry in zip(self.variants, results, strict=True)
         ]
         providers = tuple(map(dict, self.offset_providers))
         return restore, (dataclasses.replace(self.interface, signature=bare, offset_providers=providers), variants)
@@ -265,10 +267,10 @@ class CompiledProgram(_host.Dispatcher):
 
 def restore(interface: Interface, variants: Sequence[tuple[int, Mapping[str, Any], Path]]) -> CompiledProgram:
     """What `pickle` makes a program of again. Needs neither gt4py nor DaCe, beyond what the bound arguments need."""
-    builder = Builder(lambda _, value: value, None, store.StubArtifact.load, lambda: None)
+    builder = Builder(lambda _, value: value, None, Entry.load, lambda: None)
     program = CompiledProgram.make(interface, builder)
     for provider, static, path in variants:
-        program.place(Variant(provider, static, registry.done(store.StubArtifact(path))))
+        program.place(Variant(provider, static, done(Entry(path))))
     return program
 
 

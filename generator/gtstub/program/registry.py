@@ -3,41 +3,56 @@
 from __future__ import annotations
 
 import atexit
-import concurrent.futures
 import functools
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from typing import Any, NoReturn, Protocol
 
-from gtstub import _host, mode, ranks
+from gtstub import _host, ranks
 from gtstub.building.outcome import Outcome, State, print_summary
-from gtstub.building.pending import Build
-from gtstub.cache import entry
-from gtstub.cache.store import StubArtifact
-from gtstub.errors import CompilationError
+from gtstub.building.pending import Build, is_missing_here, raise_all, wait_for
+from gtstub.cache.entry import Entry
+from gtstub.settings import Mode, mode
 from gtstub.util.console import make_error_console
 
-if TYPE_CHECKING:
-    from gtstub.program.compiled import CompiledProgram
 
-PATIENCE = 0.3
-"""Seconds of waiting before anybody is told."""
+class Variant(Protocol):
+    """One combination of static arguments. `result` is done when the variant is built."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def result(self) -> Future[Any]: ...
+
+
+class Program(Protocol):
+    """What is registered: a program with its variants."""
+
+    @property
+    def __name__(self) -> str: ...
+    @property
+    def variants(self) -> Sequence[Variant]: ...
+    @property
+    def release(self) -> Callable[[], None]: ...
+    def wait(self) -> None: ...
+
 
 _begin = time.time()
-_alive: weakref.WeakSet[CompiledProgram] = weakref.WeakSet()
-_kept: list[CompiledProgram] = []
-"""In mode Build: the summary has every program, also those whose callers did not keep them."""
+_alive: weakref.WeakSet[Any] = weakref.WeakSet()
+_kept: list[Program] = []
+"""In mode Build, keeps programs alive whose callers do not: the summary lists all of them."""
 
-_registry = threading.Lock()
+_lock = threading.Lock()
 
 
-def register(program: CompiledProgram) -> None:
-    """Makes a program one that is waited for."""
-    with _registry:
+def register(program: Program) -> None:
+    """Makes a program one of those that `wait_for_compilation` waits for."""
+    with _lock:
         _alive.add(program)
-        if mode.current() == mode.Mode.BUILD:
+        if mode() == Mode.BUILD:
             _kept.append(program)
             _end_at_exit()
 
@@ -45,15 +60,14 @@ def register(program: CompiledProgram) -> None:
 def wait_for_compilation() -> None:
     """
     Waits until all programs of `gtstub.compile()` are built, loads them, and ends the processes that have built them.
-    In mode Build it ends this process, with a summary. Where ranks exchange entries, all of them must call it.
+    In mode Build it ends this process, with a summary. If ranks exchange entries, all of them must call it.
 
-    Raises what went wrong, an ExceptionGroup if it was more than one thing.
+    Raises the error of a program that could not be compiled, or an ExceptionGroup of several.
     """
-    if mode.current() == mode.Mode.BUILD:
+    if mode() == Mode.BUILD:
         stop()
-    programs = _wait_for_all()
     errors: list[Exception] = []
-    for program in programs:
+    for program in _wait_for_all():
         try:
             program.wait()
         except ExceptionGroup as group:
@@ -63,12 +77,12 @@ def wait_for_compilation() -> None:
     raise_all("Programs could not be compiled", errors)
 
 
-def _wait_for_all() -> Sequence[CompiledProgram]:
-    with _registry:
-        programs = list(_alive)
-    builds = {variant.artifact: program.__name__ for program in programs for variant in program.variants}
+def _wait_for_all() -> Sequence[Program]:
+    with _lock:
+        programs: list[Program] = list(_alive)
+    builds = {variant.result: program.__name__ for program in programs for variant in program.variants}
     try:
-        wait_for({build: name for build, name in builds.items() if not _is_elsewhere(build)})
+        wait_for({build: name for build, name in builds.items() if not is_missing_here(build)})
         if (exchange := ranks.current().exchange) is not None:
             exchange([build for build in builds if isinstance(build, Build)])
     finally:
@@ -77,62 +91,15 @@ def _wait_for_all() -> Sequence[CompiledProgram]:
     return programs
 
 
-def raise_all(what: str, errors: Sequence[Exception]) -> None:
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise ExceptionGroup(what, errors)
-
-
-def _is_elsewhere(build: concurrent.futures.Future[Any]) -> bool:
-    return isinstance(build, Build) and build.is_elsewhere and not build.done()
-
-
-def wait_for(builds: Mapping[concurrent.futures.Future[Any], str]) -> None:
-    """
-    Waits for builds, each under the name of its program; says on stderr what it waits for where this takes long. Raises
-    CompilationError for a build of another rank's that `wait_for_compilation` must bring.
-    """
-    if (name := next((name for build, name in builds.items() if _is_elsewhere(build)), None)) is not None:
-        raise CompilationError(
-            f"Program '{name}' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all"
-            " ranks first."
-        )
-    _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
-    if not pending:
-        return
-    console = make_error_console()
-    begin = time.monotonic()
-    with console.status("") as status:
-        while pending:
-            names = list(dict.fromkeys(builds[build] for build in builds if build in pending))
-            text = f"gtstub: compiling {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"
-            if len(builds) > 1:
-                text += f" ({len(builds) - len(pending)} of {len(builds)} variants built)"
-            if not console.is_terminal:
-                console.print(text)
-                concurrent.futures.wait(pending)
-                return
-            status.update(f"{text}, {time.monotonic() - begin:.0f} s")
-            _, pending = concurrent.futures.wait(pending, timeout=1, return_when=concurrent.futures.FIRST_COMPLETED)
-
-
-def done(artifact: Any) -> concurrent.futures.Future[Any]:
-    """What need not be built, as a build that is done."""
-    build: concurrent.futures.Future[Any] = concurrent.futures.Future()
-    build.set_result(artifact)
-    return build
-
-
 # --- Mode Build -------------------------------------------------------------------------------------------------------
 
 
-def stop(others: Iterable[StubArtifact] = ()) -> NoReturn:
+def stop(others: Iterable[Entry] = ()) -> NoReturn:
     """
-    Ends this process when all is built, with a summary on stderr, and with 1 if something could not be built. `others`
-    were built for programs that gt4py itself compiles.
+    Ends this process when all programs are built, with a summary on stderr; the exit status is 1 if something could not
+    be built. `others` are entries of programs that gt4py itself compiles.
     """
-    outcomes = [*_outcomes(), *(outcome(artifact, "") for artifact in others)]
+    outcomes = [*_outcomes(), *(outcome(entry, "") for entry in others)]
     atexit.unregister(_end)
     raise SystemExit(_summarize(outcomes))
 
@@ -145,13 +112,13 @@ def _end_at_exit() -> None:
 
 def _end() -> None:
     if _summarize(_outcomes()):
-        # Python takes no exit status from here, and os._exit() would leave out gt4py's and MPI's own ends.
+        # Python takes no exit status from here, and os._exit() would leave out what gt4py and MPI do at exit.
         _host.fail_at_exit()
 
 
 def _summarize(outcomes: Sequence[Outcome]) -> bool:
     """Prints the summary; returns whether something failed."""
-    if ranks.current().rank == ranks.current().peers[0]:  # Of the ranks with one code path, all have the same to say.
+    if ranks.current().rank == ranks.current().peers[0]:  # All ranks with one code path have the same summary.
         print_summary(outcomes, make_error_console())
     return any(each.state == "failed" for each in outcomes)
 
@@ -161,17 +128,17 @@ def _outcomes() -> Sequence[Outcome]:
     for program in _wait_for_all():
         for variant in program.variants:
             try:
-                if isinstance(artifact := variant.artifact.result(), StubArtifact):  # else it is of gt4py's own
-                    outcomes.append(outcome(artifact, variant.label))
-            except Exception as error:  # Of the build; or the entry has been pruned since.
+                # A backend of gt4py's own gives something else.
+                if isinstance(entry := variant.result.result(), Entry):
+                    outcomes.append(outcome(entry, variant.label))
+            except Exception as error:  # of the build; or the entry has been pruned since
                 text = str(error) or type(error).__name__
                 outcomes.append(Outcome(program.__name__, variant.label, "failed", 0.0, error=text))
     return sorted(outcomes, key=lambda each: (each.program, each.variant))
 
 
-def outcome(artifact: StubArtifact, variant: str) -> Outcome:
-    """Of an entry that is there: built since this process began, or found."""
-    manifest = entry.read_manifest(artifact.path)
-    built = manifest["built"]
-    state: State = "built" if built["time"] >= _begin else "found"
-    return Outcome(manifest["name"], variant, state, built["seconds"], manifest["key"])
+def outcome(entry: Entry, variant: str) -> Outcome:
+    """The outcome of an entry that is there: it was built since this process began, or found."""
+    manifest = entry.manifest()
+    state: State = "built" if manifest.built.time >= _begin else "found"
+    return Outcome(manifest.name, variant, state, manifest.built.seconds, manifest.key)

@@ -12,65 +12,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
-import functools
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gtstub.errors import GtstubError
 from gtstub.recorded.archive import Archive, Call, Value
-from gtstub.signature.model import DTYPES
-from gtstub.toolchain.compiler import RUNTIME
+from gtstub.recorded.runtime import Array, free, refusal, runtime
+from gtstub.signature.dtypes import NUMBERS
 
 if TYPE_CHECKING:
     import numpy as np
-
-MAX_RANK = 6
-
-
-class _Error(ctypes.Structure):
-    _fields_ = (("kind", ctypes.c_int), ("message", ctypes.c_char * 1024))
-
-
-class _Array(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("dtype", ctypes.c_uint, 16),
-        ("device", ctypes.c_uint, 16),
-        ("rank", ctypes.c_int16),
-        ("readonly", ctypes.c_bool),
-        ("origin", ctypes.c_int64 * MAX_RANK),
-        ("shape", ctypes.c_int64 * MAX_RANK),
-        ("strides", ctypes.c_int64 * MAX_RANK),
-        ("dims", ctypes.c_char_p * MAX_RANK),
-    )
-
-
-@functools.cache
-def _runtime() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(RUNTIME))
-    pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
-    for name, result, arguments in (
-        ("gts_open", ctypes.c_int, (text, pointer)),
-        ("gts_close", None, (pointer,)),
-        ("gts_name", text, (pointer,)),
-        ("gts_last_error", ctypes.POINTER(_Error), (pointer,)),
-        ("gts_replay_open", ctypes.c_int, (text, pointer)),
-        ("gts_replay_is_of", ctypes.c_bool, (pointer, size, pointer)),
-        ("gts_replay_tolerate", ctypes.c_int, (pointer, text, ctypes.c_uint64)),
-        ("gts_replay_call", ctypes.c_int, (pointer, size, pointer)),
-        ("gts_replay_compare", ctypes.c_int, (pointer, size, text, ctypes.POINTER(_Array))),
-        ("gts_replay_worst", pointer, (pointer, ctypes.POINTER(size), ctypes.POINTER(text))),
-        ("gts_replay_close", pointer, (pointer,)),
-    ):
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
-
-
-def _refuse(program: ctypes.c_void_p | None = None) -> GtstubError:
-    return GtstubError(_runtime().gts_last_error(program).contents.message.decode(errors="replace"))
 
 
 class StubProgram:
@@ -78,7 +30,7 @@ class StubProgram:
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
         self._handle = handle
-        self.name = str(_runtime().gts_name(handle).decode())
+        self.name = str(runtime().gts_name(handle).decode())
 
     def is_of(self, replay: Replay, index: int) -> bool:
         """Whether a call was recorded of this very program, and not of another variant or build."""
@@ -92,12 +44,12 @@ class StubProgram:
 @contextlib.contextmanager
 def open_program(path: Path) -> Iterator[StubProgram]:
     handle = ctypes.c_void_p()
-    if _runtime().gts_open(str(path).encode(), ctypes.byref(handle)) != 0:
-        raise _refuse()
+    if runtime().gts_open(str(path).encode(), ctypes.byref(handle)) != 0:
+        raise refusal()
     try:
         yield StubProgram(handle)
     finally:
-        _runtime().gts_close(ctypes.byref(handle))
+        runtime().gts_close(ctypes.byref(handle))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,40 +76,40 @@ class Replay:
         self._handle = ctypes.c_void_p()
 
     def __enter__(self) -> Replay:
-        if _runtime().gts_replay_open(str(self.archive.path).encode(), ctypes.byref(self._handle)) != 0:
-            raise _refuse()
+        if runtime().gts_replay_open(str(self.archive.path).encode(), ctypes.byref(self._handle)) != 0:
+            raise refusal()
         for argument, ulp in self._tolerances.items():
             path = None if argument is None else argument.encode()
             if path is None or any(leaf.path == argument for one in self.archive.programs for leaf in one.leaves):
-                _runtime().gts_replay_tolerate(self._handle, path, ulp)
+                runtime().gts_replay_tolerate(self._handle, path, ulp)
         return self
 
     def __exit__(self, *_: object) -> None:
-        text = _runtime().gts_replay_close(ctypes.byref(self._handle))
+        text = runtime().gts_replay_close(ctypes.byref(self._handle))
         if not text:
             raise MemoryError
         self.report = json.loads(ctypes.string_at(text))
-        _free(text)
+        free(text)
 
     def is_of(self, index: int, program: ctypes.c_void_p) -> bool:
-        return bool(_runtime().gts_replay_is_of(self._handle, index, program))
+        return bool(runtime().gts_replay_is_of(self._handle, index, program))
 
     def call(self, index: int, program: ctypes.c_void_p) -> int:
         """Makes a call of the archive again; how many fields differ by more than is tolerated."""
-        differing: int = _runtime().gts_replay_call(self._handle, index, program)
+        differing: int = runtime().gts_replay_call(self._handle, index, program)
         if differing < 0:
-            raise _refuse(program)
+            raise refusal(program)
         return differing
 
     def compare(self, index: int, argument: str, found: np.ndarray[Any, Any]) -> bool:
         """Compares what something else has made of one field; whether it differs by more than is tolerated."""
-        array = _Array(data=found.ctypes.data, dtype=1 + DTYPES.index(found.dtype.name), device=1, rank=found.ndim)
+        array = Array(data=found.ctypes.data, dtype=NUMBERS[found.dtype.name], device=1, rank=found.ndim)
         for axis in range(found.ndim):
             array.shape[axis] = found.shape[axis]
             array.strides[axis] = found.strides[axis] // found.itemsize
-        status: int = _runtime().gts_replay_compare(self._handle, index, argument.encode(), ctypes.byref(array))
+        status: int = runtime().gts_replay_compare(self._handle, index, argument.encode(), ctypes.byref(array))
         if status < 0:
-            raise _refuse()
+            raise refusal()
         return status > 0
 
     def worst(self) -> Worst | None:
@@ -165,7 +117,7 @@ class Replay:
         import numpy as np
 
         index, argument = ctypes.c_size_t(), ctypes.c_char_p()
-        found = _runtime().gts_replay_worst(self._handle, ctypes.byref(index), ctypes.byref(argument))
+        found = runtime().gts_replay_worst(self._handle, ctypes.byref(index), ctypes.byref(argument))
         if not found:
             return None
         call = self.archive.calls[index.value]
@@ -174,11 +126,3 @@ class Replay:
         expected = self.archive.load(call, value, "after")
         values = np.frombuffer(ctypes.string_at(found, expected.nbytes), expected.dtype)
         return Worst(self.archive.path.name, call, value, expected, values.reshape(value.shape, order="F"))
-
-
-def _free(text: int) -> None:
-    """free() of the C library that the runtime uses as well."""
-    free = ctypes.CDLL(None).free
-    free.argtypes = (ctypes.c_void_p,)
-    free.restype = None
-    free(text)

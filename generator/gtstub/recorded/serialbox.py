@@ -13,13 +13,11 @@ import json
 import math
 from typing import Any
 
-from gtstub.codegen.output import write
 from gtstub.recorded.archive import Archive, Call, Program, Value
+from gtstub.signature.dtypes import NAMES
+from gtstub.util.atomic import write
 
 VERSION = 263
-
-TYPE_IDS = {"bool": 1, "int32": 2, "uint32": 2, "int64": 3, "uint64": 3, "float32": 4, "float64": 5}
-"""serialbox knows no others, and reads unsigned integers as signed ones."""
 
 STRING = 6
 
@@ -50,7 +48,7 @@ def write_serialbox_files(archive: Archive) -> None:
             "prefix": program.id,
             "global_meta_info": _origin(program),
             "field_map": {
-                name: {"type_id": TYPE_IDS[value.leaf.dtype], "dims": list(value.shape) or [1], "meta_info": None}
+                name: {"type_id": _type_id(value), "dims": list(value.shape) or [1], "meta_info": None}
                 for name, value in fields.items()
             },
             "savepoint_vector": {"savepoints": savepoints, "fields_per_savepoint": contents},
@@ -67,7 +65,7 @@ def write_serialbox_files(archive: Archive) -> None:
 
 
 def _is_readable(value: Value) -> bool:
-    return value.leaf.dtype in TYPE_IDS and math.prod(value.shape) > 0
+    return _type_id(value) is not None and math.prod(value.shape) > 0
 
 
 def _savepoint(call: Call, when: str) -> dict[str, Any]:
@@ -77,3 +75,7 @@ def _savepoint(call: Call, when: str) -> dict[str, Any]:
 def _origin(program: Program) -> dict[str, Any]:
     texts = {"program": program.name, "program_digest": program.program_digest, "sdfg_digest": program.sdfg_digest}
     return {name: {"type_id": STRING, "value": text} for name, text in texts.items()}
+
+
+def _type_id(value: Value) -> int | None:
+    return NAMES[value.leaf.dtype].serialbox

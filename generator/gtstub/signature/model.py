@@ -5,25 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal, get_args
 
-DType = Literal[
-    "bool",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-    "uint32",
-    "int64",
-    "uint64",
-    "float32",
-    "float64",
-]
+from gtstub.signature.dtypes import DType
+
 Device = Literal["cpu", "cuda", "rocm"]
 Access = Literal["read", "write", "readwrite", "none"]
 Property = Literal["start", "stop", "size", "stride"]
-DTYPES: tuple[DType, ...] = get_args(DType)
-"""As gts_dtype counts them, from 1."""
-
 PROPERTIES: tuple[Property, ...] = get_args(Property)
 
 

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from gtstub import settings
+
 type Device = Literal["cpu", "gpu"]
 
 GPU_PREFIXES = ("sm_", "gfx")
@@ -26,7 +28,7 @@ def arch(device: Device) -> str:
 
     GTSTUB_ARCH overrides it: one name, or those of CPU and GPU with a comma between them ('neoverse_v2,sm_90').
     """
-    for name in filter(None, (part.strip() for part in os.environ.get("GTSTUB_ARCH", "").split(","))):
+    for name in settings.archs():
         if name.startswith(GPU_PREFIXES) == (device == "gpu"):
             return name
     return _cpu() if device == "cpu" else _gpu()

@@ -16,17 +16,14 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gtstub import __version__
+from gtstub._version import __version__
 from gtstub.errors import ToolchainError
-
-PACKAGE = Path(__file__).parents[1]
-INCLUDE = PACKAGE / "include"
-RUNTIME = PACKAGE / "lib" / "libgtstub.so.3"
+from gtstub.install import INCLUDE, RUNTIME
+from gtstub.util.atomic import replacing
 
 VARIABLES = ("CC", "CFLAGS", "LDFLAGS", "CXX", "CMAKE_GENERATOR", "CMAKE_TOOLCHAIN_FILE")
 """What CMake reads from the environment when it looks for compilers."""
@@ -228,11 +225,9 @@ def _read(file: Path, kept: Path) -> Toolchain | None:
 
 
 def _write(file: Path, document: dict[str, object]) -> None:
-    """Writes aside and renames, so that another process reads all of it or nothing."""
-    aside = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
-        aside.replace(file)
+        with replacing(file) as aside:
+            aside.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     except OSError as error:
         raise ToolchainError(f"The cache directory '{file.parent}' cannot be written: {error.strerror}.") from error

@@ -13,7 +13,8 @@ from importlib import metadata
 from pathlib import Path
 
 from gtstub.errors import ToolchainError
-from gtstub.toolchain.compiler import RUNTIME, find, find_cmake
+from gtstub.install import RUNTIME
+from gtstub.toolchain.compiler import find, find_cmake
 
 REINSTALL = "The installation of gtstub is incomplete: 'pip install --force-reinstall --no-deps gtstub'."
 

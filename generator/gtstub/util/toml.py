@@ -6,11 +6,11 @@ import dataclasses
 import functools
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from gtstub.errors import ConfigError
+from gtstub.util.suggest import did_you_mean
 
 
 def read_toml(file: Path) -> tuple[dict[str, Any], Places]:
@@ -76,11 +76,3 @@ def _paths(path: tuple[str, ...], table: Mapping[str, Any]) -> Iterator[tuple[st
         elif isinstance(value, list):
             elements = {str(number): element for number, element in enumerate(value) if isinstance(element, dict)}
             yield from _paths((*path, name), elements)
-
-
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """The end of a message about a name that is not known, as Python has it; all names where none is close."""
-    by_lower_case = {each.lower(): each for each in known}
-    if close := get_close_matches(name.lower(), by_lower_case, 1):
-        return f" Did you mean: '{by_lower_case[close[0]]}'?"
-    return f" Known: {', '.join(f"'{each}'" for each in known)}."

@@ -39,14 +39,16 @@ static inline CFI_type_t gts_fortran_type(gts_dtype dtype)
 }
 
 /*
- * Whether a descriptor says what one said before, as far as the SDFG can tell: `known` is its address, then extent and bytes
- * to the next element of each axis, and `what` of them counts. The type is looked at where something is new: at the same
+ * Whether a descriptor says what one said before, as far as the SDFG can tell: *next is its address, then extent and bytes
+ * to the next element of each axis, and `what` of them counts. Advances *next to the words of the next descriptor. The type is looked at where something is new: at the same
  * address another one would have other bytes, or another interface than that of the program's module. Word by word, because
  * the caller has only just written the descriptor so, and wider loads would have to wait for it.
  */
-static inline GTS_ALWAYS_INLINE bool gts_fortran_is_known(const CFI_cdesc_t *found, int32_t rank, unsigned int what,
-                                                          const uint64_t *known)
+static inline GTS_ALWAYS_INLINE bool gts_fortran_is_known(const uint64_t **next, const CFI_cdesc_t *found, int32_t rank,
+                                                          unsigned int what)
 {
+    const uint64_t *const known = *next;
+    *next += 1 + 2 * rank;
     if (GTS_UNLIKELY(found == NULL) || GTS_UNLIKELY(found->rank != rank))
         return false;
     uint64_t difference = (uintptr_t)found->base_addr ^ known[0];
@@ -109,9 +111,8 @@ static inline bool gts_fortran_is_other(const gts_program *self, const CFI_cdesc
         const gts_contract *const contract = &self->stub->leaves[leaf];
         if (!gts_is_array(contract->kind))
             continue;
-        if (!gts_fortran_is_known(found[next++], contract->rank, GTS_SIZE | GTS_STRIDE, known))
+        if (!gts_fortran_is_known(&known, found[next++], contract->rank, GTS_SIZE | GTS_STRIDE))
             return false;
-        known += 1 + 2 * contract->rank;
     }
     return true;
 }
@@ -146,7 +147,7 @@ static inline void gts_fortran_fail(gts_program *self, bool is_entered, int *sta
     if (is_entered)
         gts_leave(self);
     if (stat == NULL)
-        gts_stop(&error);
+        gts_error_stop(&error);
     *stat = (int)error.kind;
     if (errmsg != NULL)
         gts_copy_text(errmsg->base_addr, errmsg->elem_len, error.message);

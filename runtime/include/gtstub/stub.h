@@ -21,20 +21,28 @@ extern "C" {
 #define GTS_NOINLINE __attribute__((noinline))
 #define GTS_ALWAYS_INLINE __attribute__((always_inline))
 
-/** In a contract: whatever the caller brings. */
+/** The index base of a connectivity that no host has set. */
 #define GTS_ANY INT64_MIN
 
-/** What a slot takes from an axis. */
+/** Returns -1 from the calling function when a call returns anything but 0. */
+#define GTS_TRY(call)                                                                                                  \
+    do {                                                                                                               \
+        if (GTS_UNLIKELY((call) != 0))                                                                                 \
+            return -1;                                                                                                 \
+    } while (0)
+
+/** Properties of an axis, as flags. */
 enum { GTS_START = 1, GTS_STOP = 2, GTS_SIZE = 4, GTS_STRIDE = 8 };
 
-/** What an axis of a field must satisfy; numbers are elements. */
+/** What an axis of a field must satisfy. Numbers count elements. */
 typedef struct gts_axis {
     const char *dim;    /**< name of the dimension */
-    int64_t size;       /**< the one value that was fixed at compile time, or GTS_ANY */
-    int64_t start;      /**< likewise: index of the first element */
-    int64_t stop;       /**< likewise: index behind the last element */
-    int64_t stride;     /**< likewise */
-    unsigned int slots; /**< GTS_START | ...: what slots take from this axis, and so must fit their int32 */
+    unsigned int fixed; /**< GTS_START | ...: the properties that were fixed at compile time, to the values below */
+    unsigned int slots; /**< GTS_START | ...: the properties that slots hold, which must fit into an int32 */
+    int64_t start;      /**< index of the first element */
+    int64_t stop;       /**< index behind the last element */
+    int64_t size;       /**< number of elements */
+    int64_t stride;     /**< elements from one index to the next */
 } gts_axis;
 
 /** What an argument is. */
@@ -57,13 +65,20 @@ typedef struct gts_contract {
     bool written;         /**< the SDFG writes it */
     bool has_skip_values; /**< of a connectivity: -1 stands for no neighbor */
     const char *codomain; /**< of a connectivity: the dimension that its elements are indices of */
-    size_t member; /**< where the argument stands in `struct <name>_args`; SIZE_MAX of GTS_STATIC, which has no place */
-    size_t slot;   /**< of a scalar: where it stands among the slots */
+    size_t member;        /**< of an array or a scalar: its offset in `struct <name>_args` */
+    size_t slot;          /**< of a scalar: its offset among the slots */
     union {
         const gts_axis *axes; /**< [rank], of a field */
         const void *value;    /**< of GTS_STATIC: the element of `dtype` that was compiled in */
     };
 } gts_contract;
+
+/** The members of a contract that name the argument `leaf` of a struct of arguments. */
+#define GTS_ARGUMENT(type, leaf) .name = #leaf, .member = offsetof(type, leaf)
+
+/** The members of a contract that describe the axes of a field. */
+#define GTS_AXES(...)                                                                                                  \
+    .rank = sizeof((const gts_axis[]){__VA_ARGS__}) / sizeof(gts_axis), .axes = (const gts_axis[]){__VA_ARGS__}
 
 /** Whether an argument is passed as an array. */
 static inline bool gts_is_array(gts_leaf_kind kind)
@@ -227,6 +242,30 @@ static inline bool gts_is_new(const gts_host *host, const gts_leaf *leaf, const 
     return GTS_UNLIKELY(*leaf->now->object != object) || GTS_UNLIKELY(object == host->nothing);
 }
 
+/** For stub->convert(): makes leaf->now the conversion of a field's object, unless it is known. */
+static inline int gts_convert_field(gts_program *self, const gts_host *host, uint32_t leaf, void *object)
+{
+    return gts_is_new(host, &self->leaf[leaf], object) ? host->field(self, leaf, object) : 0;
+}
+
+/** For stub->convert(): checks the object of a static argument, unless it is known. */
+static inline int gts_convert_static(gts_program *self, const gts_host *host, uint32_t leaf, void *object)
+{
+    return gts_is_new(host, &self->leaf[leaf], object) ? host->static_scalar(self, leaf, object) : 0;
+}
+
+/** The array of a leaf in the call at hand. */
+static inline const gts_array *gts_array_of(const gts_program *self, uint32_t leaf)
+{
+    return &self->leaf[leaf].now->array;
+}
+
+/** The index behind the last element on an axis. */
+static inline int64_t gts_stop(const gts_array *array, int32_t axis)
+{
+    return array->origin[axis] + array->shape[axis];
+}
+
 /** Whether the SDFG's handle exists and its memory was sized with these values. */
 static inline bool gts_handle_fits(const gts_program *self, const int64_t *memory_symbols)
 {
@@ -297,6 +336,12 @@ static inline int gts_enter_linked(gts_program *self, const gts_stub *stub)
 /** stub->run() and, when debugging, the GPU's verdict. To be called between enter and leave. */
 GTS_EXPORT int gts_run(gts_program *self);
 
+/** As gts_run(), for the stub itself, whose `run` the compiler can see. */
+static inline GTS_ALWAYS_INLINE int gts_call_run(gts_program *self, int (*run)(gts_program *))
+{
+    return GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+}
+
 /** Checks an array against a leaf's contract. */
 GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array *array);
 
@@ -350,6 +395,13 @@ GTS_EXPORT void gts_forget(gts_seen *way);
 GTS_EXPORT GTS_COLD int gts_error_symbol(gts_program *self, const char *what, int64_t value, const char *other_what,
                                          int64_t other_value);
 
+/** Checks that two values of one symbol are equal; the texts say where each value comes from. */
+static inline int gts_check_symbol(gts_program *self, const char *what, int64_t value, const char *other_what,
+                                   int64_t other_value)
+{
+    return GTS_LIKELY(value == other_value) ? 0 : gts_error_symbol(self, what, value, other_what, other_value);
+}
+
 /** For the Fortran entry of a stub, which refuses what it finds in descriptors. All return -1. */
 GTS_EXPORT GTS_COLD int gts_refuse_nothing(gts_program *self, uint32_t leaf, bool is_absent);
 GTS_EXPORT GTS_COLD int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank);
@@ -360,7 +412,7 @@ GTS_EXPORT GTS_COLD int gts_refuse_index_base(gts_program *self, uint32_t leaf);
 GTS_EXPORT GTS_COLD void gts_copy_text(char *to, size_t length, const char *text);
 
 /** Ends the process as ERROR STOP does. */
-GTS_EXPORT GTS_COLD void gts_stop(const gts_error *error) __attribute__((noreturn));
+GTS_EXPORT GTS_COLD void gts_error_stop(const gts_error *error) __attribute__((noreturn));
 
 /** Sets the program's error and returns -1. */
 GTS_EXPORT GTS_COLD int gts_error_set(gts_program *self, gts_error_kind kind, const char *format, ...)

@@ -13,109 +13,84 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct prog_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    double *out;   /*  0 out <- data of 'out' */
-    double *x;     /*  1 x <- data of 'x' */
-    int32_t __n;   /*  2 __n <- size of axis 0 of 'x' */
-    double factor; /*  3 factor <- 'factor' */
+    double *out, *x;
+    int32_t __n;
+    double factor;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const x_array = &self->leaf[0].now->array;
-    const gts_array *const out_array = &self->leaf[2].now->array;
+    const gts_array *array;
 
-    /* __n */
-    if (GTS_UNLIKELY(x_array->shape[0] != out_array->shape[0]))
-        return gts_error_symbol(self, "size of axis 0 of 'x'", x_array->shape[0],
-                                "size of axis 0 of 'out'", out_array->shape[0]);
-    s->out = out_array->data;
-    s->x = x_array->data;
-    s->__n = (int32_t)x_array->shape[0];
+    array = gts_array_of(self, 0); /* x */
+    s->x = array->data;
+    s->__n = (int32_t)array->shape[0];
+    array = gts_array_of(self, 2); /* out */
+    s->out = array->data;
+
+    GTS_TRY(gts_check_symbol(self, "size of axis 0 of 'x'", s->__n, "size of axis 0 of 'out'",
+                             gts_array_of(self, 2)->shape[0]));
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_x[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
-};
-
-static const gts_axis AXES_out[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
-};
-
 static const gts_contract LEAVES[] = {
-    {.name = "x", .path = "x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_x, .member = offsetof(struct prog_args, x)},
-    {.name = "factor", .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, factor), .member = offsetof(struct prog_args, factor)},
-    {.name = "out", .path = "out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_out, .member = offsetof(struct prog_args, out)},
+    {GTS_ARGUMENT(arguments, x), .path = "x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "K", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_SIZE})},
+    {GTS_ARGUMENT(arguments, factor), .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+     .slot = offsetof(struct slots, factor)},
+    {GTS_ARGUMENT(arguments, out), .path = "out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "K", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_SIZE})},
 };
 
-static const char *const PARAMETERS[] = {
-    "x",
-    "factor",
-    "out",
-};
+static const char *const PARAMETERS[] = {"x", "factor", "out"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(void);
+typedef void *sdfg_init(void);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *, /* out */
-    double *, /* x */
-    int32_t,  /* __n */
-    double    /* factor */
-);
+typedef void sdfg_program(
+    void *, double *, double *, int32_t, double);
 
 static void *init(const gts_program *self)
 {
-    return ((sdfg_init)self->init)();
+    return ((sdfg_init *)self->init)();
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        s->out,   /*  0 out <- data of 'out' */
-        s->x,     /*  1 x <- data of 'x' */
-        s->__n,   /*  2 __n <- size of axis 0 of 'x' */
-        s->factor /*  3 factor <- 'factor' */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, s->out, s->x, s->__n, s->factor);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-
-    /* x: float64 field on [K (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* factor: float64 */
-    if (GTS_UNLIKELY(host->scalar(self, 1, args[1], &s->factor) != 0))
-        return -1;
-
-    /* out: float64 field on [K (stride 1)], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* x */
+    GTS_TRY(host->scalar(self, 1, args[1], &s->factor)); /* factor */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* out */
     return 0;
 }
 
@@ -123,8 +98,8 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct prog_args *a, const struct prog_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const arguments *a, const arguments *b)
 {
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->x, &b->x, 1, GTS_SIZE | GTS_STRIDE);
@@ -132,7 +107,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct prog_args *a, const str
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct prog_args *args)
+static GTS_NOINLINE int see(gts_program *self, const arguments *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
@@ -141,17 +116,16 @@ static GTS_NOINLINE int see(gts_program *self, const struct prog_args *args)
     return gts_see_args(self, args);
 }
 
-GTS_EXPORT int prog_call(gts_program *self, const struct prog_args *args)
+GTS_EXPORT int prog_call(gts_program *self, const arguments *args)
 {
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = see(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->factor = args->factor;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -170,18 +144,13 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct prog_args args;
+    arguments args;
     return gts_fortran_see(self, found, &args);
 }
 
 GTS_EXPORT void prog_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *x_,   /* x: float64 field on [K (stride 1)] */
-    double factor_,          /* factor: float64 */
-    const CFI_cdesc_t *out_, /* out: float64 field on [K (stride 1)], written */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *x_, double factor_, const CFI_cdesc_t *out_, int *stat,
+    const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -189,20 +158,17 @@ GTS_EXPORT void prog_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(x_, 1, GTS_SIZE | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(out_, 1, GTS_SIZE | GTS_STRIDE, &known[3])) {
-        const CFI_cdesc_t *const found[] = {
-            x_,
-            out_,
-        };
+        !gts_fortran_is_known(&known, x_, 1, GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, out_, 1, GTS_SIZE | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {x_, out_};
         status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->factor = factor_;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -228,11 +194,8 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
     .init_at_load = true,
-    .has_metrics = false,
-    .args_size = sizeof(struct prog_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
     .call = call,
@@ -242,4 +205,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 375d09be06c4252535f4e9af378ee90eb1ec878a1f39b938e93c531041a7463a */
+/* gtstub: sha256 of the text above: 186389678a5414949a957001e4499e05bc613db81bd963ace9b976546706facd */

@@ -22,9 +22,9 @@ module prog_stub
             real(c_double), intent(in) :: x(:)      ! float64 field on [K (stride 1)]
             real(c_double), value :: factor         ! float64
             real(c_double), intent(inout) :: out(:) ! float64 field on [K (stride 1)], written
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 7b63dbd9036229b6c62dff3881f387dc75dcab37d850bf17743ab9aaff62fce5
+! gtstub: sha256 of the text above: 75a22a4235bff9dbd8573b0db3c0aeb86e3b38f306fd0eb3ac8e6ad0aaae78d9

@@ -14,16 +14,20 @@
 extern "C" {
 #endif
 
-/** The arguments of 'prog' after tuples are flattened. The memory of arrays is the caller's. */
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ */
 struct prog_args {
-    gts_array x; /**< x: float64 field on [K (stride 1)] */
+    gts_array x;   /**< x: float64 field on [K (stride 1)] */
     double factor; /**< factor: float64 */
     gts_array out; /**< out: float64 field on [K (stride 1)], written */
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
 GTS_EXPORT int prog_call(gts_program *program, const struct prog_args *args);
@@ -33,4 +37,4 @@ GTS_EXPORT int prog_call(gts_program *program, const struct prog_args *args);
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 3d3b8148d23a1cf16bb1b35d2a7efd1cd93e72ed1f1ac351bfca392b9142ae68 */
+/* gtstub: sha256 of the text above: 1e92941f2b94c1e52b4fc85e045dc70aa922918491a39e5c5bb0b4347170a855 */

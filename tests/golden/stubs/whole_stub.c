@@ -13,155 +13,116 @@
 #error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct whole_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    int32_t *gt_conn_E2V;                  /*  1 gt_conn_E2V <- data of 'E2V' */
-    double *out_0;                         /*  2 out_0 <- data of 'out[0]' */
-    double *out_1;                         /*  3 out_1 <- data of 'out[1]' */
-    double *vn;                            /*  4 vn <- data of 'vn' */
-    double *x_0;                           /*  5 x_0 <- data of 'x[0]' */
-    int32_t __gt_conn_E2V_neighbor_stride; /*  6 __gt_conn_E2V_neighbor_stride <- stride of axis 1 of 'E2V' */
-    int32_t __nk;                          /*  7 __nk <- size of axis 1 of 'vn' */
-    int32_t __out_0_K_range_0;             /*  8 __out_0_K_range_0 <- start of axis 1 of 'out[0]' */
-    int32_t __out_0_K_range_1;             /*  9 __out_0_K_range_1 <- stop of axis 1 of 'out[0]' */
-    int32_t __out_0_K_stride;              /* 10 __out_0_K_stride <- stride of axis 1 of 'out[0]' */
-    int32_t __out_1_K_stride;              /* 11 __out_1_K_stride <- stride of axis 1 of 'out[1]' */
-    int32_t __vn_Edge_range_1;             /* 12 __vn_Edge_range_1 <- stop of axis 0 of 'vn' */
-    int32_t __vn_K_stride;                 /* 13 __vn_K_stride <- stride of axis 1 of 'vn' */
-    bool flag;                             /* 14 flag <- 'flag' */
-    int32_t x_1_0;                         /* 16 x_1_0 <- 'x[1][0]' */
-    float x_1_1;                           /* 17 x_1_1 <- 'x[1][1]' */
+    int32_t *gt_conn_E2V;
+    double *out_0, *out_1, *vn, *x_0;
+    int32_t __gt_conn_E2V_neighbor_stride, __nk, __out_0_K_range_0, __out_0_K_range_1, __out_0_K_stride,
+        __out_1_K_stride, __vn_Edge_range_1, __vn_K_stride;
+    bool flag;
+    int32_t x_1_0;
+    float x_1_1;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const vn_array = &self->leaf[0].now->array;
-    const gts_array *const x_0_array = &self->leaf[1].now->array;
-    const gts_array *const out_0_array = &self->leaf[5].now->array;
-    const gts_array *const out_1_array = &self->leaf[6].now->array;
-    const gts_array *const gt_conn_E2V_array = &self->leaf[7].now->array;
+    const gts_array *array;
 
-    /* __nk */
-    if (GTS_UNLIKELY(vn_array->shape[1] != x_0_array->shape[0]))
-        return gts_error_symbol(self, "size of axis 1 of 'vn'", vn_array->shape[1],
-                                "size of axis 0 of 'x[0]'", x_0_array->shape[0]);
-    /* __nk */
-    if (GTS_UNLIKELY(vn_array->shape[1] != out_0_array->shape[1]))
-        return gts_error_symbol(self, "size of axis 1 of 'vn'", vn_array->shape[1],
-                                "size of axis 1 of 'out[0]'", out_0_array->shape[1]);
-    s->gt_conn_E2V = gt_conn_E2V_array->data;
-    s->out_0 = out_0_array->data;
-    s->out_1 = out_1_array->data;
-    s->vn = vn_array->data;
-    s->x_0 = x_0_array->data;
-    s->__gt_conn_E2V_neighbor_stride = (int32_t)gt_conn_E2V_array->strides[1];
-    s->__nk = (int32_t)vn_array->shape[1];
-    s->__out_0_K_range_0 = (int32_t)out_0_array->origin[1];
-    s->__out_0_K_range_1 = (int32_t)(out_0_array->origin[1] + out_0_array->shape[1]);
-    s->__out_0_K_stride = (int32_t)out_0_array->strides[1];
-    s->__out_1_K_stride = (int32_t)out_1_array->strides[1];
-    s->__vn_Edge_range_1 = (int32_t)(vn_array->origin[0] + vn_array->shape[0]);
-    s->__vn_K_stride = (int32_t)vn_array->strides[1];
+    array = gts_array_of(self, 0); /* vn */
+    s->vn = array->data;
+    s->__nk = (int32_t)array->shape[1];
+    s->__vn_Edge_range_1 = (int32_t)gts_stop(array, 0);
+    s->__vn_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 1); /* x[0] */
+    s->x_0 = array->data;
+    array = gts_array_of(self, 5); /* out[0] */
+    s->out_0 = array->data;
+    s->__out_0_K_range_0 = (int32_t)array->origin[1];
+    s->__out_0_K_range_1 = (int32_t)gts_stop(array, 1);
+    s->__out_0_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 6); /* out[1] */
+    s->out_1 = array->data;
+    s->__out_1_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 7); /* E2V */
+    s->gt_conn_E2V = array->data;
+    s->__gt_conn_E2V_neighbor_stride = (int32_t)array->strides[1];
+
+    GTS_TRY(gts_check_symbol(self, "size of axis 1 of 'vn'", s->__nk, "size of axis 0 of 'x[0]'",
+                             gts_array_of(self, 1)->shape[0]));
+    GTS_TRY(gts_check_symbol(self, "size of axis 1 of 'vn'", s->__nk, "size of axis 1 of 'out[0]'",
+                             gts_array_of(self, 5)->shape[1]));
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_vn[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = GTS_STOP},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_SIZE | GTS_STRIDE},
-};
-
-static const gts_axis AXES_x_0[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_SIZE},
-};
-
-static const gts_axis AXES_out_0[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_SIZE | GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
-static const gts_axis AXES_out_1[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2V", .size = 2, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
 static const gts_contract LEAVES[] = {
-    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn, .member = offsetof(struct whole_args, vn)},
-    {.name = "x_0", .path = "x[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_x_0, .member = offsetof(struct whole_args, x_0)},
-    {.name = "x_1_0", .path = "x[1][0]", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, x_1_0), .member = offsetof(struct whole_args, x_1_0)},
-    {.name = "x_1_1", .path = "x[1][1]", .kind = GTS_ZERO_DIM_FIELD, .dtype = GTS_FLOAT32, .device = GTS_CPU, .slot = offsetof(struct slots, x_1_1), .member = offsetof(struct whole_args, x_1_1)},
-    {.name = "flag", .path = "flag", .kind = GTS_SCALAR, .dtype = GTS_BOOL, .device = GTS_CPU, .slot = offsetof(struct slots, flag), .member = offsetof(struct whole_args, flag)},
-    {.name = "out_0", .path = "out[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_out_0, .member = offsetof(struct whole_args, out_0)},
-    {.name = "out_1", .path = "out[1]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_out_1, .member = offsetof(struct whole_args, out_1)},
-    {.name = "gt_conn_E2V", .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct whole_args, gt_conn_E2V)},
+    {GTS_ARGUMENT(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, .slots = GTS_STOP},
+              {.dim = "K", .slots = GTS_SIZE | GTS_STRIDE})},
+    {GTS_ARGUMENT(arguments, x_0), .path = "x[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "K", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_SIZE})},
+    {GTS_ARGUMENT(arguments, x_1_0), .path = "x[1][0]", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, x_1_0)},
+    {GTS_ARGUMENT(arguments, x_1_1), .path = "x[1][1]", .kind = GTS_ZERO_DIM_FIELD, .dtype = GTS_FLOAT32,
+     .slot = offsetof(struct slots, x_1_1)},
+    {GTS_ARGUMENT(arguments, flag), .path = "flag", .kind = GTS_SCALAR, .dtype = GTS_BOOL,
+     .slot = offsetof(struct slots, flag)},
+    {GTS_ARGUMENT(arguments, out_0), .path = "out[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1},
+              {.dim = "K", .slots = GTS_SIZE | GTS_START | GTS_STOP | GTS_STRIDE})},
+    {GTS_ARGUMENT(arguments, out_1), .path = "out[1]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1}, {.dim = "K", .slots = GTS_STRIDE})},
+    {GTS_ARGUMENT(arguments, gt_conn_E2V), .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
+     .device = GTS_CPU, .codomain = "Vertex",
+     GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
+              {.dim = "E2V", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 2, .slots = GTS_STRIDE})},
 };
 
-static const char *const PARAMETERS[] = {
-    "vn",
-    "x",
-    "flag",
-    "unused",
-    "out",
-};
+static const char *const PARAMETERS[] = {"vn", "x", "flag", "unused", "out"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, bool);
+typedef void *sdfg_init(
+    int32_t, bool);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *,  /* gt_compute_time */
-    int32_t *, /* gt_conn_E2V */
-    double *,  /* out_0 */
-    double *,  /* out_1 */
-    double *,  /* vn */
-    double *,  /* x_0 */
-    int32_t,   /* __gt_conn_E2V_neighbor_stride */
-    int32_t,   /* __nk */
-    int32_t,   /* __out_0_K_range_0 */
-    int32_t,   /* __out_0_K_range_1 */
-    int32_t,   /* __out_0_K_stride */
-    int32_t,   /* __out_1_K_stride */
-    int32_t,   /* __vn_Edge_range_1 */
-    int32_t,   /* __vn_K_stride */
-    bool,      /* flag */
-    int32_t,   /* gt_metrics_level */
-    int32_t,   /* x_1_0 */
-    float      /* x_1_1 */
-);
-
-typedef size_t (*workspace_0_bytes)(void *handle, int32_t, bool);
-typedef void (*workspace_0_install)(void *handle, char *memory, int32_t, bool);
+typedef void sdfg_program(
+    void *, double *, int32_t *, double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, bool, int32_t, int32_t, float);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__nk,
-        s->flag
-    );
+    return ((sdfg_init *)self->init)(
+        s->__nk, s->flag);
 }
+
+typedef size_t workspace_0_bytes(
+    void *, int32_t, bool);
+typedef void workspace_0_install(
+    void *, char *, int32_t, bool);
 
 static size_t bytes_0(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((workspace_0_bytes)self->bytes[0])(self->sdfg, s->__nk, s->flag);
+    return ((workspace_0_bytes *)self->bytes[0])(
+        self->sdfg, s->__nk, s->flag);
 }
 
 static void install_0(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    ((workspace_0_install)self->install[0])(self->sdfg, self->workspace[0], s->__nk, s->flag);
+    ((workspace_0_install *)self->install[0])(
+        self->sdfg, self->workspace[0], s->__nk, s->flag);
 }
 
 static const gts_workspace WORKSPACES[] = {
@@ -172,96 +133,47 @@ static const gts_workspace WORKSPACES[] = {
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
     const int64_t memory_symbols[] = {
-        s->__nk,
-    };
-    if (GTS_UNLIKELY(!gts_handle_fits(self, memory_symbols)) && gts_handle_init(self, memory_symbols) != 0)
-        return -1;
+        s->__nk};
+    if (GTS_UNLIKELY(!gts_handle_fits(self, memory_symbols)))
+        GTS_TRY(gts_handle_init(self, memory_symbols));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        &self->compute_time,              /*  0 gt_compute_time <- compute time */
-        s->gt_conn_E2V,                   /*  1 gt_conn_E2V <- data of 'E2V' */
-        s->out_0,                         /*  2 out_0 <- data of 'out[0]' */
-        s->out_1,                         /*  3 out_1 <- data of 'out[1]' */
-        s->vn,                            /*  4 vn <- data of 'vn' */
-        s->x_0,                           /*  5 x_0 <- data of 'x[0]' */
-        s->__gt_conn_E2V_neighbor_stride, /*  6 __gt_conn_E2V_neighbor_stride <- stride of axis 1 of 'E2V' */
-        s->__nk,                          /*  7 __nk <- size of axis 1 of 'vn' */
-        s->__out_0_K_range_0,             /*  8 __out_0_K_range_0 <- start of axis 1 of 'out[0]' */
-        s->__out_0_K_range_1,             /*  9 __out_0_K_range_1 <- stop of axis 1 of 'out[0]' */
-        s->__out_0_K_stride,              /* 10 __out_0_K_stride <- stride of axis 1 of 'out[0]' */
-        s->__out_1_K_stride,              /* 11 __out_1_K_stride <- stride of axis 1 of 'out[1]' */
-        s->__vn_Edge_range_1,             /* 12 __vn_Edge_range_1 <- stop of axis 0 of 'vn' */
-        s->__vn_K_stride,                 /* 13 __vn_K_stride <- stride of axis 1 of 'vn' */
-        s->flag,                          /* 14 flag <- 'flag' */
-        self->metrics_level,              /* 15 gt_metrics_level <- metrics level */
-        s->x_1_0,                         /* 16 x_1_0 <- 'x[1][0]' */
-        s->x_1_1                          /* 17 x_1_1 <- 'x[1][1]' */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, &self->compute_time, s->gt_conn_E2V, s->out_0, s->out_1, s->vn, s->x_0,
+        s->__gt_conn_E2V_neighbor_stride, s->__nk, s->__out_0_K_range_0, s->__out_0_K_range_1, s->__out_0_K_stride,
+        s->__out_1_K_stride, s->__vn_Edge_range_1, s->__vn_K_stride, s->flag, self->metrics_level, s->x_1_0, s->x_1_1);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-
-    /* vn: float64 field on [Edge (start 0, stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* x: tuple of 2 */
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* vn */
     void *const *const x_items = host->tuple(self, "x", args[1], 2);
     if (GTS_UNLIKELY(x_items == NULL))
         return -1;
-
-    /* x[0]: float64 field on [K (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], x_items[0])) && host->field(self, 1, x_items[0]) != 0)
-        return -1;
-
-    /* x[1]: tuple of 2 */
+    GTS_TRY(gts_convert_field(self, host, 1, x_items[0])); /* x[0] */
     void *const *const x_1_items = host->tuple(self, "x[1]", x_items[1], 2);
     if (GTS_UNLIKELY(x_1_items == NULL))
         return -1;
-
-    /* x[1][0]: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 2, x_1_items[0], &s->x_1_0) != 0))
-        return -1;
-
-    /* x[1][1]: zero-dimensional field of float32 */
-    if (GTS_UNLIKELY(host->zero_dim_field(self, 3, x_1_items[1], &s->x_1_1) != 0))
-        return -1;
-
-    /* flag: bool */
-    if (GTS_UNLIKELY(host->scalar(self, 4, args[2], &s->flag) != 0))
-        return -1;
-
-    /* unused: not used by the SDFG */
-
-    /* out: tuple of 2 */
+    GTS_TRY(host->scalar(self, 2, x_1_items[0], &s->x_1_0)); /* x[1][0] */
+    GTS_TRY(host->zero_dim_field(self, 3, x_1_items[1], &s->x_1_1)); /* x[1][1] */
+    GTS_TRY(host->scalar(self, 4, args[2], &s->flag)); /* flag */
+    /* unused is not used by the SDFG. */
     void *const *const out_items = host->tuple(self, "out", args[4], 2);
     if (GTS_UNLIKELY(out_items == NULL))
         return -1;
-
-    /* out[0]: float64 field on [Edge (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], out_items[0])) && host->field(self, 5, out_items[0]) != 0)
-        return -1;
-
-    /* out[1]: float64 field on [Edge (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], out_items[1])) && host->field(self, 6, out_items[1]) != 0)
-        return -1;
-
-    /* E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
-    void *const gt_conn_E2V = host->connectivity(self, 7, args[5]);
+    GTS_TRY(gts_convert_field(self, host, 5, out_items[0])); /* out[0] */
+    GTS_TRY(gts_convert_field(self, host, 6, out_items[1])); /* out[1] */
+    void *const gt_conn_E2V = host->connectivity(self, 7, args[5]); /* E2V */
     if (GTS_UNLIKELY(gt_conn_E2V == NULL))
         return -1;
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], gt_conn_E2V)) && host->field(self, 7, gt_conn_E2V) != 0)
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 7, gt_conn_E2V));
     return 0;
 }
 
@@ -269,8 +181,8 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct whole_args *a, const struct whole_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const arguments *a, const arguments *b)
 {
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE);
@@ -281,7 +193,7 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct whole_args *a, const st
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct whole_args *args)
+static GTS_NOINLINE int see(gts_program *self, const arguments *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
@@ -290,19 +202,18 @@ static GTS_NOINLINE int see(gts_program *self, const struct whole_args *args)
     return gts_see_args(self, args);
 }
 
-GTS_EXPORT int whole_call(gts_program *self, const struct whole_args *args)
+GTS_EXPORT int whole_call(gts_program *self, const arguments *args)
 {
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = see(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->flag = args->flag;
         s->x_1_0 = args->x_1_0;
         s->x_1_1 = args->x_1_1;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        s->flag = args->flag;
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -321,23 +232,14 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct whole_args args;
+    arguments args;
     return gts_fortran_see(self, found, &args);
 }
 
 GTS_EXPORT void whole_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *vn_,          /* vn: float64 field on [Edge (start 0, stride 1), K] */
-    const CFI_cdesc_t *x_0_,         /* x[0]: float64 field on [K (stride 1)] */
-    int32_t x_1_0_,                  /* x[1][0]: int32 */
-    float x_1_1_,                    /* x[1][1]: zero-dimensional field of float32 */
-    unsigned char flag_,             /* flag: bool */
-    const CFI_cdesc_t *out_0_,       /* out[0]: float64 field on [Edge (stride 1), K], written */
-    const CFI_cdesc_t *out_1_,       /* out[1]: float64 field on [Edge (stride 1), K], written */
-    const CFI_cdesc_t *gt_conn_E2V_, /* E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *vn_, const CFI_cdesc_t *x_0_, int32_t x_1_0_, float x_1_1_,
+    unsigned char flag_, const CFI_cdesc_t *out_0_, const CFI_cdesc_t *out_1_, const CFI_cdesc_t *gt_conn_E2V_,
+    int *stat, const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -345,20 +247,14 @@ GTS_EXPORT void whole_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *known = self->described;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(x_0_, 1, GTS_SIZE | GTS_STRIDE, &known[5]) ||
-        !gts_fortran_is_known(out_0_, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE, &known[8]) ||
-        !gts_fortran_is_known(out_1_, 2, GTS_STRIDE, &known[13]) ||
-        !gts_fortran_is_known(gt_conn_E2V_, 2, GTS_SIZE | GTS_STRIDE, &known[18])) {
-        const CFI_cdesc_t *const found[] = {
-            vn_,
-            x_0_,
-            out_0_,
-            out_1_,
-            gt_conn_E2V_,
-        };
+        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, x_0_, 1, GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, out_0_, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, out_1_, 2, GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, gt_conn_E2V_, 2, GTS_SIZE | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {vn_, x_0_, out_0_, out_1_, gt_conn_E2V_};
         status = see_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
@@ -366,7 +262,7 @@ GTS_EXPORT void whole_fortran(
         s->x_1_0 = x_1_0_;
         s->x_1_1 = x_1_1_;
         s->flag = flag_ != 0;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -392,13 +288,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
     .workspace_count = sizeof WORKSPACES / sizeof *WORKSPACES,
     .workspaces = WORKSPACES,
     .memory_symbol_count = 1,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct whole_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
     .call = call,
@@ -408,4 +302,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 572b20420a41d5befd14259265a60b2aa592415702bb6040a49c631850b95d26 */
+/* gtstub: sha256 of the text above: 682396923271038a232c0c5304c5a4d56cbbf67b7ad7e695cbacf4d33692cea3 */

@@ -28,9 +28,9 @@ module whole_stub
             real(c_double), intent(inout) :: out_1(:, :)        ! out[1]: float64 field on [Edge (stride 1), K], written
             ! E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)]
             integer(c_int32_t), intent(in) :: gt_conn_E2V(:, :)
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 76b91ab80ff53f3e628213d7cafcf39ed3a6019abf5766c01c85aa36cfd3a985
+! gtstub: sha256 of the text above: 2fd16589f53487115c509707b4f37e52ac7b21f26250ae580a6eb0423d5369f0

@@ -14,21 +14,25 @@
 extern "C" {
 #endif
 
-/** The arguments of 'whole' after tuples are flattened. The memory of arrays is the caller's. */
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ */
 struct whole_args {
-    gts_array vn; /**< vn: float64 field on [Edge (start 0, stride 1), K] */
-    gts_array x_0; /**< x[0]: float64 field on [K (stride 1)] */
-    int32_t x_1_0; /**< x[1][0]: int32 */
-    float x_1_1; /**< x[1][1]: zero-dimensional field of float32 */
-    bool flag; /**< flag: bool */
-    gts_array out_0; /**< out[0]: float64 field on [Edge (stride 1), K], written */
-    gts_array out_1; /**< out[1]: float64 field on [Edge (stride 1), K], written */
+    gts_array vn;          /**< vn: float64 field on [Edge (start 0, stride 1), K] */
+    gts_array x_0;         /**< x[0]: float64 field on [K (stride 1)] */
+    int32_t x_1_0;         /**< x[1][0]: int32 */
+    float x_1_1;           /**< x[1][1]: zero-dimensional field of float32 */
+    bool flag;             /**< flag: bool */
+    gts_array out_0;       /**< out[0]: float64 field on [Edge (stride 1), K], written */
+    gts_array out_1;       /**< out[1]: float64 field on [Edge (stride 1), K], written */
     gts_array gt_conn_E2V; /**< E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)] */
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
 GTS_EXPORT int whole_call(gts_program *program, const struct whole_args *args);
@@ -38,4 +42,4 @@ GTS_EXPORT int whole_call(gts_program *program, const struct whole_args *args);
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: faddc1b55662bfe4cea8354cf5b52651f540110123cca6ee95b0ff2fb075abad */
+/* gtstub: sha256 of the text above: 0630d499e43e84d66680035e95e08822540523a879d24e12b9eb714e7859d54b */

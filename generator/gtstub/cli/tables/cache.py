@@ -54,25 +54,25 @@ def print_items(cache: Cache, items: Sequence[Item]) -> None:
 def print_item(item: Item) -> None:
     """What an entry is made of: its ingredients, what was compiled in, what it needs, and its files."""
     head = f"'{item.path}', of program '{item.name}': {_size(item.bytes)}, {item.state}."
-    if not item.manifest:
+    if item.manifest is None:
         print_parts(head, item.problem)
         return
     manifest = item.manifest
     ingredients = make_table("ingredient", "value")
-    for path, value in _flat("", manifest["ingredients"]):
+    for path, value in _flat("", manifest.ingredients):
         ingredients.add_row(path, _text(value))
     baked = make_table("compiled in", "value")
-    for name, value in manifest["baked"].items():
+    for name, value in manifest.baked.items():
         baked.add_row(name, _text(value))
     files = make_table("file", "bytes", "SHA-256")
-    for name, file in manifest["files"].items():
-        files.add_row(name, str(file["bytes"]), file["sha256"])
-    built, machine = manifest["built"], manifest["machine"]
-    remarks = [f"Built {_age(built['time'])} ago on '{built['host']}', in {built['seconds']:.1f} s."]
-    if machine["cpu"]:
-        remarks.append(f"Needs a CPU with {', '.join(machine['cpu'])}.")
-    if machine["arch"] or machine["device"]:
-        remarks.append(f"Built for {' '.join(filter(None, (machine['device'], machine['arch'])))}.")
+    for name, file in manifest.files.items():
+        files.add_row(name, str(file.bytes), file.sha256)
+    built, machine = manifest.built, manifest.machine
+    remarks = [f"Built {_age(built.time)} ago on '{built.host}', in {built.seconds:.1f} s."]
+    if machine.cpu:
+        remarks.append(f"Needs a CPU with {', '.join(machine.cpu)}.")
+    if machine.arch or machine.device:
+        remarks.append(f"Built for {' '.join(filter(None, (machine.device, machine.arch)))}.")
     empty = [table for table in (ingredients, baked, files) if not table.row_count]
     print_parts(head, *(table for table in (ingredients, baked, files) if table not in empty), "\n".join(remarks))
 
@@ -107,7 +107,7 @@ def print_differences(item: Item, nearest: Nearest | None) -> None:
     table = make_table("ingredient", "this", "nearest")
     for difference in nearest.differences:
         table.add_row(difference.path, *_sides(difference))
-    other = f"Nearest: '{nearest.path.name}', built {_age(nearest.manifest['built']['time'])} ago."
+    other = f"Nearest: '{nearest.entry.key}', built {_age(nearest.manifest.built.time)} ago."
     print_parts(f"{head}\n{other}", table)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from gtstub.errors import ConfigError
 from gtstub.signature.model import Device
-from gtstub.util.toml import did_you_mean
+from gtstub.util.suggest import did_you_mean
 
 FILE = Path(__file__).with_suffix(".toml")
 

@@ -15,14 +15,13 @@ import dace
 import jq
 
 from gtstub.errors import SignatureError
+from gtstub.signature.dtypes import DTYPES, DType
 from gtstub.signature.model import (
-    DTYPES,
     Access,
     Argument,
     ArrayArgument,
     Axis,
     Device,
-    DType,
     Property,
     Role,
     ScalarArgument,

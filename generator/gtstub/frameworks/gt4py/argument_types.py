@@ -14,7 +14,7 @@ from gt4py.next.type_system import type_specifications as ts
 from gt4py.next.type_system import type_translation
 
 from gtstub.program.compiled import StaticScalar
-from gtstub.signature.model import DTYPES, DType
+from gtstub.signature.dtypes import DTYPES, DType
 
 
 def parameter_types(program: Any) -> dict[str, Any]:

@@ -8,24 +8,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
-from gt4py.next import common, config
-from gt4py.next.ffront import type_info as ffront_type_info
+from gt4py.next import config
 from gt4py.next.instrumentation import metrics
-from gt4py.next.otf import arguments, stages
+from gt4py.next.otf import stages
 from gt4py.next.otf.compilation import cache as gtx_cache
 from gt4py.next.otf.definitions import ConcreteProgramDef
 from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
 from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
-from gt4py.next.type_system import type_specifications as ts
 
-from gtstub import mode, ranks
-from gtstub.cache import entry, store
+from gtstub import ranks
+from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
-from gtstub.errors import SignatureError
+from gtstub.cache.store import Cache
+from gtstub.cache.store import open_cache as open_cache_of
 from gtstub.frameworks.gt4py import fingerprint, options, runner
+from gtstub.frameworks.gt4py.describe import describe
+from gtstub.frameworks.gt4py.internals import versions
 from gtstub.frameworks.gt4py.workflow import (
     FindingTransforms,
     KeepingLowering,
@@ -35,7 +35,7 @@ from gtstub.frameworks.gt4py.workflow import (
     StubWorkflow,
 )
 from gtstub.program import registry
-from gtstub.signature.model import ProgramSignature, SdfgSignature
+from gtstub.settings import Mode, mode
 from gtstub.toolchain import compiler, cpu
 from gtstub.toolchain.arch import toolkit
 
@@ -73,7 +73,7 @@ class StubBackend(gtx_backend.Backend[Any]):
             "cpu": cpu.key_features(compilation.flags),
         }
         request = Request(inp.data.definition.__name__, ingredients, reading.baked, place)
-        never_builds = mode.current() == mode.Mode.RUN
+        never_builds = mode() == Mode.RUN
         if never_builds or not compiler.is_complete():
             found = _of_any_toolchain(request)
             if never_builds or found.is_there:
@@ -88,15 +88,15 @@ class StubBackend(gtx_backend.Backend[Any]):
         transforms = {each.name: getattr(self.transforms, each.name) for each in dataclasses.fields(self.transforms)}
         return {
             "backend": {
-                "transforms": fingerprint.describe({**transforms, "request": None}),
-                "translation": fingerprint.describe(steps.translation.step),
-                "bindings": fingerprint.describe(steps.bindings),
+                "transforms": describe({**transforms, "request": None}),
+                "translation": describe(steps.translation.step),
+                "bindings": describe(steps.bindings),
                 "device": step.device_type.name,
                 "build_type": step.cmake_build_type.value,
                 "trace_markers": compilation.has_trace_markers,
                 "toolkit": "" if compilation.device == "cpu" else toolkit(compilation.device),
             },
-            "versions": fingerprint.versions(),
+            "versions": versions(),
         }
 
     @property
@@ -106,11 +106,11 @@ class StubBackend(gtx_backend.Backend[Any]):
         return compilation
 
     def load_artifact(self, artifact: stages.CompilationArtifact) -> Program:
-        assert isinstance(artifact, store.StubArtifact)
-        if mode.current() == mode.Mode.BUILD:
+        assert isinstance(artifact, Entry)
+        if mode() == Mode.BUILD:
             registry.stop([artifact])
-        program, manifest = entry.load_with_manifest(artifact.path, {})
-        for storage, device in manifest["workspaces"].items():
+        program, manifest = artifact.load_with_manifest()
+        for storage, device in manifest.workspaces.items():
             memory = (self.external_workspace or {}).get(core_definitions.DeviceType[device.upper()])
             if memory is not None:  # Else the program refuses to run, as gt4py's own does.
                 program.set_workspace(storage, memory)
@@ -139,14 +139,14 @@ def _of_any_toolchain(request: Request) -> Request:
     # Entries that were imported came without what CMake had said.
     nearest = place.nearest(request.program, request.ingredients)
     if nearest is not None and [each.path for each in nearest.differences] == ["toolchain"]:
-        return _built_with(request, nearest.manifest["ingredients"]["toolchain"])
+        return _built_with(request, nearest.manifest.ingredients["toolchain"])
     return known[0] if known else request
 
 
-def open_cache(lifetime: config.BuildCacheLifetime) -> store.Cache:
+def open_cache(lifetime: config.BuildCacheLifetime) -> Cache:
     """The cache of gtstub; where nothing names one, beside what gt4py caches for as long."""
     beside = Path(gtx_cache.get_cache_base_path(lifetime)).resolve() / "gtstub"
-    return store.open_cache(beside, ranks.current().path)
+    return open_cache_of(beside, ranks.current().path)
 
 
 def make_backend(
@@ -175,7 +175,7 @@ def make_backend(
     if (gpu is None) == (device is None):
         raise TypeError("make_backend() takes either 'gpu' or 'device'.")
     options.check_names(optimization_args or {})
-    if mode.current() == mode.Mode.PYTHON:
+    if mode() == Mode.PYTHON:
         return None
     if gpu is None:
         gpu = device != core_definitions.DeviceType.CPU
@@ -207,43 +207,3 @@ def make_backend(
         transforms=FindingTransforms(**{**transforms, "past_to_itir": KeepingLowering(transforms["past_to_itir"])}),
         external_workspace=external_workspace,
     )
-
-
-# --- Without building -------------------------------------------------------------------------------------------------
-
-
-def extract_signatures(
-    program: Any, offset_provider: common.OffsetProvider, static: Mapping[str, Any], backend: StubBackend
-) -> tuple[ProgramSignature, SdfgSignature]:
-    """
-    Both signatures of a gt4py program or field operator, lowered for `backend` as a call would, but not built.
-
-    `static` holds the values of scalar parameters that are compiled in.
-    """
-    definition = ffront_type_info.type_in_program_context(program.__gt_type__()).definition
-    parameters = definition.pos_or_kw_args | definition.kw_only_args
-    for name in static:
-        if not isinstance(parameters.get(name), ts.ScalarType):
-            raise SignatureError(f"Program '{program.__name__}' has no scalar parameter '{name}' to be static.")
-    values = {name: np.dtype(parameters[name].kind.name.lower()).type(value) for name, value in static.items()}
-    compile_time_args = arguments.CompileTimeArgs(
-        args=(*definition.pos_only_args, *definition.pos_or_kw_args.values()),
-        kwargs=definition.kw_only_args,
-        offset_provider=offset_provider,
-        column_axis=None,
-        argument_descriptor_contexts={
-            arguments.StaticArg: {name: arguments.StaticArg(value) for name, value in values.items()}
-        },
-    )
-    return lowered_signatures(ConcreteProgramDef(program.definition_stage, compile_time_args), backend)
-
-
-def lowered_signatures(
-    concrete: ConcreteProgramDef[Any, Any], backend: StubBackend
-) -> tuple[ProgramSignature, SdfgSignature]:
-    """Both signatures of a program with its compile-time arguments: those that its cache entry would hold."""
-    steps, transforms = backend.executor, backend.transforms
-    assert isinstance(transforms, FindingTransforms)
-    with steps.compilation.dace_context():
-        source = steps.translation(transforms.lower(concrete))
-        return source.signature, steps.bindings(source).binding_source.sdfg

@@ -10,7 +10,7 @@ from typing import Any
 from gtstub.building.jobs import Job, failed
 from gtstub.building.outcome import Outcome, State
 from gtstub.errors import reason
-from gtstub.frameworks.gt4py.compile import compile, requests  # noqa: A004
+from gtstub.frameworks.gt4py.compile import CompileOptions, compile, requests  # noqa: A004
 from gtstub.frameworks.resolve import offset_provider, resolve, resolve_program
 
 TABLES = ("horizontal_sizes", "vertical_sizes", "bound_static_args")
@@ -27,14 +27,14 @@ def outcome(job: Job, dry: bool) -> Outcome:
     try:
         program = resolve_program(job.source)
         arguments = compile_arguments(job)
-        (request,) = requests(program, **arguments)
+        (request,) = requests(program, CompileOptions(**arguments))
         key = request.key
         if request.cache.find(key) is not None:
             state = "found"
         elif dry:
             state = "missing"
         else:
-            compile(program, **arguments).variants[0].artifact.result()
+            compile(program, **arguments).variants[0].result.result()
     except Exception as error:  # gt4py has no common base for its own.
         return failed(job, reason(error), time.monotonic() - begin, key)
     return Outcome(job.program, job.variant, state, time.monotonic() - begin, key)

@@ -23,7 +23,7 @@ from gt4py.next.program_processors.runners.dace.workflow import backend as dace_
 
 from gtstub.errors import ConfigError
 from gtstub.frameworks.dace import dace_config
-from gtstub.util.toml import did_you_mean
+from gtstub.util.suggest import did_you_mean
 
 type Known = Mapping[str, Any]
 """Names of options with the types of their values; a mapping is a table of more."""

@@ -14,11 +14,10 @@ from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.cache.lookup import Request
 from gtstub.errors import SignatureError
+from gtstub.signature.dtypes import DTYPES, DType
 from gtstub.signature.model import (
-    DTYPES,
     Connectivity,
     Dimension,
-    DType,
     FieldType,
     Parameter,
     ProgramSignature,

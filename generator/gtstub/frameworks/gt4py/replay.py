@@ -11,10 +11,12 @@ from gt4py.next import common
 from gt4py.next.ffront.decorator import FieldOperator
 from gt4py.next.type_system import type_specifications as ts
 
-from gtstub.backends.choice import EMBEDDED, Tag, choose, load_tables
+from gtstub.backends.choice import EMBEDDED, Tag, choose
+from gtstub.backends.tables import load_tables
 from gtstub.errors import GtstubError
-from gtstub.frameworks.gt4py import choice
 from gtstub.frameworks.gt4py.argument_types import parameter_types
+from gtstub.frameworks.gt4py.chosen import make_chosen_backend
+from gtstub.frameworks.gt4py.internals import make_connectivity, make_field
 from gtstub.frameworks.resolve import offset_provider, resolve_program
 from gtstub.recorded.archive import Archive, Call, Value
 from gtstub.recorded.replay import Replay
@@ -34,7 +36,8 @@ class GtProgram:
         self._grid = {} if grid is None else dict(offset_provider(grid))
         backend = None
         if tag != EMBEDDED:
-            backend = choice.make(choose(str(program.__name__), tag, arch(Tag(tag).device), load_tables()))
+            choice = choose(str(program.__name__), tag, arch(Tag(tag).device), load_tables())
+            backend = make_chosen_backend(choice)
         self._call = program.with_backend(backend)
 
     def is_of(self, _replay: Replay, _index: int) -> bool:
@@ -122,13 +125,13 @@ class _Arguments:
             ranges = [self._ranges.get(dim.value, (0, 1)) for dim in type_.dims]
             array = np.zeros([stop - start for start, stop in ranges], type_.dtype.kind.name.lower())
             origin = tuple(start for start, _ in ranges)
-        return common._field(array, domain=_domain(type_.dims, origin, array.shape))
+        return make_field(array, domain=_domain(type_.dims, origin, array.shape))
 
     def _connectivity(self, value: Value) -> common.Connectivity:
         assert value.leaf.codomain is not None
         source, neighbor = value.leaf.dims
         dims = (common.Dimension(source), common.Dimension(neighbor, common.DimensionKind.LOCAL))
-        return common._connectivity(
+        return make_connectivity(
             self._arrays[value.leaf.path],
             common.Dimension(value.leaf.codomain),
             domain=_domain(dims, value.origin, value.shape),

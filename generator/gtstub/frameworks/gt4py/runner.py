@@ -12,8 +12,9 @@ from typing import Any
 
 from gt4py.next.otf import runners
 
+from gtstub.building.pending import done
+from gtstub.frameworks.gt4py.internals import replace_default_runner
 from gtstub.frameworks.gt4py.workflow import FoundProgramDef
-from gtstub.program import registry
 
 
 class FindingRunner:
@@ -26,7 +27,7 @@ class FindingRunner:
     def submit(self, task: runners.CompilationTask) -> concurrent.futures.Future[Any]:
         found = task.construct_compilable(False)
         if isinstance(found, FoundProgramDef):
-            return registry.done(found.artifact)
+            return done(found.entry)
         with self._making:
             if self._own is None:
                 self._own = _from_config()
@@ -42,8 +43,5 @@ _from_config = runners.from_config
 
 
 def install() -> None:
-    """Makes it what gt4py's default is, and what it becomes each time that somebody has waited for all compilations."""
-    with runners._default_runner_lock:
-        runners.from_config = FindingRunner
-        if runners._default_runner is not None and not isinstance(runners._default_runner, FindingRunner):
-            runners._default_runner = FindingRunner(runners._default_runner)
+    """Makes it gt4py's default runner, now and whenever gt4py makes a new one."""
+    replace_default_runner(FindingRunner)

@@ -23,14 +23,15 @@ from gt4py.next.otf.compilation.common import get_device_arch
 from gt4py.next.otf.definitions import CompilableProgramDef, ConcreteProgramDef
 from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
 
-from gtstub.cache import claims
+from gtstub.building.waiting import build_once
+from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
-from gtstub.cache.store import StubArtifact
-from gtstub.codegen.c import render
+from gtstub.cache.manifest import Built, Machine, Manifest
+from gtstub.codegen.stub import Stub, make_stub
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.sdfg_signature import check_arguments, sdfg_signature
+from gtstub.frameworks.gt4py.internals import add_trace_markers
 from gtstub.frameworks.gt4py.program_signature import LoweredProgramDef, program_signature
-from gtstub.plan.planner import make_plan
 from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import cpu
@@ -44,7 +45,7 @@ from gtstub.toolchain.compiler import find as find_toolchain
 class FoundProgramDef(CompilableProgramDef):
     """Stands for a program that need not be lowered: its entry is there. `data` is None."""
 
-    artifact: StubArtifact
+    entry: Entry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,8 +71,8 @@ class FindingTransforms(gtx_backend.Transforms):
             inp = self.aotify_args(inp)
         assert self.request is not None
         request = self.request(inp)
-        if (artifact := request.find()) is not None:
-            return FoundProgramDef(None, inp.args, artifact)
+        if (entry := request.find()) is not None:
+            return FoundProgramDef(None, inp.args, entry)
         return dataclasses.replace(self.lower(inp), request=request)
 
     def lower(self, inp: ConcreteProgramDef[Any, Any]) -> LoweredProgramDef:
@@ -91,9 +92,9 @@ class SignedSource(stages.ProgramSource[code_specs.SDFGCodeSpec]):
 
 @dataclasses.dataclass(frozen=True)
 class StubSource(stages.BindingSource[code_specs.SDFGCodeSpec, code_specs.SourceCodeSpec]):
-    """The text of a stub (`source_code` is its C file) with the signature of the SDFG that it calls."""
+    """A stub (`source_code` is the text of its C file) with the signature of the SDFG that it calls."""
 
-    header: str
+    stub: Stub
     sdfg: SdfgSignature
 
 
@@ -119,12 +120,8 @@ class StubBindings:
     def __call__(self, inp: SignedSource) -> stages.ExtensionSource[Any, Any]:
         raw = cast(Mapping[str, Any], inp.source_code)
         sdfg = sdfg_signature(dace.SDFG.from_json(raw), raw, self.gpu)
-        texts = render(
-            make_plan(sdfg, inp.signature),
-            program_digest=documents.digest(documents.program_to_json(inp.signature)),
-            sdfg_digest=documents.digest(documents.sdfg_to_json(sdfg)),
-        )
-        return stages.ExtensionSource(inp, StubSource(texts.source, (), header=texts.header, sdfg=sdfg))
+        stub = make_stub(sdfg, inp.signature)
+        return stages.ExtensionSource(inp, StubSource(stub.files[stub.source], (), stub=stub, sdfg=sdfg))
 
 
 # --- Compilation ------------------------------------------------------------------------------------------------------
@@ -134,14 +131,14 @@ class StubBindings:
 class StubWorkflow(recipes.OTFCompileWorkflow):
     """Runs the steps where no other process does so for the same entry; else waits for that one."""
 
-    def __call__(self, inp: FoundProgramDef | LoweredProgramDef) -> StubArtifact:
+    def __call__(self, inp: FoundProgramDef | LoweredProgramDef) -> Entry:
         if isinstance(inp, FoundProgramDef):
-            return inp.artifact
+            return inp.entry
         assert inp.request is not None
-        build = cast(Callable[[], StubArtifact], functools.partial(super().__call__, inp))
+        build = cast(Callable[[], Entry], functools.partial(super().__call__, inp))
         assert isinstance(self.compilation, StubCompilation)
         with self.compilation.dace_context():
-            return claims.build_once(inp.request.cache, inp.request.key, build)
+            return build_once(inp.request.cache, inp.request.key, build)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +151,7 @@ class StubCompilation:
     step: dace_compilation.DaCeCompiler
     dace_config: Mapping[str, Any]
 
-    def __call__(self, inp: stages.ExtensionSource[Any, Any]) -> StubArtifact:
+    def __call__(self, inp: stages.ExtensionSource[Any, Any]) -> Entry:
         source, stub = inp.program_source, inp.binding_source
         assert isinstance(source, SignedSource)
         assert isinstance(stub, StubSource)
@@ -164,8 +161,7 @@ class StubCompilation:
         texts = {
             "program.json": documents.program_to_json(source.signature),
             "sdfg.json": documents.sdfg_to_json(stub.sdfg),
-            f"{name}_stub.c": stub.source_code,
-            f"{name}_stub.h": stub.header,
+            **stub.stub.files,
         }
         begin = time.monotonic()
         with request.cache.private_directory(request.key) as private:
@@ -174,7 +170,7 @@ class StubCompilation:
             for file, text in texts.items():
                 (directory / file).write_text(text, encoding="utf-8")
             stub_library = f"{name}_stub.so"
-            build = compiler.start(directory / f"{name}_stub.c", directory / stub_library)
+            build = compiler.start(directory / stub.stub.source, directory / stub_library)
             try:
                 library = self._compile_sdfg(inp, stub.sdfg, private / "dace")
             except BaseException:
@@ -182,16 +178,16 @@ class StubCompilation:
                 raise
             build.wait()
             library.rename(directory / stub.sdfg.library)
-            manifest = {
-                "name": request.program,
-                "stub": stub_library,
-                "library": stub.sdfg.library,
-                "workspaces": {workspace.storage: workspace.device for workspace in stub.sdfg.workspaces},
-                "ingredients": request.ingredients,
-                "baked": request.baked,
-                "machine": self._machine(compiler.cxx),
-                "built": {"seconds": round(time.monotonic() - begin, 3)},
-            }
+            manifest = Manifest(
+                name=request.program,
+                stub=stub_library,
+                library=stub.sdfg.library,
+                workspaces={workspace.storage: workspace.device for workspace in stub.sdfg.workspaces},
+                ingredients=request.ingredients,
+                baked=request.baked,
+                machine=self._machine(compiler.cxx),
+                built=Built(seconds=round(time.monotonic() - begin, 3)),
+            )
             return request.cache.publish(directory, request.key, manifest)
 
     @property
@@ -225,21 +221,20 @@ class StubCompilation:
             overrides = {"compiler.cuda.cuda_arch": known, "compiler.cuda.hip_arch": known, **overrides}
         return of(self.device, self.step.cmake_build_type.value, overrides)
 
-    def _machine(self, cxx: str) -> dict[str, Any]:
+    def _machine(self, cxx: str) -> Machine:
         """What a machine must have that is to run the library."""
         values = self._dace_config(dace_config.configuration)
-        return {
-            "cpu": cpu.compiled_features(
-                [values["compiler.cpu.executable"].value or cxx], values["compiler.cpu.args"].value.split()
-            ),
-            "device": self.step.device_type.name.lower(),
-            "arch": "" if self.device == "cpu" else arch("gpu"),
-        }
+        compiler = [values["compiler.cpu.executable"].value or cxx]
+        return Machine(
+            cpu=tuple(cpu.compiled_features(compiler, values["compiler.cpu.args"].value.split())),
+            device=self.step.device_type.name.lower(),
+            arch="" if self.device == "cpu" else arch("gpu"),
+        )
 
     def _compile_sdfg(self, inp: stages.ExtensionSource[Any, Any], signature: SdfgSignature, folder: Path) -> Path:
         """Lets DaCe build the SDFG in `folder`; returns its library."""
         if self.has_trace_markers:
-            _, sdfg = dace_compilation._add_tx_markers(inp)
+            _, sdfg = add_trace_markers(inp)
         else:
             sdfg = dace.SDFG.from_json(inp.program_source.source_code)
         sdfg.build_folder = str(folder)

@@ -9,7 +9,8 @@ from gt4py.next import backend as gtx_backend
 from gt4py.next.program_processors.runners import gtfn
 from gt4py.next.program_processors.runners.dace import make_dace_backend
 
-from gtstub.backends.choice import Backend, Choice, at
+from gtstub.backends.choice import Choice
+from gtstub.backends.tables import Backend
 from gtstub.errors import ConfigError
 from gtstub.frameworks.gt4py import options
 from gtstub.frameworks.gt4py.backend import make_backend
@@ -19,7 +20,7 @@ NOTHING: Mapping[str, Any] = {}
 KNOWN: Mapping[Backend, options.Known] = {"gtfn": options.GTFN, "dace": options.DACE, "gtstub": options.GTSTUB}
 
 
-def make(choice: Choice, descriptor: Mapping[str, Any] = NOTHING) -> gtx_backend.Backend[Any]:
+def make_chosen_backend(choice: Choice, descriptor: Mapping[str, Any] = NOTHING) -> gtx_backend.Backend[Any]:
     """
     The chosen backend. Raises ConfigError for an option that it does not know, with the line that has it.
 
@@ -38,11 +39,11 @@ def make(choice: Choice, descriptor: Mapping[str, Any] = NOTHING) -> gtx_backend
 
 
 def converted(choice: Choice) -> dict[str, Any]:
-    """The options of a choice as gt4py takes them. Raises ConfigError as `make` does."""
+    """The options of a choice as gt4py takes them. Raises ConfigError as `make_chosen_backend` does."""
 
     def refuse(path: tuple[str, ...], what: str) -> ConfigError:
         setting = next(reason.setting for reason in choice.reasons if reason.setting.path[1 : len(path) + 1] == path)
-        return ConfigError(f"{at(setting)}: {_option(choice, path)} {what}")
+        return ConfigError(f"{setting.place}: {_option(choice, path)} {what}")
 
     return options.convert(choice.options, KNOWN[choice.backend], refuse)
 

@@ -1,0 +1,218 @@
+"""The command 'gtstub replay'."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gtstub.backends.choice import EMBEDDED, Tag
+from gtstub.cli.options import example, json_options
+from gtstub.cli.output import Json
+from gtstub.errors import GtstubError
+from gtstub.util.console import make_bar
+from gtstub.util.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from gtstub.recorded.archive import Archive
+    from gtstub.recorded.replay import Replay, Worst
+
+_file = click.Path(path_type=Path)
+
+MOST_ULP = 2**64 - 1
+
+TAGS = (EMBEDDED, *(tag for tag in Tag if tag.device == "cpu"))
+"""Recorded arguments are in host memory."""
+
+
+def _tolerances(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str | None, int]:
+    tolerances: dict[str | None, int] = {}
+    for text in texts:
+        argument, _, ulp = text.rpartition("=")
+        if not ulp.isdecimal():
+            raise click.BadParameter(f"'{text}' is neither N nor ARGUMENT=N.")
+        if len(ulp.lstrip("0")) > len(str(MOST_ULP)) or int(ulp) > MOST_ULP:
+            raise click.BadParameter(f"'{text}' is more than {MOST_ULP}, which is the greatest tolerance.")
+        tolerances[argument or None] = int(ulp)
+    return tolerances
+
+
+@click.command(
+    epilog=example(
+        "gtstub replay recording ENTRY --compare",
+        "gtstub replay recording ENTRY --compare --ulp 4 --ulp 'x[0]=16'",
+        "gtstub replay recording my.model:program --program program --backend GTFN_CPU --compare",
+        "gtstub replay recording ENTRY --compare --jq '.comparisons[] | select(.beyond > 0)'",
+    )
+)
+@click.argument("recording", type=_file)
+@click.argument("programs", metavar="ENTRY | STUB.so | MODULE:PROGRAM ...", nargs=-1, required=True)
+@click.option(
+    "--compare", is_flag=True, help="Exit with 1 where a result is not the recorded one, or a call was not made."
+)
+@click.option(
+    "--program", "names", metavar="NAME", multiple=True, help="Make the calls of this program only; repeat for more."
+)
+@click.option(
+    "--ulp",
+    "tolerances",
+    metavar="N | ARGUMENT=N",
+    multiple=True,
+    callback=_tolerances,
+    help="Units in the last place that results may differ by.  [default: 0]",
+)
+@click.option(
+    "--backend", type=click.Choice(TAGS), default=EMBEDDED, show_default=True, help="What runs MODULE:PROGRAM."
+)
+@click.option(
+    "--plot",
+    "plot_file",
+    metavar="FILE",
+    type=_file,
+    help="Draw where the field that differs most does, as .svg or .png; needs matplotlib.",
+)
+@click.option("--grid", metavar="MODULE:NAME", help="Makes connectivities that the SDFG did not take.")
+@json_options
+def replay(
+    recording: Path,
+    programs: tuple[str, ...],
+    compare: bool,
+    names: tuple[str, ...],
+    tolerances: dict[str | None, int],
+    backend: str,
+    plot_file: Path | None,
+    grid: str | None,
+    as_json: Json | None,
+) -> None:
+    """
+    Make recorded calls again, and say what comes out differently.
+
+    RECORDING is what 'gtstub record' has made, of all processes or of one. Each of its calls is made with the program
+    of the same name: a cache entry, a stub library with the SDFG library beside it, or a gt4py program, which runs
+    embedded or on a backend.
+
+    Numbers are equal where 'a == b' is, and NaN equals NaN. Floating-point numbers are compared in units in the last
+    place, everything else exactly.
+    """
+    from gtstub.cli.tables.replay import not_made, print_replay
+    from gtstub.recorded.archive import archives
+
+    if tolerances and not compare:
+        raise click.UsageError("'--ulp' is for '--compare'.")
+    if plot_file is not None:
+        from gtstub.util.figure import refuse_undrawable
+
+        refuse_undrawable(plot_file)
+    found = archives(recording)
+    if not found:
+        raise GtstubError(f"There is no recording in '{recording}'.")
+    with contextlib.ExitStack() as stack:
+        opened = [_open(stack, name, backend, grid) for name in programs]
+        replayed, worst = _replay(found, opened, names, tolerances, wants_worst=plot_file is not None)
+    if plot_file is not None:
+        _plot(worst, plot_file)
+    if as_json is not None:
+        as_json.print(replayed)
+    else:
+        print_replay(replayed, compare)
+    left_out = replayed["left_out"]
+    if compare and left_out:
+        click.echo(f"{not_made(left_out)}: give one, or choose with '--program' what to replay.", err=True)
+    is_equal = not left_out and all(one["beyond"] == 0 for one in replayed["comparisons"])
+    click.get_current_context().exit(0 if is_equal or not compare else 1)
+
+
+def _open(stack: contextlib.ExitStack, name: str, backend: str, grid: str | None) -> Any:
+    if ":" in name and not Path(name).exists():
+        from gtstub.frameworks.resolve import frameworks
+
+        with frameworks("replay"):
+            from gtstub.frameworks.gt4py.replay import GtProgram
+
+        return GtProgram(name, backend, grid)
+    from gtstub.recorded.replay import open_program
+
+    return stack.enter_context(open_program(Path(name)))
+
+
+def _replay(
+    found: Sequence[Archive],
+    programs: Sequence[Any],
+    names: Sequence[str],
+    tolerances: dict[str | None, int],
+    wants_worst: bool,
+) -> tuple[dict[str, Any], list[Worst]]:
+    """
+    The report, with the process of each comparison, the number of calls, and those that no program was given for.
+    `names` are the programs whose calls are made; all, if there are none. With `wants_worst`
+    the field of each process that differs most.
+    """
+    from gtstub.recorded.replay import Replay
+
+    recorded = sorted({program.name for archive in found for program in archive.programs})
+    for name in names:
+        if name not in recorded:
+            raise GtstubError(f"No program '{name}' was recorded.{did_you_mean(name, recorded)}")
+    wanted = set(names or recorded)
+    known = {leaf.path for archive in found for program in archive.programs for leaf in program.leaves}
+    for argument in tolerances:
+        if argument is not None and argument not in known:
+            raise GtstubError(f"No recorded program has an argument '{argument}'.")
+    worst: list[Worst] = []
+    calls, left_out, comparisons = 0, dict[str, int](), list[dict[str, Any]]()
+    with make_bar() as bar:
+        task = bar.add_task("", total=sum(call.program.name in wanted for one in found for call in one.calls))
+        for archive in found:
+            with Replay(archive, tolerances) as replay:
+                chosen = _choose(replay, programs, wanted)
+                for index, call in enumerate(archive.calls):
+                    program, name = chosen.get(call.program.id), call.program.name
+                    if name not in wanted:
+                        continue
+                    bar.update(task, description=name)
+                    if program is None:
+                        left_out[name] = left_out.get(name, 0) + 1
+                    else:
+                        program.replay(replay, index)
+                        calls += 1
+                    bar.advance(task)
+                if wants_worst and (field := replay.worst()) is not None:
+                    worst.append(field)
+            comparisons += [{"process": archive.path.name, **one} for one in replay.report["comparisons"]]
+    if calls == 0:
+        others = ", ".join(f"'{name}'" for name in left_out) or "none"
+        raise GtstubError(f"No call of {', '.join(repr(one.name) for one in programs)} was recorded, but of {others}.")
+    schema = "gtstub/replay/1"
+    return {"schema": schema, "calls": calls, "left_out": left_out, "comparisons": comparisons}, worst
+
+
+def _plot(worst: Sequence[Worst], file: Path) -> None:
+    if not worst:
+        click.echo(f"'{file}' was not written: nothing differs.", err=True)
+        return
+    from gtstub.recorded.plot import plot_worst
+
+    plot_worst(worst, file)
+    click.echo(f"'{file}' was written.", err=True)
+
+
+def _choose(replay: Replay, programs: Sequence[Any], wanted: Collection[str]) -> dict[str, Any]:
+    """
+    The program for each recorded one that is wanted, by its name in the archive: the one with its signatures, which
+    another build may have as well, else one of its name that is not another variant.
+    """
+    calls = [(index, call.program) for index, call in enumerate(replay.archive.calls) if call.program.name in wanted]
+    firsts = {program: index for index, program in reversed(calls)}
+    same = {recorded: [one for one in programs if one.is_of(replay, index)] for recorded, index in firsts.items()}
+    variants = [program for found in same.values() for program in found]
+    chosen = {}
+    for recorded, found in same.items():
+        candidates = found or [one for one in programs if one.name == recorded.name and one not in variants]
+        if len(candidates) > 1:
+            raise GtstubError(f"Several programs can make the calls of '{recorded.id}'; name one of them only.")
+        if candidates:
+            chosen[recorded.id] = candidates[0]
+    return chosen

@@ -1,0 +1,85 @@
+"""Call plans as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gtstub.plan.describe import describe_leaf, describe_source, describe_statics
+from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Leaf, Slot, Unused, Value, walk
+from gtstub.util.console import make_table, print_parts
+
+MOST_NAMES = 6
+"""A sentence counts names instead of listing them if there are more than this; the JSON document lists all."""
+
+
+def print_plan(plan: CallPlan) -> None:
+    """The whole call plan: arguments and their contracts, slots and their sources, what must agree, the handle."""
+    arguments = make_table("argument", "leaf", "contract", "slots")
+    for leaf in plan.leaves:
+        indices = " ".join(str(slot.index) for slot in plan.slots_of(leaf))
+        arguments.add_row(leaf.path, leaf.name, _describe_contract(leaf), indices)
+    slots = make_table("slot", "C type", "name", "source")
+    for slot in plan.slots:
+        slots.add_row(str(slot.index), slot.c_type, slot.name, describe_source(slot.source))
+    print_parts(_title(plan), arguments, slots, "\n".join((*_agreements(plan), *_remarks(plan))))
+
+
+def print_slots(plan: CallPlan) -> None:
+    """One row for each slot: C type, name, source, and what the source must satisfy."""
+    slots = make_table("slot", "C type", "name", "source", "contract")
+    for slot in plan.slots:
+        contract = "; ".join(_describe_slot_contract(slot, plan))
+        slots.add_row(str(slot.index), slot.c_type, slot.name, describe_source(slot.source), contract)
+    print_parts(_title(plan), slots, "\n".join(_remarks(plan)))
+
+
+def _title(plan: CallPlan) -> str:
+    filled = f"{len(plan.slots)} slots, filled from {len(plan.arguments)} leaves"
+    return f"Program '{plan.name}', SDFG '{plan.sdfg_name}': {filled}."
+
+
+def _describe_contract(leaf: Leaf) -> str:
+    if not isinstance(leaf, FieldLeaf):
+        return describe_leaf(leaf)
+    return f"{describe_leaf(leaf)}, on {leaf.device}"
+
+
+def _describe_slot_contract(slot: Slot, plan: CallPlan) -> Iterator[str]:
+    match slot.source:
+        case Data(leaf) | Value(leaf):
+            yield _describe_contract(leaf)
+        case AxisValue():
+            yield f"fits {slot.dtype}"
+        case _:
+            return
+    for assertion in plan.assertions:
+        if assertion.symbol == slot.name:
+            yield f"equals {describe_source(assertion.later)}"
+
+
+def _agreements(plan: CallPlan) -> Iterator[str]:
+    if plan.assertions:
+        yield "Must agree:"
+    for assertion in plan.assertions:
+        first, later = describe_source(assertion.first), describe_source(assertion.later)
+        yield f"  {assertion.symbol}: {later} with {first}"
+
+
+def _remarks(plan: CallPlan) -> Iterator[str]:
+    if statics := describe_statics(plan):
+        yield f"Compiled in: {', '.join(statics)}."
+    unused = [f"'{part.path}'" for node in plan.parameters for part in walk(node) if isinstance(part, Unused)]
+    if unused:
+        yield f"Not used by the SDFG: {', '.join(unused)}."
+    if plan.init:
+        symbols = [f"'{slot.name}'" for slot in plan.init]
+        what = ", ".join(symbols) if len(symbols) <= MOST_NAMES else f"{len(symbols)} symbols"
+        handle = f"Handle: initialised at the first call with {what}"
+        memory = [f"'{slot.name}'" for slot in plan.memory_symbols]
+        if memory:
+            handle += f", again when {'one of ' if memory[1:] else ''}{', '.join(memory)} changes"
+        yield f"{handle}."
+    else:
+        yield "Handle: initialised when the program is loaded."
+    for workspace in plan.workspaces:
+        yield f"Workspace: the caller lends memory in '{workspace.storage}' on {workspace.device}."

@@ -1,0 +1,161 @@
+"""What `gtstub.compile()` compiles: a gt4py program with its backend, or with none."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+from gt4py.next import backend as gtx_backend
+from gt4py.next import common
+from gt4py.next.ffront.decorator import Program
+from gt4py.next.instrumentation import metrics
+from gt4py.next.otf import arguments, compilation_tasks, runners
+from gt4py.next.otf.definitions import ConcreteProgramDef
+from gt4py.next.type_system import type_specifications as ts
+
+from gtstub import _host, ranks
+from gtstub.building.pending import done, start
+from gtstub.errors import CacheError
+from gtstub.frameworks.gt4py.argument_types import parameter_types
+from gtstub.frameworks.gt4py.backend import StubBackend
+from gtstub.settings import Mode, mode
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What callers of a program pass."""
+
+    program: Any
+
+    @property
+    def name(self) -> str:
+        return str(self.program.__name__)
+
+    @property
+    def definition(self) -> Callable[..., Any]:
+        return cast(Callable[..., Any], self.program.definition_stage.definition)
+
+    @functools.cached_property
+    def types(self) -> Mapping[str, Any]:
+        """The parameters in order, with their types."""
+        return parameter_types(self.program)
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        defined = inspect.signature(self.definition).parameters
+        return inspect.Signature(
+            [
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                    annotation=defined[name].annotation if name in defined else inspect.Parameter.empty,
+                )
+                for name in self.types
+            ],
+            return_annotation=None,
+        )
+
+    def check_names(self, given: Iterable[str]) -> None:
+        """Raises TypeError for a name that is not a parameter, or that comes twice."""
+        seen: set[str] = set()
+        for name in given:
+            if name not in self.types:
+                raise TypeError(f"Program '{self.name}' has no parameter '{name}'; it has {', '.join(self.types)}.")
+            if name in seen:
+                raise TypeError(f"Argument '{name}' of program '{self.name}' was given twice.")
+            seen.add(name)
+
+
+@dataclasses.dataclass(frozen=True)
+class EmbeddedTarget(Target):
+    """A program that gt4py runs in Python."""
+
+    def start(self, *_: Mapping[str, Any]) -> concurrent.futures.Future[Any]:
+        return done(None)
+
+    def load(self, _: None) -> Callable[..., None]:
+        embedded = self.program.with_backend(None)
+        if isinstance(self.program, Program):
+            return cast(Callable[..., None], embedded)
+
+        def call(*args: Any, offset_provider: common.OffsetProvider) -> None:
+            *inputs, out = args
+            embedded(*inputs, out=out, offset_provider=offset_provider)
+
+        return call
+
+
+@dataclasses.dataclass(frozen=True)
+class CompiledTarget(Target):
+    """A program with its backend."""
+
+    backend: gtx_backend.Backend[Any]
+
+    def concrete(self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]) -> ConcreteProgramDef[Any, Any]:
+        """The program with what is known of its arguments."""
+        contexts = {}
+        if static:
+            descriptors = {name: arguments.StaticArg(value) for name, value in static.items()}
+            for name, descriptor in descriptors.items():
+                descriptor.validate(name, self.types[name])
+            contexts = {arguments.StaticArg: {name: descriptors.get(name) for name in self.types}}
+        compile_time_args = arguments.CompileTimeArgs(
+            args=tuple(self.types.values()),
+            kwargs={},
+            offset_provider=offset_provider,
+            column_axis=None,
+            argument_descriptor_contexts=contexts,
+        )
+        return ConcreteProgramDef(self.program.definition_stage, compile_time_args)
+
+    def start(self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]) -> concurrent.futures.Future[Any]:
+        """
+        The entry, if it is in the cache. Else the program is lowered here, and gt4py's runner does the rest: in
+        processes, unless gt4py is told other.
+        """
+        concrete = self.concrete(static, offset_provider)
+
+        def submit() -> concurrent.futures.Future[Any]:
+            task = compilation_tasks.make_compilation_task(self.backend, concrete.data, concrete.args)
+            return cast("concurrent.futures.Future[Any]", runners.get_default_runner().submit(task))
+
+        if not isinstance(self.backend, StubBackend):
+            if mode() == Mode.RUN:
+                raise CacheError(
+                    f"Program '{self.name}' has no entry in gtstub's cache, because '{self.backend.name}' is a backend"
+                    " of gt4py's own, and mode 'Run' builds nothing: use a backend of gtstub's, or another mode."
+                )
+            return submit()
+        request = self.backend.request(concrete)
+        if (entry := request.find()) is not None:
+            return done(entry)
+        return start(request.cache, request.key, ranks.current(), submit)
+
+    def load(self, artifact: Any) -> Callable[..., None]:
+        executable = self.backend.load_artifact(artifact)
+        if isinstance(executable, _host.Program):
+            # gt4py's own front door, which would say whose metrics these are, is not there.
+            executable.set_metrics(
+                vars(metrics.config),
+                "COLLECT_METRICS_LEVEL",
+                metrics.PERFORMANCE,
+                functools.partial(_sample, self.name),
+            )
+            return executable
+        types = ts.FunctionType(pos_only_args=[], pos_or_kw_args=self.types, kw_only_args={}, returns=ts.VoidType())
+        extract = arguments.make_primitive_value_args_extractor(types)
+        if extract is None:
+            return cast(Callable[..., None], executable)
+
+        def call(*args: Any, offset_provider: common.OffsetProvider) -> None:
+            executable(*extract(*args)[0], offset_provider=offset_provider)
+
+        return call
+
+
+def _sample(name: str, seconds: float) -> None:
+    metrics.sources[name].metrics[metrics.COMPUTE_METRIC].add_sample(seconds)

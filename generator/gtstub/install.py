@@ -1,0 +1,26 @@
+"""
+Where the parts of an installed gtstub lie.
+
+CMake installs templates, headers, libraries and the extension module `gtstub._host` into one folder. That is this
+package's folder, except in an editable installation, whose Python files stay in the checkout.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from gtstub.abi import SONAME
+
+
+def _folder() -> Path:
+    host = find_spec("gtstub._host")
+    return Path(__file__ if host is None or host.origin is None else host.origin).parent
+
+
+FOLDER = _folder()
+TEMPLATES = FOLDER / "templates"
+INCLUDE = FOLDER / "include"
+LIBRARIES = FOLDER / "lib"
+RUNTIME = LIBRARIES / SONAME
+FORTRAN = FOLDER / "fortran"

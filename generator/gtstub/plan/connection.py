@@ -1,0 +1,77 @@
+"""The second step of a plan: for each slot of the SDFG, the source of its value, and what must agree with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gtstub.plan.model import (
+    COMPUTE_TIME,
+    METRICS_LEVEL,
+    Assertion,
+    AxisValue,
+    Data,
+    FieldLeaf,
+    Leaf,
+    Metric,
+    ScalarLeaf,
+    Slot,
+    Source,
+    Value,
+)
+from gtstub.plan.signatures import Signatures
+from gtstub.signature.dtypes import INDEX, DType
+from gtstub.signature.model import Argument, ArrayArgument
+
+METRICS: dict[str, tuple[DType, bool]] = {METRICS_LEVEL: ("int32", False), COMPUTE_TIME: ("float64", True)}
+"""The type of each metric that gt4py adds, and whether it is an array."""
+
+
+class Connection:
+    """The slots of the SDFG with their sources, and the assertions between values of one symbol."""
+
+    def __init__(self, signatures: Signatures, leaves: Iterable[Leaf]) -> None:
+        self._signatures = signatures
+        self._fields = {leaf.name: leaf for leaf in leaves if isinstance(leaf, FieldLeaf)}
+        self._scalars = {leaf.name: leaf for leaf in leaves if isinstance(leaf, ScalarLeaf)}
+        slots, assertions = [], []
+        for index, argument in enumerate(signatures.sdfg.arguments):
+            sources = self._sources(argument)
+            self._check(argument, sources)
+            first, *later = sources
+            slots.append(Slot(index, argument.name, argument.dtype, isinstance(argument, ArrayArgument), first))
+            assertions += [Assertion(argument.name, first, source) for source in later]
+        self.slots = tuple(slots)
+        self.assertions = tuple(assertions)
+
+    def slots_named(self, names: Iterable[str]) -> tuple[Slot, ...]:
+        """The slots that `__dace_init_<name>` takes, by name."""
+        by_name = {slot.name: slot for slot in self.slots}
+        for name in names:
+            if name not in by_name:
+                raise self._signatures.refusal(f"__dace_init takes '{name}', which is no argument of the SDFG")
+        return tuple(by_name[name] for name in names)
+
+    def _sources(self, argument: Argument) -> list[Source]:
+        """Everything that shows the value of an argument, in program order, a scalar of its name first."""
+        name = argument.name
+        if name in METRICS:
+            return [Metric(name)]
+        if isinstance(argument, ArrayArgument):
+            return [Data(self._fields[name])] if name in self._fields else []
+        values = [
+            AxisValue(self._fields[role.array], role.axis, role.property)
+            for role in self._signatures.roles(argument)
+            if role.array in self._fields
+        ]
+        values.sort(key=lambda value: (value.leaf.index, value.axis))
+        return [*([Value(self._scalars[name])] if name in self._scalars else []), *values]
+
+    def _check(self, argument: Argument, sources: list[Source]) -> None:
+        name, is_array = argument.name, isinstance(argument, ArrayArgument)
+        if not sources:
+            kind = "array" if is_array else "symbol"
+            raise self._signatures.refusal(f"no argument of the program determines {kind} '{name}' of the SDFG")
+        if name in METRICS and METRICS[name] != (argument.dtype, is_array):
+            raise self._signatures.refusal(f"'{name}' is not of the type that gt4py gives its metrics")
+        if any(isinstance(source, AxisValue) for source in sources) and argument.dtype != INDEX:
+            raise self._signatures.refusal(f"symbol '{name}' has dtype '{argument.dtype}', not '{INDEX}'")

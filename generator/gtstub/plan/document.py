@@ -1,0 +1,87 @@
+"""The JSON document of a call plan (docs/formats.md): the same for the same plan, whatever made the plan."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gtstub.plan.describe import describe_source
+from gtstub.plan.model import (
+    AxisValue,
+    CallPlan,
+    Collection,
+    FieldLeaf,
+    Leaf,
+    Metric,
+    Node,
+    Source,
+    StaticLeaf,
+    Tuple,
+    Unused,
+)
+
+SCHEMA = "gtstub/call-plan/1"
+
+
+def plan_to_json(plan: CallPlan) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "name": plan.name,
+        "sdfg_name": plan.sdfg_name,
+        "parameters": [_node(node) for node in plan.parameters],
+        "leaves": [_leaf(leaf) for leaf in plan.leaves],
+        "slots": [
+            {
+                "index": slot.index,
+                "name": slot.name,
+                "dtype": slot.dtype,
+                "is_array": slot.is_array,
+                "c_type": slot.c_type,
+                "source": _source(slot.source),
+            }
+            for slot in plan.slots
+        ],
+        "assertions": [
+            {"symbol": assertion.symbol, "first": _source(assertion.first), "later": _source(assertion.later)}
+            for assertion in plan.assertions
+        ],
+        "init": [slot.name for slot in plan.init],
+        "memory_symbols": [slot.name for slot in plan.memory_symbols],
+        "workspaces": [{"storage": workspace.storage, "device": workspace.device} for workspace in plan.workspaces],
+    }
+
+
+def _node(node: Node) -> dict[str, Any]:
+    match node:
+        case Tuple() | Collection():
+            keys = {"keys": list(node.keys)} if isinstance(node, Collection) else {}
+            return {"path": node.path, **keys, "elements": [_node(element) for element in node.elements]}
+        case Unused():
+            return {"path": node.path, "leaf": None}
+        case _:
+            return {"path": node.path, "leaf": node.name}
+
+
+def _leaf(leaf: Leaf) -> dict[str, Any]:
+    head = {"name": leaf.name, "path": leaf.path, "kind": leaf.kind, "dtype": leaf.dtype}
+    match leaf:
+        case FieldLeaf():
+            axes = [{"dim": axis.dim, "fixed": axis.fixed.given, "taken": list(axis.read)} for axis in leaf.axes]
+            return {**head, "device": leaf.device, "written": leaf.written, "axes": axes}
+        case StaticLeaf():
+            # As in the program signature: JSON has neither infinities nor NaN.
+            return {**head, "value": leaf.value if math.isfinite(leaf.value) else str(leaf.value)}
+        case _:
+            return head
+
+
+def _source(source: Source) -> dict[str, Any]:
+    members: dict[str, Any] = {"kind": source.kind}
+    match source:
+        case Metric(name):
+            members["name"] = name
+        case AxisValue(leaf, axis, property_):
+            members |= {"leaf": leaf.name, "axis": axis, "property": property_}
+        case _:
+            members["leaf"] = source.leaf.name
+    return {**members, "text": describe_source(source)}

@@ -1,0 +1,195 @@
+"""The first step of a plan: parameters are taken apart into leaves, each with the contract that it must satisfy."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from gtstub.abi import MAX_RANK
+from gtstub.plan.model import (
+    AxisContract,
+    Collection,
+    FieldLeaf,
+    Leaf,
+    Node,
+    ScalarLeaf,
+    StaticLeaf,
+    Tuple,
+    Unused,
+    walk,
+)
+from gtstub.plan.signatures import Signatures
+from gtstub.signature.dtypes import NAMES, DType
+from gtstub.signature.model import (
+    ArrayArgument,
+    Axis,
+    Connectivity,
+    FieldType,
+    ScalarArgument,
+    ScalarType,
+    TupleType,
+    Type,
+)
+
+CONNECTIVITY_PREFIX = "gt_conn_"
+"""What gt4py puts before the name of an offset in the name of its connectivity."""
+
+
+class Flattening:
+    """The parameters as nodes, all `nodes` in them, and all leaves, both in program order; connectivities come last."""
+
+    def __init__(self, signatures: Signatures) -> None:
+        self._signatures = signatures
+        self._leaves: list[Leaf] = []
+        self._collections: list[Collection] = []
+        self.parameters = tuple(self._node(p.name, p.name, p.type) for p in signatures.program.parameters)
+        self._leaves.extend(self._connectivities())
+        self.leaves = tuple(self._leaves)
+        self.collections = tuple(self._collections)
+        self.nodes = tuple(node for parameter in self.parameters for node in walk(parameter))
+        for name in signatures.statics.keys() - {leaf.name for leaf in self.leaves if isinstance(leaf, StaticLeaf)}:
+            raise signatures.refusal(f"static argument '{name}' is no scalar of the program")
+
+    def _node(self, name: str, path: str, type_: Type) -> Node:
+        match type_:
+            case TupleType():
+                return self._tuple(name, path, type_)
+            case FieldType(dims=(_, *_)):
+                leaf: Leaf | Unused = self._field(name, path, type_)
+            case ScalarType() if name in self._signatures.statics:
+                leaf = self._static(name, path, type_.dtype)
+            case _:
+                leaf = self._scalar(name, path, type_.dtype, is_field=isinstance(type_, FieldType))
+        if not isinstance(leaf, Unused):
+            self._leaves.append(leaf)
+        return leaf
+
+    def _tuple(self, name: str, path: str, type_: TupleType) -> Tuple | Collection | Unused:
+        keys = type_.keys
+        if keys is not None and len(keys) != len(type_.elements):
+            raise self._signatures.refusal(f"'{path}' has {len(type_.elements)} elements, but {len(keys)} keys")
+        paths = [f"{path}[{i}]" if keys is None else f"{path}.{keys[i]}" for i in range(len(type_.elements))]
+        elements = tuple(
+            self._node(f"{name}_{i}", element_path, element)
+            for i, (element_path, element) in enumerate(zip(paths, type_.elements, strict=True))
+        )
+        if all(isinstance(element, Unused) for element in elements):
+            return Unused(path)
+        if keys is None:
+            return Tuple(name, path, elements)
+        collection = Collection(len(self._collections), name, path, elements, keys)
+        self._collections.append(collection)
+        return collection
+
+    def _static(self, name: str, path: str, dtype: DType) -> StaticLeaf:
+        if name in self._signatures.arguments:
+            raise self._signatures.refusal(f"'{path}' is static in the program, but an argument of the SDFG")
+        value = self._signatures.statics[name]
+        fitted = fit(dtype, value)
+        if fitted is None:
+            raise self._signatures.refusal(f"static argument '{path}' is {value!r}, which does not fit '{dtype}'")
+        return StaticLeaf(len(self._leaves), name, path, dtype, fitted)
+
+    def _scalar(self, name: str, path: str, dtype: DType, *, is_field: bool) -> ScalarLeaf | Unused:
+        argument = self._signatures.arguments.get(name)
+        if argument is None:
+            return Unused(path)
+        if isinstance(argument, ArrayArgument):
+            raise self._signatures.refusal(f"'{path}' is a scalar in the program, but an array in the SDFG")
+        self._check_dtype(path, dtype, argument.dtype)
+        return ScalarLeaf(len(self._leaves), name, path, dtype, is_field)
+
+    def _field(self, name: str, path: str, type_: FieldType) -> FieldLeaf | Unused:
+        signatures = self._signatures
+        argument = signatures.arguments.get(name)
+        if argument is None and not any(leaf == name for leaf, _ in signatures.read):
+            return Unused(path)
+        if argument is None:  # The SDFG takes symbols of the field's domain only, and so has no descriptor of it.
+            device, written, fixed = signatures.sdfg.device, False, (Axis(),) * len(type_.dims)
+        elif isinstance(argument, ScalarArgument):
+            raise signatures.refusal(f"'{path}' is a field in the program, but a scalar in the SDFG")
+        else:
+            self._check_dtype(path, type_.dtype, argument.dtype)
+            self._check_rank(path, len(type_.dims), len(argument.axes))
+            device, written, fixed = argument.device, argument.access in ("write", "readwrite"), argument.axes
+        if (domain := signatures.domains.get(name)) is not None:
+            self._check_rank(path, len(type_.dims), len(domain.ranges))
+            fixed = tuple(
+                dataclasses.replace(axis, start=start, stop=stop)
+                for axis, (start, stop) in zip(fixed, domain.ranges, strict=True)
+            )
+        axes = self._axes(name, (dim.name for dim in type_.dims), fixed)
+        return FieldLeaf(len(self._leaves), name, path, type_.dtype, device, written, axes)
+
+    def _connectivities(self) -> Iterator[FieldLeaf]:
+        signatures = self._signatures
+        known = {CONNECTIVITY_PREFIX + each.name: each for each in signatures.program.connectivities}
+        parameters = {parameter.name for parameter in signatures.program.parameters}
+        index = len(self._leaves)
+        for argument in signatures.sdfg.arguments:
+            if not argument.name.startswith(CONNECTIVITY_PREFIX) or argument.name in parameters:
+                continue
+            connectivity = known.get(argument.name)
+            if connectivity is None:
+                raise signatures.refusal(
+                    f"the SDFG takes connectivity '{argument.name}', which the program does not have"
+                )
+            if isinstance(argument, ScalarArgument):
+                raise signatures.refusal(f"connectivity '{connectivity.name}' is a scalar in the SDFG")
+            yield self._connectivity(index, connectivity, argument)
+            index += 1
+
+    def _connectivity(self, index: int, connectivity: Connectivity, argument: ArrayArgument) -> FieldLeaf:
+        path = connectivity.name
+        self._check_dtype(path, connectivity.dtype, argument.dtype)
+        self._check_rank(path, 2, len(argument.axes))
+        source, neighbor = (dataclasses.replace(axis, start=0) for axis in argument.axes)
+        if neighbor.size is None:
+            neighbor = dataclasses.replace(neighbor, size=connectivity.max_neighbors)
+        elif neighbor.size != connectivity.max_neighbors:
+            raise self._signatures.refusal(
+                f"connectivity '{path}' has {connectivity.max_neighbors} neighbors in the program,"
+                f" but {neighbor.size} in the SDFG"
+            )
+        return FieldLeaf(
+            index,
+            argument.name,
+            path,
+            argument.dtype,
+            argument.device,
+            written=False,
+            axes=self._axes(argument.name, (connectivity.source.name, connectivity.neighbor.name), (source, neighbor)),
+            codomain=connectivity.codomain.name,
+            has_skip_values=connectivity.has_skip_values,
+        )
+
+    def _axes(self, leaf: str, dims: Iterable[str], fixed: tuple[Axis, ...]) -> tuple[AxisContract, ...]:
+        read = self._signatures.read
+        pairs = enumerate(zip(dims, fixed, strict=True))
+        return tuple(AxisContract(dim, axis, read.get((leaf, i), ())) for i, (dim, axis) in pairs)
+
+    def _check_dtype(self, path: str, program: DType, sdfg: DType) -> None:
+        if program != sdfg:
+            raise self._signatures.refusal(f"'{path}' has dtype '{program}' in the program, but '{sdfg}' in the SDFG")
+
+    def _check_rank(self, path: str, program: int, sdfg: int) -> None:
+        if program != sdfg:
+            raise self._signatures.refusal(f"'{path}' has {program} dimensions in the program, but {sdfg} in the SDFG")
+        if program > MAX_RANK:
+            raise self._signatures.refusal(
+                f"'{path}' has {program} dimensions, more than the {MAX_RANK} that are supported"
+            )
+
+
+def fit(dtype: DType, value: bool | int | float) -> bool | int | float | None:
+    """The value as an element of `dtype` holds it; None if no element can hold it."""
+    if isinstance(value, bool) != (dtype == "bool"):
+        return None
+    code = f"={NAMES[dtype].struct}"
+    try:
+        (fitted,) = struct.unpack(code, struct.pack(code, value))
+    except (struct.error, OverflowError):
+        return None
+    return cast("bool | int | float", fitted)

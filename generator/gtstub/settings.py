@@ -1,0 +1,113 @@
+"""
+The environment variables that gtstub reads, each in one place. All are read when they are asked for.
+
+The runtime reads GTSTUB_DEBUG, GTSTUB_PROFILE and GTSTUB_RECORD itself, in C. Variables of compilers are read where
+compilers are looked for (gtstub.toolchain), those of DaCe with its configuration (gtstub.frameworks.dace).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from enum import StrEnum
+from pathlib import Path
+
+from gtstub.errors import ConfigError
+from gtstub.util.suggest import did_you_mean
+
+MODE = "GTSTUB_MODE"
+FV3_MODE = "FV3_DACEMODE"
+"""The older name of MODE."""
+
+CACHE_DIR = "GTSTUB_CACHE_DIR"
+GT_CACHE_ROOT = "GT_CACHE_ROOT"
+"""icon4py's and NDSL's name of the directory that holds caches."""
+
+SHARED_CACHE_DIR = "GTSTUB_SHARED_CACHE_DIR"
+BUILD_TIMEOUT = "GTSTUB_BUILD_TIMEOUT"
+BUILDER_GRACE = "GTSTUB_BUILDER_GRACE"
+EXCHANGE_TIMEOUT = "GTSTUB_EXCHANGE_TIMEOUT"
+WAIT = "GTSTUB_WAIT"
+ARCH = "GTSTUB_ARCH"
+BACKENDS = "GTSTUB_BACKENDS"
+LAYOUT = "GTSTUB_LAYOUT"
+CODE_PATH = "GTSTUB_CODE_PATH"
+
+
+class Mode(StrEnum):
+    """The values of GTSTUB_MODE, which may be written in any case."""
+
+    PYTHON = "Python"  # gt4py's embedded execution; nothing is compiled
+    BUILD = "Build"  # build what is missing, then stop
+    BUILD_AND_RUN = "BuildAndRun"
+    RUN = "Run"  # never build
+
+
+def mode() -> Mode:
+    """The mode that GTSTUB_MODE names, or else FV3_DACEMODE. Raises ConfigError for an unknown name."""
+    for variable in (MODE, FV3_MODE):
+        if name := os.environ.get(variable):
+            for each in Mode:
+                if each.lower() == name.lower():
+                    return each
+            raise ConfigError(f"{variable} cannot be '{name}'.{did_you_mean(name, list(Mode))}")
+    return Mode.BUILD_AND_RUN
+
+
+def cache_dir() -> tuple[Path, str] | None:
+    """The directory of cache entries that the environment names, and the variable that does; None if none does."""
+    if own := os.environ.get(CACHE_DIR):
+        return Path(own), CACHE_DIR
+    if root := os.environ.get(GT_CACHE_ROOT):
+        return Path(root) / ".gtstub_cache", GT_CACHE_ROOT
+    return None
+
+
+def shared_cache_dirs() -> tuple[Path, ...]:
+    """The caches that GTSTUB_SHARED_CACHE_DIR lists, absolute; they are only read."""
+    return tuple(path.absolute() for path in _paths(SHARED_CACHE_DIR))
+
+
+def backend_tables() -> tuple[Path, ...]:
+    """The tables of backends that GTSTUB_BACKENDS lists."""
+    return _paths(BACKENDS)
+
+
+def archs() -> tuple[str, ...]:
+    """The architectures that GTSTUB_ARCH names instead of those of this machine."""
+    return tuple(filter(None, (part.strip() for part in os.environ.get(ARCH, "").split(","))))
+
+
+def build_timeout() -> float:
+    """Seconds after which a builder that renews no claim counts as dead; 60 by default."""
+    return _seconds(BUILD_TIMEOUT, 60)
+
+
+def builder_grace() -> float:
+    """Seconds that a rank waits until the builder of a key has claimed the key; 5 by default."""
+    return _seconds(BUILDER_GRACE, 5, may_be_zero=True)
+
+
+def exchange_timeout() -> float:
+    """Seconds that ranks wait for each other in `gtstub.wait_for_compilation()`; 1800 by default."""
+    return _seconds(EXCHANGE_TIMEOUT, 1800)
+
+
+def waits() -> bool:
+    """Whether `gtstub.compile()` waits for what it has begun to build."""
+    return os.environ.get(WAIT, "0") not in ("", "0")
+
+
+def _paths(variable: str) -> tuple[Path, ...]:
+    return tuple(map(Path, filter(None, os.environ.get(variable, "").split(os.pathsep))))
+
+
+def _seconds(variable: str, default: float, *, may_be_zero: bool = False) -> float:
+    text = os.environ.get(variable, str(default))
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found) or found < 0 or (found == 0 and not may_be_zero):
+        raise ConfigError(f"{variable} must be a number of seconds, but is '{text}'.")
+    return found

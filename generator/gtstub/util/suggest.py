@@ -1,0 +1,15 @@
+"""Suggestions for names that nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown name, worded as Python does; it lists all names if none is close."""
+    from difflib import get_close_matches  # Here, because most processes make no mistake.
+
+    by_lower_case = {each.lower(): each for each in known}
+    if close := get_close_matches(name.lower(), by_lower_case, 1):
+        return f" Did you mean: '{by_lower_case[close[0]]}'?"
+    return f" Known: {', '.join(f"'{each}'" for each in known)}."

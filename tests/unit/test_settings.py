@@ -1,0 +1,34 @@
+"""What environment variables say."""
+
+from __future__ import annotations
+
+import pytest
+
+from gtstub import settings
+from gtstub.errors import ConfigError
+
+
+def test_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (settings.BUILD_TIMEOUT, settings.BUILDER_GRACE, settings.EXCHANGE_TIMEOUT):
+        monkeypatch.delenv(name, raising=False)
+    assert (settings.build_timeout(), settings.builder_grace(), settings.exchange_timeout()) == (60, 5, 1800)
+    monkeypatch.setenv(settings.BUILD_TIMEOUT, "0.5")
+    assert settings.build_timeout() == 0.5
+    monkeypatch.setenv(settings.BUILDER_GRACE, "0")
+    assert settings.builder_grace() == 0
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "soon", "inf", "nan"])
+def test_malformed_time_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(settings.BUILD_TIMEOUT, text)
+    with pytest.raises(ConfigError) as caught:
+        settings.build_timeout()
+    assert str(caught.value) == f"GTSTUB_BUILD_TIMEOUT must be a number of seconds, but is '{text}'."
+
+
+@pytest.mark.parametrize("text", ["", "0"])
+def test_nothing_is_waited_for_by_default(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(settings.WAIT, text)
+    assert not settings.waits()
+    monkeypatch.setenv(settings.WAIT, "1")
+    assert settings.waits()
