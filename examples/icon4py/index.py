@@ -11,26 +11,27 @@ from gtstub.plan.model import AxisValue, CallPlan, FieldLeaf, Leaf, Metric, Stat
 HEAD = """\
 # Stubs of icon4py's programs
 
-Made from icon4py {icon4py} by gt4py {gt4py} and DaCe {dace}, and committed: who calls one of these programs from C or
-Fortran needs none of them for its stub ([docs/cmake.md](../../docs/cmake.md)). `make generated` writes this page and
-the folders beside it, `make check-generated` says what is out of date.
+These stubs were generated from icon4py {icon4py} by gt4py {gt4py} and DaCe {dace}. They are committed, so a C or
+Fortran project can compile them without these packages ([docs/cmake.md](../../docs/cmake.md)). `make generated`
+writes this page and the folders beside it. `make check-generated` lists what is out of date.
 
-The programs are those of [programs.toml](programs.toml): of the granules of diffusion and velocity advection and the
-vertically implicit solvers, with the sizes of a small torus of 10 levels compiled in; and nabla4, whose sizes are
-passed. Another grid needs stubs of its own: the libraries that DaCe builds have the sizes compiled in as well.
+[programs.toml](programs.toml) lists the programs: those of the granules of diffusion and velocity advection, the
+vertically implicit solvers, and nabla4. Programs with parameters for their sizes have the sizes of a small torus with
+10 levels compiled in; nabla4 takes its sizes as arguments. Another grid needs stubs of its own, because the libraries
+that DaCe builds also have the sizes compiled in.
 
-A folder is called like the program, and after that like the static arguments that tell its variants apart; so is what
-the stub defines, with underscores, so that one host can be linked with all variants. It has both signatures, header,
-stub and Fortran module, and as `<name>.source.json` the source that they were made from, by which a change of icon4py
-is noticed.
+The name of a folder is that of the program, followed by the static arguments that distinguish its variants. The
+functions and types of a stub have the same name with underscores, so one host can be linked with all variants. Each
+folder has both signatures, the header, the stub and the Fortran module. `<name>.source.json` records the source that
+they were made from, so that a change of icon4py is noticed.
 
-To run one, a host needs the library that DaCe builds of it, `lib<program>.so`, beside the stub. In a checkout, with
-`.venv/bin` on the `PATH`:
+To run a program, a host needs the library that DaCe builds of it, `lib<program>.so`, beside the stub. Build it in a
+checkout, with `.venv/bin` on the `PATH`:
 
     gtstub build examples/icon4py/programs.toml --program copy_field --cache build/icon4py
     gtstub cache path copy_field --cache build/icon4py # the folder with libcopy_field.so
 
-[examples/c_host](../c_host/README.md) goes on from there, in C and in Fortran.
+[examples/c_host](../c_host/README.md) shows the next steps, in C and in Fortran.
 """
 
 
