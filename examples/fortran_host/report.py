@@ -80,7 +80,7 @@ def write(measured: Measured, runs: Mapping[str, Run], steps: int, root: Path) -
         page.markdown(STEP_HEAD, list(step_rows(measured, runs))),
     ]
     for name, run in runs.items():
-        title = f"{name}: {steps + 1} steps, results identical to those from Python. Times in µs, totals in s:"
+        title = f"{name}:\n{steps + 1} steps, results identical to those from Python. Times in µs, totals in s:"
         sections += [title, page.markdown(TIMERS_HEAD, list(timer_rows(run)))]
     machine = "\n".join(f"- {line}" for line in page.describe_machine())
     page.replace(root / "docs" / "performance.md", "\n\n".join([*sections, f"Measured on:\n\n{machine}"]), BEGIN, END)

@@ -81,8 +81,8 @@ class Measured:
     def own_python(self) -> str:
         own = self.times["granule", STEP]
         return (
-            f"With programs that do nothing, the step takes {own.least / 1e3:.1f} µs ({own.median / 1e3:.1f}). This is"
-            " the granule's own Python, neither gtstub's nor gt4py's."
+            f"With programs that do nothing, the step takes {own.least / 1e3:.1f} µs ({own.median / 1e3:.1f}).\n"
+            "This is the granule's own Python, neither gtstub's nor gt4py's."
         )
 
 
