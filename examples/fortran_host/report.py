@@ -28,7 +28,7 @@ def step_rows(measured: Measured, runs: Mapping[str, Run]) -> Iterator[tuple[str
     """The first three take turns in one process; an embedded one has a process of its own, and a mean, not a median."""
     floor = measured.loop.least
     for label, times in (
-        ("the SDFGs from C, by hand", measured.loop),
+        ("the SDFGs called from C by hand", measured.loop),
         (f"**{STUBS}**", measured.fortran),
         ("the same with SDFGs that do nothing", measured.nothing),
     ):
@@ -42,14 +42,14 @@ def step_rows(measured: Measured, runs: Mapping[str, Run]) -> Iterator[tuple[str
 def goals(measured: Measured, runs: Mapping[str, Run]) -> Iterator[tuple[str, ...]]:
     ratio = measured.fortran.least / measured.loop.least
     yield (
-        "a step of the Fortran granule, divided by that from C",
+        "a step of the Fortran granule, divided by the step from C",
         f"≤ {STEP_GOAL}",
         f"{ratio:.3f}",
         _met(ratio, STEP_GOAL),
     )
     opening = runs[STUBS].timers["gts_open"]
     text = f"{opening.average:.0f} µs, mean of {opening.calls} (at most {opening.most:.0f})"
-    yield "`gts_open` of a program that is built", "≤ 1 ms", text, _met(opening.average, OPEN_GOAL)
+    yield "`gts_open` of a compiled program", "≤ 1 ms", text, _met(opening.average, OPEN_GOAL)
 
 
 def _met(value: float, goal: float) -> str:
@@ -80,7 +80,7 @@ def write(measured: Measured, runs: Mapping[str, Run], steps: int, root: Path) -
         page.markdown(STEP_HEAD, list(step_rows(measured, runs))),
     ]
     for name, run in runs.items():
-        title = f"{name}: {steps + 1} steps, identical to Python's run. Microseconds, total in seconds:"
+        title = f"{name}:\n{steps + 1} steps, results identical to those from Python. Times in µs, totals in s:"
         sections += [title, page.markdown(TIMERS_HEAD, list(timer_rows(run)))]
     machine = "\n".join(f"- {line}" for line in page.describe_machine())
     page.replace(root / "docs" / "performance.md", "\n\n".join([*sections, f"Measured on:\n\n{machine}"]), BEGIN, END)

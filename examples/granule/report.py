@@ -17,7 +17,7 @@ BEGIN, END = "<!-- granule -->", "<!-- /granule -->"
 CALL_GOAL, STEP_GOAL = 1.05, 1.1
 
 HEAD = ("program", "calls", "SDFG from C", "gtstub", "gt4py", "gtstub − C", "gtstub / C", "gt4py / C")
-GOALS_HEAD = ("minimum, divided by that of the SDFGs called from C", "goal", "gtstub", "", "gt4py")
+GOALS_HEAD = ("minimum, divided by the minimum of the SDFGs called from C", "goal", "gtstub", "", "gt4py")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Measured:
         return [self._row(f"`{name}`", indices) for name, indices in numbers.items()]
 
     def step_calls(self) -> Row:
-        return self._row("all of the step, one after another", [STEP_CALLS])
+        return self._row("all calls of the step, one after another", [STEP_CALLS])
 
     def step(self) -> Row:
         return self._row("**the step**", [STEP])
@@ -76,13 +76,13 @@ class Measured:
         return [row.cells() for row in (*self.programs(), self.step_calls(), self.step())]
 
     def verdict(self) -> str:
-        return "; ".join(self.problems) or f"identical: {self.fields} fields, {self.steps} steps"
+        return "; ".join(self.problems) or f"identical results for {self.fields} fields in each of {self.steps} steps"
 
     def own_python(self) -> str:
         own = self.times["granule", STEP]
         return (
-            f"With programs that do nothing the step takes {own.least / 1e3:.1f} µs ({own.median / 1e3:.1f}): this is"
-            " the granule's own Python, neither gtstub's nor gt4py's."
+            f"With programs that do nothing, the step takes {own.least / 1e3:.1f} µs ({own.median / 1e3:.1f}).\n"
+            "This is the granule's own Python, neither gtstub's nor gt4py's."
         )
 
 
@@ -91,7 +91,7 @@ def goals(measured: Measured) -> Iterator[tuple[str, str, str, str, str]]:
     for what, goal, row in (
         *((f"call of {row.label}", CALL_GOAL, row) for row in programs),
         ("all calls of the step, one after another", STEP_GOAL, measured.step_calls()),
-        ("the step, the granule's own Python included", STEP_GOAL, measured.step()),
+        ("the step, with the granule's own Python", STEP_GOAL, measured.step()),
     ):
         ratio = row.ratio("gtstub")
         verdict = "met" if ratio <= goal else "**missed**"
@@ -120,9 +120,7 @@ def write(all_measured: Sequence[Measured], root: Path) -> None:
     """Puts the tables between the marks of the page."""
     sections = [page.markdown(GOALS_HEAD, [goal for measured in all_measured for goal in goals(measured)])]
     for measured in all_measured:
-        title = (
-            f"{measured.title[0].upper()}{measured.title[1:]}: {measured.verdict()}. Microseconds, minimum (median):"
-        )
+        title = f"{measured.title[0].upper()}{measured.title[1:]}: {measured.verdict()}. Times in µs, minimum (median):"
         sections += [title, page.markdown(HEAD, measured.rows()), measured.own_python()]
     machine = "\n".join(f"- {line}" for line in page.describe_machine())
     text = "\n\n".join([*sections, f"Measured on:\n\n{machine}"])

@@ -24,21 +24,21 @@ ROWS = {
     "bare C": "the SDFG itself, from a C loop",
     "gtstub same": "**gtstub**, same fields",
     "gtstub one more thread": "gtstub, same fields, while another Python thread exists",
-    "gtstub two levels": "gtstub, two sets of fields in turn (time levels)",
+    "gtstub two levels": "gtstub, two alternating sets of fields (time levels)",
     "gtstub numpy scalars": "gtstub, same fields, numpy scalars",
     "gtstub new": "**gtstub**, every field a new object",
-    "gtstub new, own domains": "gtstub, every field a new object on a domain of its own",
+    "gtstub new, own domains": "gtstub, every field a new object with its own domain",
     "bound": "**`gtstub.compile()`**, 17 arguments bound, 3 fields passed by keyword",
     "keywords": "`gtstub.compile()`, all 20 arguments by keyword",
-    "keywords and provider": "the same, and the offset provider",
+    "keywords and provider": "the same with the offset provider",
     "one variant": "`gtstub.compile()`, 3 fields and 3 static arguments passed, one variant",
     "eight variants": "the same, eight variants",
     "gt4py bound": "gt4py's program as icon4py calls it (`functools.partial`), DaCe backend, 3 fields passed",
     "gtstub from C": "gtstub, from C through `<name>_call`",
-    "gtstub from C, in turn": "the same, two sets of arrays in turn (time levels)",
+    "gtstub from C, in turn": "the same, two alternating sets of arrays (time levels)",
     "gtstub from Fortran": "gtstub, from Fortran, whole arrays",
     "gtstub from Fortran, sections": "gtstub, from Fortran, sections of larger arrays",
-    "gtstub from Fortran, in turn": "gtstub, from Fortran, whole arrays and sections in turn",
+    "gtstub from Fortran, in turn": "gtstub, from Fortran, alternating whole arrays and sections",
     "dace same": "gt4py's DaCe backend, same fields",
     "dace update": "of which: update of the arguments",
     "dace fast_call": "of which: `fast_call`",
@@ -117,25 +117,30 @@ def _number(value: float) -> str:
 def goals(figures: Figures) -> Iterator[Goal]:
     measured = figures.optimised
     for name, limit, what in (
-        ("gtstub same", 250.0, "same fields, above the empty vectorcall"),
-        ("gtstub new", 2000.0, "every field a new object (aim: 1,000), whole call"),
-        ("gtstub new, own domains", 2000.0, "the same, every field on a domain of its own"),
+        ("gtstub same", 250.0, "same fields, minus the empty vectorcall"),
+        ("gtstub new", 2000.0, "every field a new object, whole call (desired: 1,000 ns)"),
+        ("gtstub new, own domains", 2000.0, "the same, every field with its own domain"),
     ):
         floor = ("empty",) if name == "gtstub same" else ()
         least = measured.least(name) - sum(map(measured.least, floor))
         median = measured.median(name) - sum(map(measured.median, floor))
         yield Goal(what, limit, least, "ns", _and_median(median))
     for name, floor, limit, what in (
-        ("bound", "bound empty", 250.0, "compiled, 3 unbound fields by keyword, above the empty vectorcall"),
-        ("keywords", "keywords empty", 500.0, "compiled, all 20 arguments by keyword, above the empty vectorcall"),
+        ("bound", "bound empty", 250.0, "`gtstub.compile()`, 3 unbound fields by keyword, minus the empty vectorcall"),
+        (
+            "keywords",
+            "keywords empty",
+            500.0,
+            "`gtstub.compile()`, all 20 arguments by keyword, minus the empty vectorcall",
+        ),
         ("keywords and provider", "keywords and provider empty", 500.0, "the same with the offset provider"),
-        ("eight variants", "one variant", 50.0, "eight variants of three static arguments, above one variant"),
-        ("gtstub from C", "bare C", 20.0, "from C, arrays seen before, above the SDFG itself called with constants"),
+        ("eight variants", "one variant", 50.0, "eight variants of three static arguments, minus one variant"),
+        ("gtstub from C", "bare C", 20.0, "from C, known arrays, minus the SDFG itself called with constants"),
     ):
         least = max(0.0, measured.least(name) - measured.least(floor))
         yield Goal(what, limit, least, "ns", _and_median(measured.median(name) - measured.median(floor)))
     for name, limit, what in (
-        ("gtstub from Fortran", 60.0, "from Fortran, whole arrays seen before, above the SDFG itself called from C"),
+        ("gtstub from Fortran", 60.0, "from Fortran, known whole arrays, minus the SDFG itself called from C"),
         ("gtstub from Fortran, sections", 100.0, "the same, sections of larger arrays"),
     ):
         if name not in measured.calls:
@@ -145,10 +150,10 @@ def goals(figures: Figures) -> Iterator[Goal]:
         counted = f", {figures.instructions[name]:.0f} instructions" if name in figures.instructions else ""
         yield Goal(what, limit, least, "ns", _and_median(median) + counted)
     for way, limit, what in (
-        ("program", 1000, "instructions of a call, above the empty vectorcall"),
-        ("bound", 1150, "the same, compiled, 3 unbound fields by keyword"),
-        ("keywords", 1400, "the same, compiled, all 20 arguments by keyword"),
-        ("C", 250, "instructions of a call from C, above the SDFG itself called with constants"),
+        ("program", 1000, "instructions of a call, minus those of the empty vectorcall"),
+        ("bound", 1150, "the same, `gtstub.compile()`, 3 unbound fields by keyword"),
+        ("keywords", 1400, "the same, `gtstub.compile()`, all 20 arguments by keyword"),
+        ("C", 250, "instructions of a call from C, minus those of the SDFG itself called with constants"),
     ):
         missing = "" if way in figures.instructions else "valgrind is not installed"
         yield Goal(what, limit, figures.instructions.get(way), "", missing)
@@ -174,12 +179,12 @@ def call_rows(figures: Figures) -> Iterator[tuple[str, ...]]:
             ]
             yield label, *cells
         elif name in figures.optimised.skipped:
-            yield label, f"left out: {figures.optimised.skipped[name]}", "", "", ""
+            yield label, f"not measured: {figures.optimised.skipped[name]}", "", "", ""
 
 
 def load_rows(figures: Figures) -> Iterator[tuple[str, str]]:
     yield "gtstub: load of the cache entry", f"{_number(min(figures.loads))} ms"
-    yield "gtstub: importing it, once in a process", f"{_number(min(figures.imports))} ms"
+    yield "gtstub: import, once per process", f"{_number(min(figures.imports))} ms"
     for name, label in (
         ("gt4py dace", "gt4py's DaCe backend"),
         ("gt4py gtfn", "gt4py's GTFN backend"),
@@ -216,9 +221,10 @@ def write(figures: Figures, root: Path) -> None:
     goals_table = markdown(GOALS_HEAD, [goal.cells() for goal in goals(figures)])
     machine = "\n".join(f"- {line}" for line in describe_machine())
     sections = [
-        f"A call of {figures.parameters} arguments, {figures.slots} slots. Goals are judged by the minimum.",
+        f"One call of {figures.parameters} arguments and {figures.slots} slots. The minimum decides whether a goal is"
+        " met.",
         goals_table,
-        f"Nanoseconds for one call.\n\n{markdown(CALLS_HEAD, list(call_rows(figures)))}",
+        f"Nanoseconds per call:\n\n{markdown(CALLS_HEAD, list(call_rows(figures)))}",
         markdown(LOADS_HEAD, list(load_rows(figures))),
         f"Measured on:\n\n{machine}",
     ]

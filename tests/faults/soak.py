@@ -84,10 +84,10 @@ def table(counts: dict[str, object]) -> str:
     injected = {name.removeprefix("injected "): n for name, n in counts.items() if name.startswith("injected ")}
     rows = {
         "processes killed at a random moment": count("kills at a moment"),
-        "processes killed before, in or after a system call": count("kills at a call"),
-        "processes that ended well": count("processes that ended well"),
-        "builds begun, published": f"{count('build begun')} + {count('build takeover')}, {count('build ok')}",
-        "of these begun in the place of a builder that was gone": count("build takeover"),
+        "processes killed before, during or after a system call": count("kills at a call"),
+        "processes that exited normally": count("processes that ended well"),
+        "builds started, published": f"{count('build begun')} + {count('build takeover')}, {count('build ok')}",
+        "of the builds started, takeovers from a builder that had ended": count("build takeover"),
         "loads and calls, all with the right result": count("load ok"),
         "loads refused with a CacheError": count("load refused"),
         "prunes, verifications, exports, imports": ", ".join(
@@ -96,12 +96,13 @@ def table(counts: dict[str, object]) -> str:
         "entries damaged on purpose, and still damaged at the end of a round": f"{count('damage ok')}, "
         + count("damaged entries healed"),
         "faults injected": ", ".join(f"{name} {n}" for name, n in injected.items()),
-        "entries found whole at the ends of rounds": count("entries found whole"),
-        "entries found half-written, programs half-loaded": "0, 0",
+        "complete entries at the ends of rounds": count("entries found whole"),
+        "incomplete entries, incompletely loaded programs": "0, 0",
     }
     lines = [
-        f"`make soak` ran clean for {counts['minutes']} minutes with seed {counts['seed']}, in {count('rounds')}",
-        "rounds; after each, all invariants were checked.",
+        f"`make soak` ran for {counts['minutes']} minutes with seed {counts['seed']}, in {count('rounds')} rounds, and"
+        " found no error.",
+        "It checks all invariants after each round.",
         "",
         "| what | count |",
         "|---|---|",
