@@ -21,8 +21,8 @@
 
 struct gts_profile {
     gts_profile *outer;
-    gts_record *records; /* that no program writes any more, one for each stub */
-    char *report;        /* after it has ended */
+    gts_program_times *times; /* one for each stub; no program writes them any more */
+    char *report;             /* after it has ended */
     uint64_t begin;
     unsigned int generation; /* forks that the process had behind it */
     bool has_ended;
@@ -39,42 +39,42 @@ static gts_program *programs;
 #define PATIENCE UINT64_C(1000000000)
 
 /* Where a program keeps the record of `profile`, or would keep it. */
-static gts_record **place_of_record(gts_program *program, const gts_profile *profile)
+static gts_program_times **place_of_times(gts_program *program, const gts_profile *profile)
 {
-    gts_record **place = &program->record;
+    gts_program_times **place = &program->times;
     while (*place != NULL && (*place)->profile != profile)
         place = &(*place)->next;
     return place;
 }
 
 /* Takes the record of `profile` off a program; NULL where there is none. */
-static gts_record *take_off(gts_program *program, const gts_profile *profile)
+static gts_program_times *take_off(gts_program *program, const gts_profile *profile)
 {
-    gts_record **const place = place_of_record(program, profile);
-    gts_record *const record = *place;
-    if (record != NULL)
-        *place = record->next;
-    return record;
+    gts_program_times **const place = place_of_times(program, profile);
+    gts_program_times *const times = *place;
+    if (times != NULL)
+        *place = times->next;
+    return times;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
 /* Makes the record of `profile` the program's first one; it may be behind those of profiles that are ending. */
-static GTS_COLD bool find_record(gts_program *self, gts_profile *profile)
+static GTS_COLD bool find_times(gts_program *self, gts_profile *profile)
 {
-    gts_record *const record = take_off(self, profile);
-    gts_record *const found = record != NULL ? record : gts_record_new(profile, self->stub);
+    gts_program_times *const times = take_off(self, profile);
+    gts_program_times *const found = times != NULL ? times : gts_program_times_new(profile, self->stub);
     if (found == NULL)
         return false; /* the call goes on without */
-    found->next = self->record;
-    self->record = found;
+    found->next = self->times;
+    self->times = found;
     return true;
 }
 
 void gts_profile_enter(gts_program *self, gts_profile *profile)
 {
-    const bool has_record = self->record != NULL && self->record->profile == profile;
-    self->entered = GTS_LIKELY(has_record) || find_record(self, profile) ? gts_now() : 0;
+    const bool has_times = self->times != NULL && self->times->profile == profile;
+    self->entered = GTS_LIKELY(has_times) || find_times(self, profile) ? gts_now() : 0;
     self->is_special = true;
 }
 
@@ -85,11 +85,11 @@ int gts_profile_run(gts_program *self)
     const uint64_t ended = gts_now();
     if (status == 0) {
         const bool is_initial = !self->was_called || self->has_new_handle;
-        gts_calls *const calls = GTS_UNLIKELY(is_initial) ? &self->record->initial : &self->record->run;
+        gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &self->times->initial : &self->times->run;
         ++calls->count;
-        gts_times_add(&calls->conversion, converted - self->entered);
-        gts_times_add(&calls->sdfg, ended - converted);
-        gts_times_add(&calls->whole, ended - self->entered);
+        gts_histogram_add(&calls->conversion, converted - self->entered);
+        gts_histogram_add(&calls->sdfg, ended - converted);
+        gts_histogram_add(&calls->whole, ended - self->entered);
     }
     self->entered = 0;
     return status;
@@ -98,19 +98,19 @@ int gts_profile_run(gts_program *self)
 /* ---- Records that no program writes any more ------------------------------------------------------------------- */
 
 /* Makes a record part of a profile. */
-static void keep(gts_profile *profile, gts_record *record)
+static void keep(gts_profile *profile, gts_program_times *times)
 {
-    gts_record *same = profile->records;
-    while (same != NULL && same->stub != record->stub)
+    gts_program_times *same = profile->times;
+    while (same != NULL && same->stub != times->stub)
         same = same->next;
     if (same != NULL)
-        gts_record_merge(same, record);
-    if (same != NULL || record->initial.count + record->run.count == 0) {
-        free(record);
+        gts_program_times_merge(same, times);
+    if (same != NULL || times->initial.count + times->run.count == 0) {
+        free(times);
         return;
     }
-    record->next = profile->records;
-    profile->records = record;
+    times->next = profile->times;
+    profile->times = times;
 }
 
 void gts_profile_add_program(gts_program *self)
@@ -133,10 +133,10 @@ void gts_profile_remove_program(gts_program *self)
         link = &(*link)->next;
     if (*link != NULL)
         *link = self->next;
-    while (self->record != NULL) {
-        gts_record *const record = self->record;
-        self->record = record->next;
-        keep(record->profile, record);
+    while (self->times != NULL) {
+        gts_program_times *const times = self->times;
+        self->times = times->next;
+        keep(times->profile, times);
     }
     (void)pthread_mutex_unlock(&lock);
 }
@@ -158,36 +158,36 @@ gts_profile *gts_profile_begin(void)
     return profile;
 }
 
-static GTS_COLD gts_record *copy_record(gts_program *program, const gts_profile *profile)
+static GTS_COLD gts_program_times *copy_times(gts_program *program, const gts_profile *profile)
 {
-    const gts_record *const record = *place_of_record(program, profile);
-    gts_record *const copy = record == NULL ? NULL : malloc(sizeof *copy);
+    const gts_program_times *const times = *place_of_times(program, profile);
+    gts_program_times *const copy = times == NULL ? NULL : malloc(sizeof *copy);
     if (copy != NULL)
-        *copy = *record;
+        *copy = *times;
     return copy;
 }
 
 /* Takes what `profile` has recorded of a program, after the call that is running. */
-static gts_record *take_record(gts_profile *profile, gts_program *program, bool at_exit)
+static gts_program_times *take_times(gts_profile *profile, gts_program *program, bool at_exit)
 {
     if (!gts_lock(program, at_exit ? PATIENCE : GTS_FOREVER)) /* its call outlives the process, and may still write */
-        return copy_record(program, profile);
-    gts_record *const record = take_off(program, profile);
+        return copy_times(program, profile);
+    gts_program_times *const times = take_off(program, profile);
     program->entered = 0;
     gts_leave(program);
-    return record;
+    return times;
 }
 
-static void take_all_records(gts_profile *profile, bool at_exit)
+static void take_all_times(gts_profile *profile, bool at_exit)
 {
     (void)pthread_mutex_lock(&lock);
     for (gts_program *program = programs; program != NULL; program = program->next) {
         ++program->pins;
         (void)pthread_mutex_unlock(&lock);
-        gts_record *const record = take_record(profile, program, at_exit);
+        gts_program_times *const times = take_times(profile, program, at_exit);
         (void)pthread_mutex_lock(&lock);
-        if (record != NULL)
-            keep(profile, record);
+        if (times != NULL)
+            keep(profile, times);
         if (--program->pins == 0)
             (void)pthread_cond_broadcast(&unpinned);
     }
@@ -202,14 +202,14 @@ static gts_profile *end_innermost(bool at_exit)
     __atomic_store_n(&gts_profile_running, profile->outer, __ATOMIC_SEQ_CST);
     (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_SEQ_CST);
     (void)pthread_mutex_unlock(&lock);
-    take_all_records(profile, at_exit);
-    profile->report = gts_report(profile->records, gts_now() - profile->begin);
+    take_all_times(profile, at_exit);
+    profile->report = gts_profile_report(profile->times, gts_now() - profile->begin);
     profile->has_ended = true;
     (void)pthread_mutex_lock(&lock);
-    while (profile->records != NULL && profile->outer != NULL) {
-        gts_record *const record = profile->records;
-        profile->records = record->next;
-        keep(profile->outer, record);
+    while (profile->times != NULL && profile->outer != NULL) {
+        gts_program_times *const times = profile->times;
+        profile->times = times->next;
+        keep(profile->outer, times);
     }
     (void)pthread_mutex_unlock(&lock);
     return profile;
@@ -218,8 +218,8 @@ static gts_profile *end_innermost(bool at_exit)
 char *gts_profile_end(gts_profile *profile)
 {
     if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) { /* the parent's, who ends it himself */
-        profile->records = NULL;
-        profile->report = gts_report(profile->records, gts_now() - profile->begin);
+        profile->times = NULL;
+        profile->report = gts_profile_report(profile->times, gts_now() - profile->begin);
     } else {
         (void)pthread_mutex_lock(&ending);
         while (!profile->has_ended)
@@ -227,10 +227,10 @@ char *gts_profile_end(gts_profile *profile)
         (void)pthread_mutex_unlock(&ending);
     }
     char *const text = profile->report;
-    while (profile->records != NULL) {
-        gts_record *const record = profile->records;
-        profile->records = record->next;
-        free(record);
+    while (profile->times != NULL) {
+        gts_program_times *const times = profile->times;
+        profile->times = times->next;
+        free(times);
     }
     free(profile);
     return text;
@@ -286,7 +286,7 @@ static void write_report(void)
         return;
     while (!profile->has_ended)
         (void)end_innermost(true);
-    if (profile->records == NULL || profile->report == NULL) /* a process without calls, such as one that compiles */
+    if (profile->times == NULL || profile->report == NULL) /* a process without calls, such as one that compiles */
         return;
     FILE *const file = fopen(whole_process.path, "we");
     bool is_written = file != NULL && fputs(profile->report, file) >= 0;

@@ -196,13 +196,13 @@ static GTS_COLD int check_gpu(gts_program *self)
 static __attribute__((noinline)) int run_specially(gts_program *self)
 {
     self->has_new_handle = false;
-    const bool stays_special = self->debug || self->recorded != NULL;
+    const bool stays_special = self->debug || self->recorder != NULL;
     if (stays_special) /* the next call looks at all of its arrays, whatever the SDFG takes */
         self->knows_args = self->knows_fortran = false;
-    gts_recorded_call *const recorded = self->recorded != NULL ? gts_recording_before(self) : NULL;
+    gts_recorder_call *const call = self->recorder != NULL ? gts_recorder_before(self) : NULL;
     const int status = self->entered != 0 ? gts_profile_run(self) : self->stub->run(self);
-    if (recorded != NULL)
-        gts_recording_after(self, recorded, status == 0);
+    if (call != NULL)
+        gts_recorder_after(self, call, status == 0);
     if (status != 0)
         return -1;
     self->was_called = true;

@@ -17,7 +17,7 @@ static void count_fork(void)
 {
     (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
     gts_profile_forget();
-    gts_recording_forget();
+    gts_recorder_forget();
 }
 
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
@@ -26,7 +26,7 @@ static void start(void)
 {
     (void)pthread_atfork(NULL, NULL, count_fork);
     gts_profile_read_environment();
-    gts_recording_read_environment();
+    gts_recorder_read_environment();
 }
 
 static gts_function find_symbol(void *library, const char *prefix, const char *name)
@@ -165,7 +165,7 @@ static gts_program *new_program(const gts_stub *stub)
     const char *const debug = getenv("GTSTUB_DEBUG");
     self->debug = debug != NULL && *debug != '\0' && strcmp(debug, "0") != 0;
     self->is_special = true; /* the first call */
-    self->recorded = gts_recording_of(stub);
+    self->recorder = gts_recorder_find(stub);
     gts_renew(self);
     self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
     gts_profile_add_program(self);

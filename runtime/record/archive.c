@@ -68,7 +68,7 @@ void gts_archive_note_program(const char *program)
     char path[PATH_MAX], line[PATH_MAX];
     const int length = snprintf(line, sizeof line, "%s\n", program);
     if (length >= (int)sizeof line ||
-        snprintf(path, sizeof path, "%s/%s", archive.directory, GTS_RECORDING_PROGRAMS) >= (int)sizeof path)
+        snprintf(path, sizeof path, "%s/%s", archive.directory, GTS_ARCHIVE_PROGRAMS) >= (int)sizeof path)
         return;
     const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (file < 0)
@@ -101,11 +101,11 @@ bool gts_archive_make(void)
         archive.path[0] = '\0';
         return false;
     }
-    if (!fits(snprintf(path, sizeof path, "%s/%s", archive.path, GTS_RECORDING_INDEX), sizeof path))
+    if (!fits(snprintf(path, sizeof path, "%s/%s", archive.path, GTS_ARCHIVE_INDEX), sizeof path))
         return false;
     archive.index = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     archive.end = 0;
-    static const char first[] = GTS_RECORDING_SCHEMA "\n";
+    static const char first[] = GTS_ARCHIVE_SCHEMA "\n";
     return archive.index >= 0 && gts_archive_append(first, sizeof first - 1);
 }
 

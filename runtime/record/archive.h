@@ -5,11 +5,11 @@
 #include "gtstub/stub.h"
 
 /* The text file of a recording, and its first line. */
-#define GTS_RECORDING_INDEX "recording.txt"
-#define GTS_RECORDING_SCHEMA "gtstub/recording/1"
+#define GTS_ARCHIVE_INDEX "recording.txt"
+#define GTS_ARCHIVE_SCHEMA "gtstub/recording/1"
 
 /* The file beside the archives with the names of all programs that were loaded, where only some are recorded. */
-#define GTS_RECORDING_PROGRAMS "programs.txt"
+#define GTS_ARCHIVE_PROGRAMS "programs.txt"
 
 /* gts_leaf_kind, as the index names it. */
 extern const char *const gts_kind_names[GTS_STATIC + 1] __attribute__((visibility("hidden")));

@@ -94,14 +94,14 @@ static void *allocate(reader *in, size_t size)
 }
 
 /* Of a program, behind its keyword; NULL without memory, or where the file ends within it. */
-static gts_recorded_program *read_program(reader *in)
+static gts_archive_program *read_program(reader *in)
 {
     const char *const id = next_word(in);
     const char *const name = next_word(in);
     const char *const program_digest = next_word(in);
     const char *const sdfg_digest = next_word(in);
     const uint32_t count = (uint32_t)next_number(in, 0, INT16_MAX);
-    gts_recorded_program *const program = allocate(in, sizeof *program + count * sizeof *program->leaves);
+    gts_archive_program *const program = allocate(in, sizeof *program + count * sizeof *program->leaves);
     if (program == NULL)
         return NULL;
     program->id = id;
@@ -110,7 +110,7 @@ static gts_recorded_program *read_program(reader *in)
     program->sdfg_digest = sdfg_digest;
     program->leaf_count = count;
     for (uint32_t i = 0; i < count; ++i) {
-        gts_recorded_leaf *const leaf = &program->leaves[i];
+        gts_archive_leaf *const leaf = &program->leaves[i];
         if (!next_line(in, "leaf")) {
             free(program);
             return NULL;
@@ -128,7 +128,7 @@ static gts_recorded_program *read_program(reader *in)
 }
 
 /* Whether the value's bytes are such as a memory can have; the recorder saw them in one. */
-static bool is_possible(const gts_recorded_value *value)
+static bool is_possible(const gts_archive_value *value)
 {
     size_t size;
     gts_extent extent;
@@ -137,9 +137,9 @@ static bool is_possible(const gts_recorded_value *value)
            !__builtin_add_overflow(value->offset, extent.high, &high);
 }
 
-static void read_value(reader *in, const gts_recorded_program *program, uint32_t index, gts_recorded_value *value)
+static void read_value(reader *in, const gts_archive_program *program, uint32_t index, gts_archive_value *value)
 {
-    const gts_recorded_leaf *const leaf = &program->leaves[index];
+    const gts_archive_leaf *const leaf = &program->leaves[index];
     value->store = (unsigned int)next_number(in, 1, INT_MAX);
     value->before = next_number(in, 0, INT64_MAX);
     value->after = next_number(in, -1, INT64_MAX);
@@ -153,23 +153,23 @@ static void read_value(reader *in, const gts_recorded_program *program, uint32_t
     in->is_right = in->is_right && is_possible(value);
 }
 
-static gts_recorded_program *find_program(const gts_index *index, const char *id)
+static gts_archive_program *find_program(const gts_archive_index *index, const char *id)
 {
-    gts_recorded_program *program = index->programs;
+    gts_archive_program *program = index->programs;
     while (program != NULL && strcmp(program->id, id) != 0)
         program = program->next;
     return program;
 }
 
 /* Of a call, behind its keyword; NULL without memory, or where the file ends within it. */
-static gts_replayed_call *read_call(const gts_index *index, reader *in)
+static gts_archive_call *read_call(const gts_archive_index *index, reader *in)
 {
-    gts_recorded_program *const program = find_program(index, next_word(in));
+    gts_archive_program *const program = find_program(index, next_word(in));
     if (program == NULL) {
         in->is_right = false;
         return NULL;
     }
-    gts_replayed_call *const call = allocate(in, sizeof *call + program->leaf_count * sizeof *call->values);
+    gts_archive_call *const call = allocate(in, sizeof *call + program->leaf_count * sizeof *call->values);
     if (call == NULL)
         return NULL;
     call->program = program;
@@ -184,11 +184,11 @@ static gts_replayed_call *read_call(const gts_index *index, reader *in)
     return call;
 }
 
-static bool add_call(gts_index *index, gts_replayed_call *call)
+static bool add_call(gts_archive_index *index, gts_archive_call *call)
 {
     const size_t count = index->call_count;
     if ((count & (count - 1)) == 0) { /* grow at powers of two */
-        gts_replayed_call **const larger = realloc(index->calls, (count == 0 ? 1 : 2 * count) * sizeof *larger);
+        gts_archive_call **const larger = realloc(index->calls, (count == 0 ? 1 : 2 * count) * sizeof *larger);
         if (larger == NULL) {
             free(call);
             return false;
@@ -200,19 +200,19 @@ static bool add_call(gts_index *index, gts_replayed_call *call)
 }
 
 /* Reads a program or a call; false at the end, or where it is wrong. */
-static bool read_block(gts_index *index, reader *in)
+static bool read_block(gts_archive_index *index, reader *in)
 {
     if (!next_line(in, NULL))
         return false;
     const char *const keyword = strsep(&in->line, "\t");
     if (strcmp(keyword, "program") == 0) {
-        gts_recorded_program *const program = read_program(in);
+        gts_archive_program *const program = read_program(in);
         if (program == NULL)
             return false;
         program->next = index->programs;
         index->programs = program;
     } else if (strcmp(keyword, "call") == 0) {
-        gts_replayed_call *const call = read_call(index, in);
+        gts_archive_call *const call = read_call(index, in);
         if (call == NULL || !add_call(index, call))
             return false;
     } else {
@@ -239,35 +239,35 @@ static char *read_text(const char *path)
     return text;
 }
 
-int gts_index_read(gts_index *index, const char *path, gts_error *error)
+int gts_archive_index_read(gts_archive_index *index, const char *path, gts_error *error)
 {
     char file[PATH_MAX];
-    *index = (gts_index){0};
-    const int length = snprintf(file, sizeof file, "%s/%s", path, GTS_RECORDING_INDEX);
+    *index = (gts_archive_index){0};
+    const int length = snprintf(file, sizeof file, "%s/%s", path, GTS_ARCHIVE_INDEX);
     index->text = length < (int)sizeof file ? read_text(file) : NULL;
     if (index->text == NULL)
         return gts_error_write(
             error, GTS_RUNTIME_ERROR,
             "There is no recording at '%s': '%s' cannot be read. A recording is the directory of one "
             "process, as 'recording/host-1234'.",
-            path, GTS_RECORDING_INDEX);
+            path, GTS_ARCHIVE_INDEX);
     reader in = {.rest = index->text, .is_right = true};
-    (void)next_line(&in, GTS_RECORDING_SCHEMA);
+    (void)next_line(&in, GTS_ARCHIVE_SCHEMA);
     while (in.is_right && read_block(index, &in))
         ;
     if (!in.is_right)
         return gts_error_write(error, GTS_VALUE_ERROR, "The recording '%s' is malformed in line %zu of '%s'.", path,
-                               in.number, GTS_RECORDING_INDEX);
+                               in.number, GTS_ARCHIVE_INDEX);
     return 0;
 }
 
-void gts_index_free(gts_index *index)
+void gts_archive_index_free(gts_archive_index *index)
 {
     for (size_t i = 0; i < index->call_count; ++i)
         free(index->calls[i]);
     free(index->calls);
     while (index->programs != NULL) {
-        gts_recorded_program *const program = index->programs;
+        gts_archive_program *const program = index->programs;
         index->programs = program->next;
         free(program);
     }

@@ -18,11 +18,11 @@
 
 struct gts_replay {
     char *path;
-    gts_index index;
+    gts_archive_index index;
     uint64_t tolerance; /* of arguments that have none of their own */
     gts_findings findings;
     struct {
-        const gts_replayed_call *call;
+        const gts_archive_call *call;
         uint32_t leaf;
         uint64_t ulp; /* 0 where nothing has differed */
         void *found;  /* packed */
@@ -33,7 +33,7 @@ struct gts_replay {
 
 static void free_replay(gts_replay *self)
 {
-    gts_index_free(&self->index);
+    gts_archive_index_free(&self->index);
     free(self->worst.found);
     free(self->path);
     free(self);
@@ -48,7 +48,7 @@ int gts_replay_open(const char *path, gts_replay **replay)
             free_replay(self);
         return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while opening recording '%s'.", path);
     }
-    if (gts_index_read(&self->index, path, &gts_own_error) != 0) {
+    if (gts_archive_index_read(&self->index, path, &gts_own_error) != 0) {
         free(gts_findings_end(&self->findings));
         free_replay(self);
         return -1;
@@ -74,7 +74,7 @@ size_t gts_replay_count(const gts_replay *self)
 }
 
 /* NULL with an error where there is no such call. */
-static const gts_replayed_call *find_call(const gts_replay *self, size_t call, gts_error *error)
+static const gts_archive_call *find_call(const gts_replay *self, size_t call, gts_error *error)
 {
     if (call < self->index.call_count)
         return self->index.calls[call];
@@ -85,22 +85,22 @@ static const gts_replayed_call *find_call(const gts_replay *self, size_t call, g
 
 const char *gts_replay_program(const gts_replay *self, size_t call)
 {
-    const gts_replayed_call *const found = find_call(self, call, &gts_own_error);
+    const gts_archive_call *const found = find_call(self, call, &gts_own_error);
     return found == NULL ? NULL : found->program->name;
 }
 
 bool gts_replay_is_of(const gts_replay *self, size_t call, const gts_program *program)
 {
-    const gts_replayed_call *const found = find_call(self, call, &gts_own_error);
+    const gts_archive_call *const found = find_call(self, call, &gts_own_error);
     if (found == NULL || program == NULL)
         return false;
-    const gts_recorded_program *const recorded = found->program;
+    const gts_archive_program *const recorded = found->program;
     return strcmp(recorded->program_digest, program->stub->program_digest) == 0 &&
            strcmp(recorded->sdfg_digest, program->stub->sdfg_digest) == 0;
 }
 
 /* The leaf at `path`; leaf_count where there is none. */
-static uint32_t find_path(const gts_recorded_program *program, const char *path)
+static uint32_t find_path(const gts_archive_program *program, const char *path)
 {
     uint32_t i = 0;
     while (i < program->leaf_count && strcmp(program->leaves[i].path, path) != 0)
@@ -115,7 +115,7 @@ int gts_replay_tolerate(gts_replay *self, const char *argument, uint64_t ulp)
         return 0;
     }
     bool is_found = false;
-    for (gts_recorded_program *program = self->index.programs; program != NULL; program = program->next) {
+    for (gts_archive_program *program = self->index.programs; program != NULL; program = program->next) {
         const uint32_t i = find_path(program, argument);
         if (i == program->leaf_count)
             continue;
@@ -131,11 +131,11 @@ int gts_replay_tolerate(gts_replay *self, const char *argument, uint64_t ulp)
 /* ---- Values ---------------------------------------------------------------------------------------------------- */
 
 /* Reads `size` bytes of a store from `place` on; false with an error. */
-static bool read_store(const gts_replay *self, const gts_replayed_call *call, uint32_t leaf, int64_t place, void *bytes,
+static bool read_store(const gts_replay *self, const gts_archive_call *call, uint32_t leaf, int64_t place, void *bytes,
                        size_t size, gts_error *error)
 {
     char name[PATH_MAX], path[PATH_MAX];
-    const gts_recorded_program *const program = call->program;
+    const gts_archive_program *const program = call->program;
     (void)gts_store_path(name, sizeof name, program->id, program->leaves[leaf].name, call->values[leaf].store);
     const int length = snprintf(path, sizeof path, "%s/%s", self->path, name);
     const int file = length < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -157,7 +157,7 @@ static bool read_store(const gts_replay *self, const gts_replayed_call *call, ui
 }
 
 /* A packed value of a call in new memory; NULL with an error. */
-static void *read_value(const gts_replay *self, const gts_replayed_call *call, uint32_t leaf, int64_t place,
+static void *read_value(const gts_replay *self, const gts_archive_call *call, uint32_t leaf, int64_t place,
                         size_t *size, gts_error *error)
 {
     gts_extent extent;
@@ -175,11 +175,11 @@ static void *read_value(const gts_replay *self, const gts_replayed_call *call, u
 }
 
 /* Compares a field with what the call has left in it. 0, 1 or -1. */
-static int compare(gts_replay *self, const gts_replayed_call *call, uint32_t leaf, const gts_array *found,
+static int compare(gts_replay *self, const gts_archive_call *call, uint32_t leaf, const gts_array *found,
                    gts_error *error)
 {
-    const gts_recorded_leaf *const recorded = &call->program->leaves[leaf];
-    const gts_recorded_value *const value = &call->values[leaf];
+    const gts_archive_leaf *const recorded = &call->program->leaves[leaf];
+    const gts_archive_value *const value = &call->values[leaf];
     size_t size;
     void *const expected = read_value(self, call, leaf, value->after, &size, error);
     void *const packed = expected == NULL ? NULL : malloc(size + 1);
@@ -221,7 +221,7 @@ const void *gts_replay_worst(const gts_replay *self, size_t *call, const char **
 
 int gts_replay_compare(gts_replay *self, size_t index, const char *argument, const gts_array *found)
 {
-    const gts_replayed_call *const call = find_call(self, index, &gts_own_error);
+    const gts_archive_call *const call = find_call(self, index, &gts_own_error);
     if (call == NULL)
         return -1;
     const uint32_t leaf = find_path(call->program, argument);
@@ -269,11 +269,11 @@ static void clear(stage *stage, uint32_t count)
 }
 
 /* Bytes that the values of one memory need. */
-static size_t memory_size(const gts_replayed_call *call, uint32_t memory)
+static size_t memory_size(const gts_archive_call *call, uint32_t memory)
 {
     int64_t high = 0;
     for (uint32_t i = 0; i < call->program->leaf_count; ++i) {
-        const gts_recorded_value *const value = &call->values[i];
+        const gts_archive_value *const value = &call->values[i];
         size_t size;
         gts_extent extent;
         (void)gts_measure(&value->array, &size, &extent);
@@ -284,7 +284,7 @@ static size_t memory_size(const gts_replayed_call *call, uint32_t memory)
 }
 
 /* Lays out all arguments as they were before the call. */
-static int set_up(const gts_replay *self, const gts_replayed_call *call, stage *stage, gts_program *program)
+static int set_up(const gts_replay *self, const gts_archive_call *call, stage *stage, gts_program *program)
 {
     const uint32_t count = call->program->leaf_count;
     stage->memories = calloc(count + 1, sizeof *stage->memories);
@@ -299,7 +299,7 @@ static int set_up(const gts_replay *self, const gts_replayed_call *call, stage *
         return gts_error_set(program, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
                              call->program->name);
     for (uint32_t i = 0; i < count; ++i) {
-        const gts_recorded_value *const value = &call->values[i];
+        const gts_archive_value *const value = &call->values[i];
         stage->arrays[i] = value->array;
         stage->arrays[i].data = (char *)stage->memories[value->memory] + value->offset;
         size_t size;
@@ -313,10 +313,10 @@ static int set_up(const gts_replay *self, const gts_replayed_call *call, stage *
 }
 
 /* Puts one argument into struct <name>_args, where the stub's own checks see it; of scalars it has none. */
-static int pass(const gts_replayed_call *call, const stage *stage, gts_program *program, uint32_t index)
+static int pass(const gts_archive_call *call, const stage *stage, gts_program *program, uint32_t index)
 {
     const gts_contract *const leaf = &program->stub->leaves[index];
-    const gts_recorded_program *const recorded = call->program;
+    const gts_archive_program *const recorded = call->program;
     uint32_t i = 0;
     while (i < recorded->leaf_count && strcmp(recorded->leaves[i].name, leaf->name) != 0)
         ++i;
@@ -348,7 +348,7 @@ static int pass(const gts_replayed_call *call, const stage *stage, gts_program *
     return 0;
 }
 
-static int call_and_compare(gts_replay *self, const gts_replayed_call *call, const stage *stage, gts_program *program)
+static int call_and_compare(gts_replay *self, const gts_archive_call *call, const stage *stage, gts_program *program)
 {
     const gts_stub *const stub = program->stub;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
@@ -374,7 +374,7 @@ int gts_replay_call(gts_replay *self, size_t index, gts_program *program)
     if (program == NULL)
         return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
                                "The program is not open: it was closed, or never opened.");
-    const gts_replayed_call *const call = find_call(self, index, &program->error);
+    const gts_archive_call *const call = find_call(self, index, &program->error);
     if (call == NULL)
         return -1;
     if (strcmp(call->program->name, program->stub->name) != 0)

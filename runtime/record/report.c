@@ -85,7 +85,7 @@ static void print_worst(FILE *out, const gts_array *array, const gts_difference 
     (void)fputs("}", out);
 }
 
-void gts_findings_add(gts_findings *findings, const gts_replayed_call *call, uint32_t leaf, uint64_t tolerance,
+void gts_findings_add(gts_findings *findings, const gts_archive_call *call, uint32_t leaf, uint64_t tolerance,
                       const gts_difference *difference, const void *expected, const void *found)
 {
     FILE *const out = findings->out;

@@ -18,7 +18,7 @@ typedef struct gts_findings {
 bool gts_findings_begin(gts_findings *findings);
 
 /* Adds what the comparison of one field has found; expected and found are packed. */
-void gts_findings_add(gts_findings *findings, const gts_replayed_call *call, uint32_t leaf, uint64_t tolerance,
+void gts_findings_add(gts_findings *findings, const gts_archive_call *call, uint32_t leaf, uint64_t tolerance,
                       const gts_difference *difference, const void *expected, const void *found);
 
 /* The JSON, to be freed with free(); NULL without memory. */

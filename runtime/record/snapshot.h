@@ -5,8 +5,8 @@
 #include "record/archive.h"
 #include "record/recorder.h"
 
-struct gts_recorded {
-    gts_recorded *next;
+struct gts_recorder_program {
+    gts_recorder_program *next;
     const gts_stub *stub; /* is never unmapped */
     char *id;             /* the program's name in the recording: of two with one name the second is <name>-2 */
     bool is_announced;    /* in the index */
@@ -20,24 +20,24 @@ typedef struct gts_span {
     uint32_t memory; /* the least index of these arguments */
 } gts_span;
 
-typedef struct gts_value {
+typedef struct gts_recorder_value {
     gts_array array;
     size_t size;
     gts_span span;
     gts_store *store;
     int64_t before, after; /* where they lie in the store; `after` is -1 where nothing is written */
-} gts_value;
+} gts_recorder_value;
 
-struct gts_recorded_call {
+struct gts_recorder_call {
     uint64_t number;
-    gts_value values[]; /* [stub->leaf_count] */
+    gts_recorder_value values[]; /* [stub->leaf_count] */
 };
 
 /* Writes all arguments to the archive, as they are before the call. False with errno. */
-bool gts_snapshot_before(gts_program *self, gts_recorded_call *call);
+bool gts_snapshot_before(gts_program *self, gts_recorder_call *call);
 
 /* Writes what the call has written, and the call to the index. False with errno. */
-bool gts_snapshot_after(gts_program *self, gts_recorded_call *call);
+bool gts_snapshot_after(gts_program *self, gts_recorder_call *call);
 
 /* In a forked child: the memory that the parent was packing values into is left alone. */
 void gts_snapshot_forget(void);

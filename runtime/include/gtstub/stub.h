@@ -162,10 +162,10 @@ typedef struct gts_stub {
 } gts_stub;
 
 /** What a profile has recorded of a program. */
-typedef struct gts_record gts_record;
+typedef struct gts_program_times gts_program_times;
 
 /** What a recording has of a program. */
-typedef struct gts_recorded gts_recorded;
+typedef struct gts_recorder_program gts_recorder_program;
 
 /** The arrays of another call, as the members of gts_program tell of those of the last one. */
 typedef struct gts_arrays {
@@ -215,10 +215,10 @@ struct gts_program {
     bool was_called;          /**< with success */
     bool has_new_handle;      /**< since the last special call began */
     uint64_t entered;         /**< when the call was entered that a profile times, in nanoseconds; 0 when none does */
-    gts_record *record;       /**< of the innermost profile, then of those around it */
-    gts_recorded *recorded;   /**< NULL when calls are not recorded */
-    gts_program *next;        /**< the program that was loaded before */
-    unsigned int pins;        /**< profiles that end and wait for this program: it must not be freed */
+    gts_program_times *times; /**< of the innermost profile, then of those around it */
+    gts_recorder_program *recorder; /**< NULL when calls are not recorded */
+    gts_program *next;              /**< the program that was loaded before */
+    unsigned int pins;              /**< profiles that end and wait for this program: it must not be freed */
 };
 
 /** Whether `object` is another one than in the last call. */
