@@ -75,8 +75,8 @@ static int take_new(gts_program *self, uint32_t index, const gts_array *array)
 {
     gts_leaf *const leaf = &self->leaf[index];
     if (GTS_UNLIKELY(array->data == NULL && !is_empty(array)))
-        return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must be an array, not NULL.", self->stub->leaves[index].path,
-                             self->stub->name);
+        return gts_error_set(&self->error, GTS_TYPE_ERROR, WHERE "must be an array, not NULL.",
+                             self->stub->leaves[index].path, self->stub->name);
     if (gts_check_array(self, index, array) != 0)
         return -1;
     gts_forget(leaf->now);
@@ -90,7 +90,7 @@ int gts_see_args(gts_program *self, const void *args)
 {
     const gts_stub *const stub = self->stub;
     if (GTS_UNLIKELY(args == NULL))
-        return gts_error_set(self, GTS_TYPE_ERROR, "The arguments of program '%s' must be a struct, not NULL.",
+        return gts_error_set(&self->error, GTS_TYPE_ERROR, "The arguments of program '%s' must be a struct, not NULL.",
                              stub->name);
     if (self->knows_args)
         gts_swap_arrays(self);
@@ -127,7 +127,7 @@ static GTS_COLD void refuse_path(gts_program *self, const char *path, gts_leaf_k
                                stub->leaves[i].path);
         used += n > 0 ? (size_t)n : 0;
     }
-    gts_error_set(self, GTS_VALUE_ERROR, "Program '%s' has no %s '%s', but %s.", stub->name,
+    gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' has no %s '%s', but %s.", stub->name,
                   kind == GTS_FIELD ? "field" : "connectivity", path, used == 0 ? "none" : others);
 }
 
@@ -150,8 +150,9 @@ int gts_set_origin(gts_program *self, const char *argument, const int64_t *origi
     int status = -1;
     const uint32_t i = find_leaf(self, argument, GTS_FIELD);
     if (i < self->stub->leaf_count && rank != self->stub->leaves[i].rank) {
-        gts_error_set(self, GTS_VALUE_ERROR, WHERE "has %" PRId32 " axes, but its origin was given for %" PRId32 ".",
-                      argument, self->stub->name, self->stub->leaves[i].rank, rank);
+        gts_error_set(&self->error, GTS_VALUE_ERROR,
+                      WHERE "has %" PRId32 " axes, but its origin was given for %" PRId32 ".", argument,
+                      self->stub->name, self->stub->leaves[i].rank, rank);
     } else if (i < self->stub->leaf_count) {
         memcpy(self->leaf[i].origin, origin, (size_t)rank * sizeof *origin);
         gts_renew(self);
@@ -168,7 +169,7 @@ int gts_set_index_base(gts_program *self, const char *connectivity, int64_t base
     int status = -1;
     const uint32_t i = find_leaf(self, connectivity, GTS_CONNECTIVITY);
     if (i < self->stub->leaf_count && base != 0 && base != 1) {
-        gts_error_set(self, GTS_VALUE_ERROR,
+        gts_error_set(&self->error, GTS_VALUE_ERROR,
                       "Connectivity '%s' of program '%s' must have an index base of 0 or 1, not %" PRId64 ".",
                       connectivity, self->stub->name, base);
     } else if (i < self->stub->leaf_count) {

@@ -12,8 +12,9 @@ int gts_refuse_nothing(gts_program *self, uint32_t leaf, bool is_absent)
 {
     const char *const path = self->stub->leaves[leaf].path;
     if (is_absent)
-        return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must not be absent.", path, self->stub->name);
-    return gts_error_set(self, GTS_VALUE_ERROR, WHERE "must be allocated or associated.", path, self->stub->name);
+        return gts_error_set(&self->error, GTS_TYPE_ERROR, WHERE "must not be absent.", path, self->stub->name);
+    return gts_error_set(&self->error, GTS_VALUE_ERROR, WHERE "must be allocated or associated.", path,
+                         self->stub->name);
 }
 
 int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank)
@@ -26,10 +27,10 @@ int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t exte
 {
     const gts_contract *const contract = &self->stub->leaves[leaf];
     if (extent < 0)
-        return gts_error_set(self, GTS_VALUE_ERROR,
+        return gts_error_set(&self->error, GTS_VALUE_ERROR,
                              WHERE "has no size on axis %" PRId32 " ('%s'): pass a section with an upper bound.",
                              contract->path, self->stub->name, axis, contract->axes[axis].dim);
-    return gts_error_set(self, GTS_VALUE_ERROR,
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
                          WHERE "has a stride of %" PRId64 " bytes on axis %" PRId32
                                ", which is not a multiple of its element size %zu.",
                          contract->path, self->stub->name, bytes, axis, gts_dtype_size(contract->dtype));
@@ -37,7 +38,7 @@ int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t exte
 
 int gts_refuse_index_base(gts_program *self, uint32_t leaf)
 {
-    return gts_error_set(self, GTS_VALUE_ERROR,
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
                          "Connectivity '%s' of program '%s' has no index base: say 0 or 1 with gts_set_index_base().",
                          self->stub->leaves[leaf].path, self->stub->name);
 }

@@ -65,12 +65,12 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract
                                  int64_t column, int64_t index, range right)
 {
     if (right.stop == NO_STOP)
-        return gts_error_set(self, GTS_VALUE_ERROR,
+        return gts_error_set(&self->error, GTS_VALUE_ERROR,
                              WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
                                    ", which is below its index base %" PRId64
                                    "; gts_set_index_base() says where indices count from.",
                              contract->path, self->stub->name, index + base, row, column, base);
-    return gts_error_set(self, GTS_VALUE_ERROR,
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
                          WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
                                ", but with index base %" PRId64 " those of '%s' are %" PRId64 " to %" PRId64
                                "; gts_set_index_base() says where indices count from.",
@@ -128,7 +128,7 @@ static int shift(gts_program *self, uint32_t index, gts_array *table)
     const int64_t elements = extent(table, &first);
     char *const copy = malloc((size_t)elements * size);
     if (copy == NULL)
-        return gts_error_set(self, GTS_RUNTIME_ERROR, WHERE "cannot be brought to index base 0: out of memory.",
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, WHERE "cannot be brought to index base 0: out of memory.",
                              contract->path, self->stub->name);
     void *const origin = copy + (size_t)first * size;
     if (take_indices(self, index, table, self->leaf[index].index_base, origin) != 0) {
@@ -153,7 +153,7 @@ static int check_rows(gts_program *self, uint32_t index)
     const int64_t needed = find_range(self, dim).shortest;
     if (GTS_LIKELY(rows >= needed))
         return 0;
-    return gts_error_set(self, GTS_VALUE_ERROR,
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
                          WHERE "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".", contract->path,
                          self->stub->name, rows, rows == 1 ? "" : "s", dim, needed - 1);
 }
@@ -169,8 +169,9 @@ static int take_new(gts_program *self, uint32_t index)
     if (table->shape[0] == 0 || table->shape[1] == 0)
         return 0;
     if (table->device != GTS_CPU && base_of(leaf) != 0)
-        return gts_error_set(self, GTS_VALUE_ERROR, WHERE "must have index base 0, because it is on device '%s'.",
-                             contract->path, self->stub->name, gts_device_name(table->device));
+        return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                             WHERE "must have index base 0, because it is on device '%s'.", contract->path,
+                             self->stub->name, gts_device_name(table->device));
     if (table->device != GTS_CPU)
         return 0;
     return base_of(leaf) == 0 ? take_indices(self, index, table, 0, NULL) : shift(self, index, table);

@@ -22,7 +22,7 @@ static int end_handle(gts_program *self)
         return 0;
     const int status = ((int (*)(void *))self->exit)(sdfg);
     if (status != 0)
-        return gts_error_set(self, GTS_RUNTIME_ERROR,
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "The SDFG of program '%s' could not be finalised (__dace_exit returned %d).",
                              self->stub->name, status);
     return 0;
@@ -37,11 +37,11 @@ static int install_workspaces(gts_program *self)
         if (needed == 0)
             continue;
         if (self->workspace[i] == NULL)
-            return gts_error_set(self, GTS_RUNTIME_ERROR,
+            return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                                  "Program '%s' needs a workspace of %zu bytes in '%s', but none has been set.",
                                  stub->name, needed, storage);
         if (self->workspace_size[i] < needed)
-            return gts_error_set(self, GTS_VALUE_ERROR,
+            return gts_error_set(&self->error, GTS_VALUE_ERROR,
                                  "Program '%s' needs a workspace of %zu bytes in '%s', but the one set has %zu.",
                                  stub->name, needed, storage, self->workspace_size[i]);
         stub->workspaces[i].install(self);
@@ -57,7 +57,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
     self->has_new_handle = true;
     self->sdfg = stub->init(self);
     if (self->sdfg == NULL)
-        return gts_error_set(self, GTS_RUNTIME_ERROR,
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "The SDFG of program '%s' could not be initialised (__dace_init returned NULL).",
                              stub->name);
     if (install_workspaces(self) != 0) {
@@ -81,9 +81,10 @@ int gts_set_workspace(gts_program *self, const char *storage, void *memory, size
         ++i;
     int status = 0;
     if (i == stub->workspace_count) {
-        status = gts_error_set(self, GTS_VALUE_ERROR, "Program '%s' has no workspace in '%s'.", stub->name, storage);
+        status = gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' has no workspace in '%s'.", stub->name,
+                               storage);
     } else if ((uintptr_t)memory % WORKSPACE_ALIGNMENT != 0) {
-        status = gts_error_set(self, GTS_VALUE_ERROR,
+        status = gts_error_set(&self->error, GTS_VALUE_ERROR,
                                "The workspace of program '%s' in '%s' must be aligned to %d bytes.", stub->name,
                                storage, WORKSPACE_ALIGNMENT);
     } else {
@@ -133,7 +134,7 @@ bool gts_lock(gts_program *self, uint64_t patience)
 int gts_enter(gts_program *self, bool wait)
 {
     if (GTS_UNLIKELY(gts_is_parents(self)))
-        return gts_error_set(self, GTS_RUNTIME_ERROR,
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' was loaded before this process was forked; load it again in the child.",
                              self->stub->name);
     if (!gts_lock(self, wait ? GTS_FOREVER : 0))
@@ -147,8 +148,8 @@ int gts_enter(gts_program *self, bool wait)
 int gts_enter_open(gts_program *self)
 {
     if (self == NULL)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                               "The program is not open: it was closed, or never opened.");
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "The program is not open: it was closed, or never opened.");
     return gts_enter(self, true);
 }
 
@@ -162,7 +163,7 @@ static bool is_like(const gts_stub *a, const gts_stub *b)
 
 static GTS_COLD int refuse_stub(gts_program *self, const gts_stub *stub)
 {
-    gts_error_set(self, GTS_RUNTIME_ERROR,
+    gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                   "Program '%s' was opened from another stub than that of '%s' which the host is linked with; "
                   "generate and build both from the same signatures.",
                   self->stub->name, stub->name);
@@ -173,8 +174,8 @@ static GTS_COLD int refuse_stub(gts_program *self, const gts_stub *stub)
 int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
 {
     if (GTS_UNLIKELY(self == NULL))
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                               "Program '%s' is not open: it was closed, or never opened.", stub->name);
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "Program '%s' is not open: it was closed, or never opened.", stub->name);
     const int status = gts_enter(self, true);
     if (GTS_LIKELY(status != 0 || self->linked == stub))
         return status;
@@ -189,7 +190,7 @@ static GTS_COLD int check_gpu(gts_program *self)
     const int status = self->gpu_error(self->sdfg);
     if (status == 0)
         return 0;
-    return gts_error_set(self, GTS_RUNTIME_ERROR, "The GPU reported error %d while program '%s' ran.", status,
+    return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "The GPU reported error %d while program '%s' ran.", status,
                          self->stub->name);
 }
 

@@ -45,13 +45,13 @@ static const gts_stub *find_stub(void *library, const char *path)
 {
     const gts_stub *const stub = dlsym(library, "gts_descriptor");
     if (stub == NULL) {
-        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
+        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
         return NULL;
     }
     if (stub->abi != GTS_ABI) {
-        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                        "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
-                        stub->abi, GTS_ABI);
+        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                      "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
+                      stub->abi, GTS_ABI);
         return NULL;
     }
     return stub;
@@ -64,21 +64,21 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
     self->init = find_symbol(library, "__dace_init_", stub->name);
     self->exit = find_symbol(library, "__dace_exit_", stub->name);
     if (self->program == NULL || self->init == NULL || self->exit == NULL)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                               "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path,
-                               stub->name,
-                               self->program == NULL ? "__program_"
-                               : self->init == NULL  ? "__dace_init_"
-                                                     : "__dace_exit_",
-                               stub->name);
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path,
+                             stub->name,
+                             self->program == NULL ? "__program_"
+                             : self->init == NULL  ? "__dace_init_"
+                                                   : "__dace_exit_",
+                             stub->name);
     for (uint32_t i = 0; i < stub->workspace_count; ++i) {
         const char *const storage = stub->workspaces[i].storage;
         self->bytes[i] = find_symbol(library, "__dace_get_external_memory_size_", storage);
         self->install[i] = find_symbol(library, "__dace_set_external_memory_", storage);
         if (self->bytes[i] == NULL || self->install[i] == NULL)
-            return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                                   "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
-                                   stub->name, storage);
+            return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                                 "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
+                                 stub->name, storage);
     }
     const gts_function gpu_error = find_symbol(library, "__dace_gpu_last_error", "");
     memcpy(&self->gpu_error, &gpu_error, sizeof self->gpu_error);
@@ -177,7 +177,7 @@ static void *open_library(const char *path)
 {
     void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
-        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, dlerror());
+        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, dlerror());
     return library;
 }
 
@@ -194,8 +194,8 @@ int gts_load(const char *stub_path, const char *library_path, gts_program **prog
         return -1;
     gts_program *self = new_program(stub);
     if (self == NULL)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.",
-                               stub->name);
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.",
+                             stub->name);
     if (find_sdfg(self, library, library_path) != 0) {
         gts_close(&self);
         return -1;

@@ -19,7 +19,7 @@ static bool is_stub(const char *name)
 
 static GTS_COLD int refuse_long_path(const char *path)
 {
-    return gts_error_write(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", path);
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", path);
 }
 
 /* Writes "directory/name" to `path`. */
@@ -34,8 +34,8 @@ static int find_in(const char *directory, char stub[PATH_MAX])
 {
     DIR *const entries = opendir(directory);
     if (entries == NULL)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open directory '%s': %s.", directory,
-                               strerror(errno));
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open directory '%s': %s.", directory,
+                             strerror(errno));
     unsigned int count = 0;
     int status = 0;
     for (const struct dirent *entry = readdir(entries); entry != NULL && status == 0; entry = readdir(entries)) {
@@ -44,9 +44,9 @@ static int find_in(const char *directory, char stub[PATH_MAX])
     }
     (void)closedir(entries);
     if (status == 0 && count != 1)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                               "Directory '%s' holds %u call stubs (*_stub.so), not one; name the file.", directory,
-                               count);
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "Directory '%s' holds %u call stubs (*_stub.so), not one; name the file.", directory,
+                             count);
     return status;
 }
 
@@ -70,7 +70,7 @@ int gts_open(const char *path, gts_program **program)
     char stub[PATH_MAX], library[PATH_MAX];
     struct stat status;
     if (stat(path, &status) != 0)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open '%s': %s.", path, strerror(errno));
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open '%s': %s.", path, strerror(errno));
     if (S_ISDIR(status.st_mode)) {
         if (find_in(path, stub) != 0)
             return -1;

@@ -246,18 +246,17 @@ int gts_archive_index_read(gts_archive_index *index, const char *path, gts_error
     const int length = snprintf(file, sizeof file, "%s/%s", path, GTS_ARCHIVE_INDEX);
     index->text = length < (int)sizeof file ? read_text(file) : NULL;
     if (index->text == NULL)
-        return gts_error_write(
-            error, GTS_RUNTIME_ERROR,
-            "There is no recording at '%s': '%s' cannot be read. A recording is the directory of one "
-            "process, as 'recording/host-1234'.",
-            path, GTS_ARCHIVE_INDEX);
+        return gts_error_set(error, GTS_RUNTIME_ERROR,
+                             "There is no recording at '%s': '%s' cannot be read. A recording is the directory of one "
+                             "process, as 'recording/host-1234'.",
+                             path, GTS_ARCHIVE_INDEX);
     reader in = {.rest = index->text, .is_right = true};
     (void)next_line(&in, GTS_ARCHIVE_SCHEMA);
     while (in.is_right && read_block(index, &in))
         ;
     if (!in.is_right)
-        return gts_error_write(error, GTS_VALUE_ERROR, "The recording '%s' is malformed in line %zu of '%s'.", path,
-                               in.number, GTS_ARCHIVE_INDEX);
+        return gts_error_set(error, GTS_VALUE_ERROR, "The recording '%s' is malformed in line %zu of '%s'.", path,
+                             in.number, GTS_ARCHIVE_INDEX);
     return 0;
 }
 

@@ -46,7 +46,7 @@ int gts_replay_open(const char *path, gts_replay **replay)
     if (self == NULL || (self->path = strdup(path)) == NULL || !gts_findings_begin(&self->findings)) {
         if (self != NULL)
             free_replay(self);
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while opening recording '%s'.", path);
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while opening recording '%s'.", path);
     }
     if (gts_archive_index_read(&self->index, path, &gts_own_error) != 0) {
         free(gts_findings_end(&self->findings));
@@ -78,8 +78,8 @@ static const gts_archive_call *find_call(const gts_replay *self, size_t call, gt
 {
     if (call < self->index.call_count)
         return self->index.calls[call];
-    (void)gts_error_write(error, GTS_VALUE_ERROR, "The recording has %zu calls, counted from 0, and no call %zu.",
-                          self->index.call_count, call);
+    (void)gts_error_set(error, GTS_VALUE_ERROR, "The recording has %zu calls, counted from 0, and no call %zu.",
+                        self->index.call_count, call);
     return NULL;
 }
 
@@ -124,8 +124,8 @@ int gts_replay_tolerate(gts_replay *self, const char *argument, uint64_t ulp)
     }
     if (is_found)
         return 0;
-    return gts_error_write(&gts_own_error, GTS_VALUE_ERROR, "No program of recording '%s' has an argument '%s'.",
-                           self->path, argument);
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "No program of recording '%s' has an argument '%s'.",
+                         self->path, argument);
 }
 
 /* ---- Values ---------------------------------------------------------------------------------------------------- */
@@ -149,10 +149,10 @@ static bool read_store(const gts_replay *self, const gts_archive_call *call, uin
         (void)close(file);
     if (file >= 0 && done == size)
         return true;
-    (void)gts_error_write(error, GTS_RUNTIME_ERROR,
-                          "Recording '%s' lacks a value of argument '%s' of program '%s': '%s' cannot be read, or is "
-                          "shorter than the index says.",
-                          self->path, program->leaves[leaf].path, program->name, name);
+    (void)gts_error_set(error, GTS_RUNTIME_ERROR,
+                        "Recording '%s' lacks a value of argument '%s' of program '%s': '%s' cannot be read, or is "
+                        "shorter than the index says.",
+                        self->path, program->leaves[leaf].path, program->name, name);
     return false;
 }
 
@@ -164,8 +164,8 @@ static void *read_value(const gts_replay *self, const gts_archive_call *call, ui
     (void)gts_measure(&call->values[leaf].array, size, &extent); /* it was, when the index was read */
     void *const packed = malloc(*size + 1);
     if (packed == NULL) {
-        (void)gts_error_write(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
-                              call->program->name);
+        (void)gts_error_set(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
+                            call->program->name);
         return NULL;
     }
     if (read_store(self, call, leaf, place, packed, *size, error))
@@ -185,8 +185,8 @@ static int compare(gts_replay *self, const gts_archive_call *call, uint32_t leaf
     void *const packed = expected == NULL ? NULL : malloc(size + 1);
     if (packed == NULL) {
         if (expected != NULL)
-            (void)gts_error_write(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
-                                  call->program->name);
+            (void)gts_error_set(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
+                                call->program->name);
         free(expected);
         return -1;
     }
@@ -226,27 +226,27 @@ int gts_replay_compare(gts_replay *self, size_t index, const char *argument, con
         return -1;
     const uint32_t leaf = find_path(call->program, argument);
     if (leaf == call->program->leaf_count || call->values[leaf].after < 0)
-        return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
-                               "Argument '%s' of program '%s' is not one that the recorded call has written.", argument,
-                               call->program->name);
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             "Argument '%s' of program '%s' is not one that the recorded call has written.", argument,
+                             call->program->name);
     const gts_array *const recorded = &call->values[leaf].array;
     if (found->dtype != recorded->dtype || found->rank != recorded->rank ||
         memcmp(found->shape, recorded->shape, (size_t)recorded->rank * sizeof *found->shape) != 0)
-        return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
-                               "Argument '%s' of program '%s' must have the type and the shape that were recorded.",
-                               argument, call->program->name);
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             "Argument '%s' of program '%s' must have the type and the shape that were recorded.",
+                             argument, call->program->name);
     if (found->device != GTS_CPU)
-        return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
-                               "Argument '%s' of program '%s' must be in host memory to be compared, not on device "
-                               "'%s'.",
-                               argument, call->program->name, gts_device_name(found->device));
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             "Argument '%s' of program '%s' must be in host memory to be compared, not on device "
+                             "'%s'.",
+                             argument, call->program->name, gts_device_name(found->device));
     size_t size;
     gts_extent extent;
     (void)gts_measure(recorded, &size, &extent);
     if (found->data == NULL && size > 0)
-        return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
-                               "Argument '%s' of program '%s' has no memory: its pointer is NULL.", argument,
-                               call->program->name);
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             "Argument '%s' of program '%s' has no memory: its pointer is NULL.", argument,
+                             call->program->name);
     return compare(self, call, leaf, found, &gts_own_error);
 }
 
@@ -296,7 +296,7 @@ static int set_up(const gts_replay *self, const gts_archive_call *call, stage *s
         has_memory = stage->memories[i] != NULL;
     }
     if (!has_memory)
-        return gts_error_set(program, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
+        return gts_error_set(&program->error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
                              call->program->name);
     for (uint32_t i = 0; i < count; ++i) {
         const gts_archive_value *const value = &call->values[i];
@@ -322,7 +322,7 @@ static int pass(const gts_archive_call *call, const stage *stage, gts_program *p
         ++i;
     if (i == recorded->leaf_count || gts_is_array(leaf->kind) != gts_is_array(recorded->leaves[i].kind) ||
         (!gts_is_array(leaf->kind) && leaf->dtype != recorded->leaves[i].dtype))
-        return gts_error_set(program, GTS_VALUE_ERROR,
+        return gts_error_set(&program->error, GTS_VALUE_ERROR,
                              "Program '%s' takes argument '%s', which is not in the recording, or is of another kind "
                              "there: it is not the program that was recorded.",
                              program->stub->name, leaf->path);
@@ -330,13 +330,13 @@ static int pass(const gts_archive_call *call, const stage *stage, gts_program *p
     if (leaf->kind == GTS_STATIC) {
         if (memcmp(leaf->value, array->data, gts_dtype_size(leaf->dtype)) == 0)
             return 0;
-        return gts_error_set(program, GTS_VALUE_ERROR,
+        return gts_error_set(&program->error, GTS_VALUE_ERROR,
                              "Argument '%s' of program '%s' was compiled in with another value than the recorded one.",
                              leaf->path, program->stub->name);
     }
     if (leaf->kind == GTS_CONNECTIVITY && program->leaf[index].index_base == 1)
         return gts_error_set(
-            program, GTS_VALUE_ERROR,
+            &program->error, GTS_VALUE_ERROR,
             "Connectivity '%s' of program '%s' has index base 1, but recorded tables count from 0; open "
             "the program anew.",
             leaf->path, program->stub->name);
@@ -372,13 +372,13 @@ static int call_and_compare(gts_replay *self, const gts_archive_call *call, cons
 int gts_replay_call(gts_replay *self, size_t index, gts_program *program)
 {
     if (program == NULL)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                               "The program is not open: it was closed, or never opened.");
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "The program is not open: it was closed, or never opened.");
     const gts_archive_call *const call = find_call(self, index, &program->error);
     if (call == NULL)
         return -1;
     if (strcmp(call->program->name, program->stub->name) != 0)
-        return gts_error_set(program, GTS_VALUE_ERROR,
+        return gts_error_set(&program->error, GTS_VALUE_ERROR,
                              "A call of program '%s' was recorded; it cannot be replayed on '%s'.", call->program->name,
                              program->stub->name);
     stage stage = {0};

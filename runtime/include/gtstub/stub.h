@@ -362,8 +362,8 @@ GTS_EXPORT GTS_COLD void gts_copy_text(char *to, size_t length, const char *text
 /** Ends the process as ERROR STOP does. */
 GTS_EXPORT GTS_COLD void gts_stop(const gts_error *error) __attribute__((noreturn));
 
-/** Sets the program's error and returns -1. */
-GTS_EXPORT GTS_COLD int gts_error_set(gts_program *self, gts_error_kind kind, const char *format, ...)
+/** Sets an error and returns -1. */
+GTS_EXPORT GTS_COLD int gts_error_set(gts_error *error, gts_error_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #ifdef __cplusplus

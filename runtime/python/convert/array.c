@@ -57,7 +57,7 @@ bool gts_py_find_numpy(gts_py_state *state)
 
 int gts_py_refuse_dtype(gts_program *program, const gts_contract *contract, const char *found)
 {
-    return gts_error_set(program, GTS_TYPE_ERROR, WHERE "must have dtype '%s', not '%s'.", contract->path,
+    return gts_error_set(&program->error, GTS_TYPE_ERROR, WHERE "must have dtype '%s', not '%s'.", contract->path,
                          program->stub->name, gts_dtype_name(contract->dtype), found);
 }
 
@@ -73,7 +73,7 @@ static GTS_COLD int refuse_descr(gts_program *program, const gts_contract *contr
 static GTS_COLD int refuse_stride(gts_program *program, const gts_contract *contract, int32_t axis, int64_t stride,
                                   size_t itemsize)
 {
-    return gts_error_set(program, GTS_VALUE_ERROR,
+    return gts_error_set(&program->error, GTS_VALUE_ERROR,
                          WHERE "has a stride of %" PRId64 " bytes on axis %" PRId32
                                ", which is not a multiple of its element size %zu.",
                          contract->path, program->stub->name, stride, axis, itemsize);
@@ -87,8 +87,8 @@ int gts_py_set_strides(gts_program *program, const gts_contract *contract, gts_a
     const size_t itemsize = gts_dtype_size(array->dtype); /* a power of two */
     const int shift = __builtin_ctzll(itemsize);
     if (GTS_UNLIKELY(((uintptr_t)array->data & (itemsize - 1)) != 0))
-        return gts_error_set(program, GTS_VALUE_ERROR, WHERE "must be aligned to its element size %zu.", contract->path,
-                             program->stub->name, itemsize);
+        return gts_error_set(&program->error, GTS_VALUE_ERROR, WHERE "must be aligned to its element size %zu.",
+                             contract->path, program->stub->name, itemsize);
     for (int32_t axis = 0; axis < array->rank; ++axis) {
         if (GTS_UNLIKELY(((uint64_t)byte_strides[axis] & (itemsize - 1)) != 0))
             return refuse_stride(program, contract, axis, byte_strides[axis], itemsize);

@@ -41,8 +41,9 @@ static bool set_array(gts_array *array, void *data, gts_dtype dtype, gts_device 
 
 static GTS_COLD int refuse_interface(gts_program *program, const gts_contract *contract)
 {
-    return gts_error_set(program, GTS_TYPE_ERROR, WHERE "has a '__cuda_array_interface__' that gtstub cannot read.",
-                         contract->path, program->stub->name);
+    return gts_error_set(&program->error, GTS_TYPE_ERROR,
+                         WHERE "has a '__cuda_array_interface__' that gtstub cannot read.", contract->path,
+                         program->stub->name);
 }
 
 /* Reads a tuple of integers; false if it is not one of `count`. */
@@ -205,7 +206,7 @@ static int read_dlpack(gts_py_program *self, const gts_contract *contract, PyObj
     } else if (PyCapsule_IsValid(capsule, "dltensor")) {
         return read_tensor(self->program, contract, PyCapsule_GetPointer(capsule, "dltensor"), false, array);
     }
-    return gts_error_set(self->program, GTS_TYPE_ERROR, WHERE "has a '__dlpack__' that gtstub cannot read.",
+    return gts_error_set(&self->program->error, GTS_TYPE_ERROR, WHERE "has a '__dlpack__' that gtstub cannot read.",
                          contract->path, self->program->stub->name);
 }
 
@@ -231,7 +232,7 @@ static int read_buffer(gts_program *program, const gts_contract *contract, const
     if (dtype == 0)
         return gts_py_refuse_dtype(program, contract, buffer->format);
     if (buffer->suboffsets != NULL)
-        return gts_error_set(program, GTS_TYPE_ERROR, WHERE "must not be an array of pointers to arrays.",
+        return gts_error_set(&program->error, GTS_TYPE_ERROR, WHERE "must not be an array of pointers to arrays.",
                              contract->path, program->stub->name);
     if (!set_array(array, buffer->buf, dtype, GTS_CPU, buffer->ndim, buffer->readonly != 0))
         return 0;

@@ -22,13 +22,13 @@ _Static_assert(offsetof(PyBoolScalarObject, obval) == OBVAL_OFFSET &&
 static GTS_COLD int refuse_type(gts_program *program, const gts_contract *contract, PyObject *object)
 {
     const char *const dtype = gts_dtype_name(contract->dtype);
-    return gts_error_set(program, GTS_TYPE_ERROR, WHERE "must be %s '%s', not '%s'.", contract->path,
+    return gts_error_set(&program->error, GTS_TYPE_ERROR, WHERE "must be %s '%s', not '%s'.", contract->path,
                          program->stub->name, *dtype == 'i' ? "an" : "a", dtype, Py_TYPE(object)->tp_name);
 }
 
 static GTS_COLD int refuse_value(gts_program *program, const gts_contract *contract, const char *value)
 {
-    return gts_error_set(program, GTS_VALUE_ERROR, WHERE "is %.100s, which does not fit '%s'.", contract->path,
+    return gts_error_set(&program->error, GTS_VALUE_ERROR, WHERE "is %.100s, which does not fit '%s'.", contract->path,
                          program->stub->name, value, gts_dtype_name(contract->dtype));
 }
 

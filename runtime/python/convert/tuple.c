@@ -6,12 +6,13 @@
 static GTS_COLD void *const *refuse_tuple(gts_program *program, const char *path, PyObject *object, uint32_t length)
 {
     if (PyTuple_Check(object))
-        gts_error_set(program, GTS_TYPE_ERROR,
+        gts_error_set(&program->error, GTS_TYPE_ERROR,
                       "Argument '%s' of program '%s' must be a tuple of length %u, not of length %zd.", path,
                       program->stub->name, length, PyTuple_GET_SIZE(object));
     else
-        gts_error_set(program, GTS_TYPE_ERROR, "Argument '%s' of program '%s' must be a tuple of length %u, not '%s'.",
-                      path, program->stub->name, length, Py_TYPE(object)->tp_name);
+        gts_error_set(&program->error, GTS_TYPE_ERROR,
+                      "Argument '%s' of program '%s' must be a tuple of length %u, not '%s'.", path,
+                      program->stub->name, length, Py_TYPE(object)->tp_name);
     return NULL;
 }
 
@@ -32,7 +33,7 @@ static GTS_COLD void *const *refuse_collection(gts_program *program, const gts_c
         used += n > 0 ? (size_t)n : 0;
     }
     gts_error_set(
-        program, GTS_TYPE_ERROR,
+        &program->error, GTS_TYPE_ERROR,
         "Argument '%s' of program '%s' must be a tuple of length %u or have the attributes %s, but '%s' has no "
         "'%s'.",
         collection->path, program->stub->name, collection->length, keys, Py_TYPE(object)->tp_name, missing);
@@ -73,7 +74,7 @@ int gts_py_check_mapping(const gts_py_state *state, const char *program, PyObjec
 
 static GTS_COLD void *refuse_missing(gts_program *program, const gts_contract *contract)
 {
-    gts_error_set(program, GTS_TYPE_ERROR,
+    gts_error_set(&program->error, GTS_TYPE_ERROR,
                   "Program '%s' needs connectivity '%s', which the offset provider does not have.", program->stub->name,
                   contract->path);
     return NULL;
