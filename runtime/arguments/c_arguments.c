@@ -4,8 +4,7 @@
 
 #include "gtstub/stub.h"
 #include "arguments/table.h"
-
-#define WHERE "Argument '%s' of program '%s' "
+#include "base/refuse.h"
 
 _Static_assert(offsetof(gts_array, origin) == sizeof(gts_words), "gts_differ() takes memory and type as two words");
 _Static_assert(GTS_MAX_RANK % 2 == 0, "gts_differ() takes axes two by two");
@@ -75,7 +74,7 @@ static int take_new(gts_program *self, uint32_t index, const gts_array *array)
 {
     gts_leaf *const leaf = &self->leaf[index];
     if (GTS_UNLIKELY(array->data == NULL && !is_empty(array)))
-        return gts_error_set(&self->error, GTS_TYPE_ERROR, WHERE "must be an array, not NULL.",
+        return gts_error_set(&self->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must be an array, not NULL.",
                              self->stub->leaves[index].path, self->stub->name);
     if (gts_check_array(self, index, array) != 0)
         return -1;
@@ -151,7 +150,7 @@ int gts_set_origin(gts_program *self, const char *argument, const int64_t *origi
     const uint32_t i = find_leaf(self, argument, GTS_FIELD);
     if (i < self->stub->leaf_count && rank != self->stub->leaves[i].rank) {
         gts_error_set(&self->error, GTS_VALUE_ERROR,
-                      WHERE "has %" PRId32 " axes, but its origin was given for %" PRId32 ".", argument,
+                      GTS_ARGUMENT "has %" PRId32 " axes, but its origin was given for %" PRId32 ".", argument,
                       self->stub->name, self->stub->leaves[i].rank, rank);
     } else if (i < self->stub->leaf_count) {
         memcpy(self->leaf[i].origin, origin, (size_t)rank * sizeof *origin);
@@ -169,8 +168,7 @@ int gts_set_index_base(gts_program *self, const char *connectivity, int64_t base
     int status = -1;
     const uint32_t i = find_leaf(self, connectivity, GTS_CONNECTIVITY);
     if (i < self->stub->leaf_count && base != 0 && base != 1) {
-        gts_error_set(&self->error, GTS_VALUE_ERROR,
-                      "Connectivity '%s' of program '%s' must have an index base of 0 or 1, not %" PRId64 ".",
+        gts_error_set(&self->error, GTS_VALUE_ERROR, GTS_TABLE "must have an index base of 0 or 1, not %" PRId64 ".",
                       connectivity, self->stub->name, base);
     } else if (i < self->stub->leaf_count) {
         self->leaf[i].index_base = base;

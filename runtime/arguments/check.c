@@ -3,9 +3,7 @@
 #include <stdio.h>
 
 #include "gtstub/stub.h"
-
-/* The text of every message below begins by naming the argument and its program. */
-#define WHERE "Argument '%s' of program '%s' "
+#include "base/refuse.h"
 
 static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int32_t rank)
 {
@@ -15,31 +13,32 @@ static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int
         const int n = snprintf(dims + used, sizeof dims - used, "%s'%s'", i == 0 ? "" : ", ", leaf->axes[i].dim);
         used += n > 0 ? (size_t)n : 0;
     }
-    return gts_error_set(&self->error, GTS_TYPE_ERROR, WHERE "must have %" PRId32 " dimension%s (%s), not %" PRId32 ".",
-                         leaf->path, self->stub->name, leaf->rank, leaf->rank == 1 ? "" : "s", dims, rank);
+    return gts_error_set(&self->error, GTS_TYPE_ERROR,
+                         GTS_ARGUMENT "must have %" PRId32 " dimension%s (%s), not %" PRId32 ".", leaf->path,
+                         self->stub->name, leaf->rank, leaf->rank == 1 ? "" : "s", dims, rank);
 }
 
 static GTS_COLD int refuse_value(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
                                  int64_t expected, int64_t found)
 {
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         WHERE "must have %s %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".", leaf->path,
-                         self->stub->name, property, expected, axis, leaf->axes[axis].dim, found);
+                         GTS_ARGUMENT "must have %s %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".",
+                         leaf->path, self->stub->name, property, expected, axis, leaf->axes[axis].dim, found);
 }
 
 static GTS_COLD int refuse_index(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
                                  int64_t value)
 {
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         WHERE "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.", leaf->path,
-                         self->stub->name, property, value, axis, leaf->axes[axis].dim);
+                         GTS_ARGUMENT "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.",
+                         leaf->path, self->stub->name, property, value, axis, leaf->axes[axis].dim);
 }
 
 static GTS_COLD int refuse_negative(gts_program *self, const gts_contract *leaf, int32_t axis, int64_t size)
 {
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         WHERE "has size %" PRId64 " on axis %" PRId32 " ('%s'), which no array has.", leaf->path,
-                         self->stub->name, size, axis, leaf->axes[axis].dim);
+                         GTS_ARGUMENT "has size %" PRId64 " on axis %" PRId32 " ('%s'), which no array has.",
+                         leaf->path, self->stub->name, size, axis, leaf->axes[axis].dim);
 }
 
 static bool fits_int32(int64_t value)
@@ -79,23 +78,23 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
     const gts_contract *const leaf = &self->stub->leaves[index];
     const char *const program = self->stub->name;
     if (GTS_UNLIKELY(array->dtype != leaf->dtype))
-        return gts_error_set(&self->error, GTS_TYPE_ERROR, WHERE "must have dtype '%s', not '%s'.", leaf->path, program,
-                             gts_dtype_name(leaf->dtype), gts_dtype_name(array->dtype));
+        return gts_error_set(&self->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must have dtype '%s', not '%s'.", leaf->path,
+                             program, gts_dtype_name(leaf->dtype), gts_dtype_name(array->dtype));
     if (GTS_UNLIKELY(array->device != leaf->device))
-        return gts_error_set(&self->error, GTS_VALUE_ERROR, WHERE "must be on device '%s', not on '%s'.", leaf->path,
-                             program, gts_device_name(leaf->device), gts_device_name(array->device));
+        return gts_error_set(&self->error, GTS_VALUE_ERROR, GTS_ARGUMENT "must be on device '%s', not on '%s'.",
+                             leaf->path, program, gts_device_name(leaf->device), gts_device_name(array->device));
     if (GTS_UNLIKELY(array->rank != leaf->rank))
         return refuse_rank(self, leaf, array->rank);
     if (GTS_UNLIKELY(leaf->written && array->readonly))
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             WHERE "is written by the program and must not be read-only.", leaf->path, program);
+                             GTS_ARGUMENT "is written by the program and must not be read-only.", leaf->path, program);
     for (int32_t axis = 0; axis < leaf->rank; ++axis) {
         const char *const dim = array->dims[axis];
         const char *const expected = leaf->axes[axis].dim;
         if (GTS_UNLIKELY(dim != NULL && dim != expected && strcmp(dim, expected) != 0))
             return gts_error_set(&self->error, GTS_TYPE_ERROR,
-                                 WHERE "must have dimension '%s' on axis %" PRId32 ", not '%s'.", leaf->path, program,
-                                 expected, axis, dim);
+                                 GTS_ARGUMENT "must have dimension '%s' on axis %" PRId32 ", not '%s'.", leaf->path,
+                                 program, expected, axis, dim);
         if (GTS_UNLIKELY(check_axis(self, leaf, axis, array) != 0))
             return -1;
     }

@@ -4,16 +4,14 @@
 #include <stdlib.h>
 
 #include "gtstub/stub.h"
-
-/* The text of every message below begins by naming the argument and its program. */
-#define WHERE "Argument '%s' of program '%s' "
+#include "base/refuse.h"
 
 int gts_refuse_nothing(gts_program *self, uint32_t leaf, bool is_absent)
 {
     const char *const path = self->stub->leaves[leaf].path;
     if (is_absent)
-        return gts_error_set(&self->error, GTS_TYPE_ERROR, WHERE "must not be absent.", path, self->stub->name);
-    return gts_error_set(&self->error, GTS_VALUE_ERROR, WHERE "must be allocated or associated.", path,
+        return gts_error_set(&self->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must not be absent.", path, self->stub->name);
+    return gts_error_set(&self->error, GTS_VALUE_ERROR, GTS_ARGUMENT "must be allocated or associated.", path,
                          self->stub->name);
 }
 
@@ -28,18 +26,18 @@ int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t exte
     const gts_contract *const contract = &self->stub->leaves[leaf];
     if (extent < 0)
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             WHERE "has no size on axis %" PRId32 " ('%s'): pass a section with an upper bound.",
+                             GTS_ARGUMENT "has no size on axis %" PRId32 " ('%s'): pass a section with an upper bound.",
                              contract->path, self->stub->name, axis, contract->axes[axis].dim);
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         WHERE "has a stride of %" PRId64 " bytes on axis %" PRId32
-                               ", which is not a multiple of its element size %zu.",
+                         GTS_ARGUMENT "has a stride of %" PRId64 " bytes on axis %" PRId32
+                                      ", which is not a multiple of its element size %zu.",
                          contract->path, self->stub->name, bytes, axis, gts_dtype_size(contract->dtype));
 }
 
 int gts_refuse_index_base(gts_program *self, uint32_t leaf)
 {
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         "Connectivity '%s' of program '%s' has no index base: say 0 or 1 with gts_set_index_base().",
+                         GTS_TABLE "has no index base: say 0 or 1 with gts_set_index_base().",
                          self->stub->leaves[leaf].path, self->stub->name);
 }
 

@@ -1,10 +1,9 @@
 /* Tables of neighbors: their indices are checked when a C host passes them first, and brought to base 0. */
 #include "arguments/table.h"
+#include "base/refuse.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-#define WHERE "Connectivity '%s' of program '%s' "
 
 /* Indices along a dimension, in base 0. Where no field tells, `stop` is NO_STOP, and `shortest` is 0. */
 typedef struct range {
@@ -66,14 +65,14 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract
 {
     if (right.stop == NO_STOP)
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                                   ", which is below its index base %" PRId64
-                                   "; gts_set_index_base() says where indices count from.",
+                             GTS_TABLE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                                       ", which is below its index base %" PRId64
+                                       "; gts_set_index_base() says where indices count from.",
                              contract->path, self->stub->name, index + base, row, column, base);
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                               ", but with index base %" PRId64 " those of '%s' are %" PRId64 " to %" PRId64
-                               "; gts_set_index_base() says where indices count from.",
+                         GTS_TABLE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                                   ", but with index base %" PRId64 " those of '%s' are %" PRId64 " to %" PRId64
+                                   "; gts_set_index_base() says where indices count from.",
                          contract->path, self->stub->name, index + base, row, column, base, contract->codomain,
                          right.start + base, right.stop - 1 + base);
 }
@@ -128,8 +127,9 @@ static int shift(gts_program *self, uint32_t index, gts_array *table)
     const int64_t elements = extent(table, &first);
     char *const copy = malloc((size_t)elements * size);
     if (copy == NULL)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, WHERE "cannot be brought to index base 0: out of memory.",
-                             contract->path, self->stub->name);
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             GTS_TABLE "cannot be brought to index base 0: out of memory.", contract->path,
+                             self->stub->name);
     void *const origin = copy + (size_t)first * size;
     if (take_indices(self, index, table, self->leaf[index].index_base, origin) != 0) {
         free(copy);
@@ -154,8 +154,8 @@ static int check_rows(gts_program *self, uint32_t index)
     if (GTS_LIKELY(rows >= needed))
         return 0;
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         WHERE "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".", contract->path,
-                         self->stub->name, rows, rows == 1 ? "" : "s", dim, needed - 1);
+                         GTS_TABLE "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".",
+                         contract->path, self->stub->name, rows, rows == 1 ? "" : "s", dim, needed - 1);
 }
 
 static int take_new(gts_program *self, uint32_t index)
@@ -170,7 +170,7 @@ static int take_new(gts_program *self, uint32_t index)
         return 0;
     if (table->device != GTS_CPU && base_of(leaf) != 0)
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             WHERE "must have index base 0, because it is on device '%s'.", contract->path,
+                             GTS_TABLE "must have index base 0, because it is on device '%s'.", contract->path,
                              self->stub->name, gts_device_name(table->device));
     if (table->device != GTS_CPU)
         return 0;

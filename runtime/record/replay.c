@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "record/index.h"
 #include "base/layout.h"
+#include "base/refuse.h"
 
 struct gts_replay {
     char *path;
@@ -227,26 +228,25 @@ int gts_replay_compare(gts_replay *self, size_t index, const char *argument, con
     const uint32_t leaf = find_path(call->program, argument);
     if (leaf == call->program->leaf_count || call->values[leaf].after < 0)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Argument '%s' of program '%s' is not one that the recorded call has written.", argument,
+                             GTS_ARGUMENT "is not one that the recorded call has written.", argument,
                              call->program->name);
     const gts_array *const recorded = &call->values[leaf].array;
     if (found->dtype != recorded->dtype || found->rank != recorded->rank ||
         memcmp(found->shape, recorded->shape, (size_t)recorded->rank * sizeof *found->shape) != 0)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Argument '%s' of program '%s' must have the type and the shape that were recorded.",
-                             argument, call->program->name);
+                             GTS_ARGUMENT "must have the type and the shape that were recorded.", argument,
+                             call->program->name);
     if (found->device != GTS_CPU)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Argument '%s' of program '%s' must be in host memory to be compared, not on device "
-                             "'%s'.",
+                             GTS_ARGUMENT "must be in host memory to be compared, not on device "
+                                          "'%s'.",
                              argument, call->program->name, gts_device_name(found->device));
     size_t size;
     gts_extent extent;
     (void)gts_measure(recorded, &size, &extent);
     if (found->data == NULL && size > 0)
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Argument '%s' of program '%s' has no memory: its pointer is NULL.", argument,
-                             call->program->name);
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, GTS_ARGUMENT "has no memory: its pointer is NULL.",
+                             argument, call->program->name);
     return compare(self, call, leaf, found, &gts_own_error);
 }
 
@@ -331,15 +331,14 @@ static int pass(const gts_archive_call *call, const stage *stage, gts_program *p
         if (memcmp(leaf->value, array->data, gts_dtype_size(leaf->dtype)) == 0)
             return 0;
         return gts_error_set(&program->error, GTS_VALUE_ERROR,
-                             "Argument '%s' of program '%s' was compiled in with another value than the recorded one.",
-                             leaf->path, program->stub->name);
+                             GTS_ARGUMENT "was compiled in with another value than the recorded one.", leaf->path,
+                             program->stub->name);
     }
     if (leaf->kind == GTS_CONNECTIVITY && program->leaf[index].index_base == 1)
-        return gts_error_set(
-            &program->error, GTS_VALUE_ERROR,
-            "Connectivity '%s' of program '%s' has index base 1, but recorded tables count from 0; open "
-            "the program anew.",
-            leaf->path, program->stub->name);
+        return gts_error_set(&program->error, GTS_VALUE_ERROR,
+                             GTS_TABLE "has index base 1, but recorded tables count from 0; open "
+                                       "the program anew.",
+                             leaf->path, program->stub->name);
     char *const member = (char *)stage->args + leaf->member;
     if (gts_is_array(leaf->kind))
         (void)memcpy(member, array, sizeof *array);

@@ -1,13 +1,12 @@
 /* Arrays: numpy's by their own structure, all others in exchange.c. */
 #include "python/host.h"
+#include "base/refuse.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_23_API_VERSION
 #include <numpy/ndarraytypes.h>
 
 #include <inttypes.h>
-
-#define WHERE "Argument '%s' of program '%s' "
 
 /* ---- numpy's types --------------------------------------------------------------------------------------------- */
 
@@ -57,8 +56,8 @@ bool gts_py_find_numpy(gts_py_state *state)
 
 int gts_py_refuse_dtype(gts_program *program, const gts_contract *contract, const char *found)
 {
-    return gts_error_set(&program->error, GTS_TYPE_ERROR, WHERE "must have dtype '%s', not '%s'.", contract->path,
-                         program->stub->name, gts_dtype_name(contract->dtype), found);
+    return gts_error_set(&program->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must have dtype '%s', not '%s'.",
+                         contract->path, program->stub->name, gts_dtype_name(contract->dtype), found);
 }
 
 static GTS_COLD int refuse_descr(gts_program *program, const gts_contract *contract, PyObject *descr)
@@ -74,8 +73,8 @@ static GTS_COLD int refuse_stride(gts_program *program, const gts_contract *cont
                                   size_t itemsize)
 {
     return gts_error_set(&program->error, GTS_VALUE_ERROR,
-                         WHERE "has a stride of %" PRId64 " bytes on axis %" PRId32
-                               ", which is not a multiple of its element size %zu.",
+                         GTS_ARGUMENT "has a stride of %" PRId64 " bytes on axis %" PRId32
+                                      ", which is not a multiple of its element size %zu.",
                          contract->path, program->stub->name, stride, axis, itemsize);
 }
 
@@ -87,7 +86,7 @@ int gts_py_set_strides(gts_program *program, const gts_contract *contract, gts_a
     const size_t itemsize = gts_dtype_size(array->dtype); /* a power of two */
     const int shift = __builtin_ctzll(itemsize);
     if (GTS_UNLIKELY(((uintptr_t)array->data & (itemsize - 1)) != 0))
-        return gts_error_set(&program->error, GTS_VALUE_ERROR, WHERE "must be aligned to its element size %zu.",
+        return gts_error_set(&program->error, GTS_VALUE_ERROR, GTS_ARGUMENT "must be aligned to its element size %zu.",
                              contract->path, program->stub->name, itemsize);
     for (int32_t axis = 0; axis < array->rank; ++axis) {
         if (GTS_UNLIKELY(((uint64_t)byte_strides[axis] & (itemsize - 1)) != 0))

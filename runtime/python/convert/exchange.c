@@ -2,8 +2,7 @@
 #include <ctype.h>
 
 #include "python/host.h"
-
-#define WHERE "Argument '%s' of program '%s' "
+#include "base/refuse.h"
 
 /* The dtype of a kind ('b' bool, 'i' int, 'u' unsigned int, 'f' float) and a size in bytes; 0 if there is none. */
 static gts_dtype find_dtype(char kind, size_t size)
@@ -42,7 +41,7 @@ static bool set_array(gts_array *array, void *data, gts_dtype dtype, gts_device 
 static GTS_COLD int refuse_interface(gts_program *program, const gts_contract *contract)
 {
     return gts_error_set(&program->error, GTS_TYPE_ERROR,
-                         WHERE "has a '__cuda_array_interface__' that gtstub cannot read.", contract->path,
+                         GTS_ARGUMENT "has a '__cuda_array_interface__' that gtstub cannot read.", contract->path,
                          program->stub->name);
 }
 
@@ -206,8 +205,9 @@ static int read_dlpack(gts_py_program *self, const gts_contract *contract, PyObj
     } else if (PyCapsule_IsValid(capsule, "dltensor")) {
         return read_tensor(self->program, contract, PyCapsule_GetPointer(capsule, "dltensor"), false, array);
     }
-    return gts_error_set(&self->program->error, GTS_TYPE_ERROR, WHERE "has a '__dlpack__' that gtstub cannot read.",
-                         contract->path, self->program->stub->name);
+    return gts_error_set(&self->program->error, GTS_TYPE_ERROR,
+                         GTS_ARGUMENT "has a '__dlpack__' that gtstub cannot read.", contract->path,
+                         self->program->stub->name);
 }
 
 /* ---- The buffer protocol --------------------------------------------------------------------------------------- */
@@ -232,8 +232,9 @@ static int read_buffer(gts_program *program, const gts_contract *contract, const
     if (dtype == 0)
         return gts_py_refuse_dtype(program, contract, buffer->format);
     if (buffer->suboffsets != NULL)
-        return gts_error_set(&program->error, GTS_TYPE_ERROR, WHERE "must not be an array of pointers to arrays.",
-                             contract->path, program->stub->name);
+        return gts_error_set(&program->error, GTS_TYPE_ERROR,
+                             GTS_ARGUMENT "must not be an array of pointers to arrays.", contract->path,
+                             program->stub->name);
     if (!set_array(array, buffer->buf, dtype, GTS_CPU, buffer->ndim, buffer->readonly != 0))
         return 0;
     for (int32_t axis = 0; axis < array->rank; ++axis)

@@ -2,12 +2,11 @@
 #include <inttypes.h>
 
 #include "python/host.h"
-
-#define WHERE "Argument '%s' of program '%s' "
+#include "base/refuse.h"
 
 int gts_py_refuse_object(gts_program *program, const gts_contract *contract, PyObject *object)
 {
-    return gts_error_set(&program->error, GTS_TYPE_ERROR, WHERE "must be a field, not '%s'.", contract->path,
+    return gts_error_set(&program->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must be a field, not '%s'.", contract->path,
                          program->stub->name, Py_TYPE(object)->tp_name);
 }
 
@@ -26,7 +25,8 @@ static int read_bound(gts_program *program, const gts_contract *contract, int32_
         status = *value == -1 && PyErr_Occurred() ? -1 : 0;
     } else {
         status = gts_error_set(&program->error, GTS_VALUE_ERROR,
-                               WHERE "must have a finite domain, but it is unbounded on axis %" PRId32 " ('%s').",
+                               GTS_ARGUMENT "must have a finite domain, but it is unbounded on axis %" PRId32
+                                            " ('%s').",
                                contract->path, program->stub->name, axis, dim);
     }
     Py_DECREF(bound);
@@ -58,7 +58,7 @@ static int decode_domain(gts_py_program *self, const gts_contract *contract, gts
     if (!PyTuple_Check(dims) || !PyTuple_Check(ranges) || PyTuple_GET_SIZE(dims) != PyTuple_GET_SIZE(ranges) ||
         PyTuple_GET_SIZE(dims) > GTS_MAX_RANK)
         return gts_error_set(&program->error, GTS_TYPE_ERROR,
-                             WHERE "has a domain that is not a tuple of at most %d dimensions and their ranges.",
+                             GTS_ARGUMENT "has a domain that is not a tuple of at most %d dimensions and their ranges.",
                              contract->path, program->stub->name, GTS_MAX_RANK);
     domain->rank = (int32_t)PyTuple_GET_SIZE(dims);
     for (int32_t axis = 0; axis < domain->rank; ++axis) {
@@ -94,14 +94,15 @@ static int apply_domain(gts_program *program, const gts_contract *contract, cons
 {
     if (GTS_UNLIKELY(domain->rank != array->rank))
         return gts_error_set(&program->error, GTS_TYPE_ERROR,
-                             WHERE "has a domain of %" PRId32 " dimensions, but an array of %" PRId32 ".",
+                             GTS_ARGUMENT "has a domain of %" PRId32 " dimensions, but an array of %" PRId32 ".",
                              contract->path, program->stub->name, domain->rank, array->rank);
     for (int32_t axis = 0; axis < domain->rank; ++axis) {
         if (GTS_UNLIKELY(domain->shape[axis] != array->shape[axis]))
-            return gts_error_set(
-                &program->error, GTS_VALUE_ERROR,
-                WHERE "has a domain of size %" PRId64 " on axis %" PRId32 " ('%s'), but an array of size %" PRId64 ".",
-                contract->path, program->stub->name, domain->shape[axis], axis, domain->dims[axis], array->shape[axis]);
+            return gts_error_set(&program->error, GTS_VALUE_ERROR,
+                                 GTS_ARGUMENT "has a domain of size %" PRId64 " on axis %" PRId32
+                                              " ('%s'), but an array of size %" PRId64 ".",
+                                 contract->path, program->stub->name, domain->shape[axis], axis, domain->dims[axis],
+                                 array->shape[axis]);
         array->origin[axis] = domain->origin[axis];
         array->dims[axis] = domain->dims[axis];
     }
@@ -181,7 +182,7 @@ static GTS_COLD int check_unchanged(gts_program *program, uint32_t index, const 
     for (int i = 0; i < 2; ++i) {
         if (has_seen(&leaf->way[i], object) && !gts_same_array(&leaf->way[i].array, array))
             return gts_error_set(&program->error, GTS_VALUE_ERROR,
-                                 WHERE "was changed in place (shape, strides or memory) since it was last seen.",
+                                 GTS_ARGUMENT "was changed in place (shape, strides or memory) since it was last seen.",
                                  program->stub->leaves[index].path, program->stub->name);
     }
     return 0;

@@ -1,5 +1,6 @@
 /* Scalars, checked at every call: a value that does not fit is refused, never cut off. */
 #include "python/host.h"
+#include "base/refuse.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_23_API_VERSION
@@ -8,8 +9,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-
-#define WHERE "Argument '%s' of program '%s' "
 
 /* A numpy scalar holds its value right behind the object's head, whatever its dtype. */
 #define OBVAL_OFFSET offsetof(PyDoubleScalarObject, obval)
@@ -22,14 +21,14 @@ _Static_assert(offsetof(PyBoolScalarObject, obval) == OBVAL_OFFSET &&
 static GTS_COLD int refuse_type(gts_program *program, const gts_contract *contract, PyObject *object)
 {
     const char *const dtype = gts_dtype_name(contract->dtype);
-    return gts_error_set(&program->error, GTS_TYPE_ERROR, WHERE "must be %s '%s', not '%s'.", contract->path,
+    return gts_error_set(&program->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must be %s '%s', not '%s'.", contract->path,
                          program->stub->name, *dtype == 'i' ? "an" : "a", dtype, Py_TYPE(object)->tp_name);
 }
 
 static GTS_COLD int refuse_value(gts_program *program, const gts_contract *contract, const char *value)
 {
-    return gts_error_set(&program->error, GTS_VALUE_ERROR, WHERE "is %.100s, which does not fit '%s'.", contract->path,
-                         program->stub->name, value, gts_dtype_name(contract->dtype));
+    return gts_error_set(&program->error, GTS_VALUE_ERROR, GTS_ARGUMENT "is %.100s, which does not fit '%s'.",
+                         contract->path, program->stub->name, value, gts_dtype_name(contract->dtype));
 }
 
 static GTS_COLD int refuse_integer(gts_program *program, const gts_contract *contract, PyObject *integer)

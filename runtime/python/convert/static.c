@@ -1,10 +1,9 @@
 /* Static arguments: scalars that were compiled in, so that a call which passes another value must not run. */
 #include "python/host.h"
+#include "base/refuse.h"
 
 #include <inttypes.h>
 #include <math.h>
-
-#define WHERE "Argument '%s' of program '%s' "
 
 /* Room for one element of any dtype. */
 typedef struct element {
@@ -72,8 +71,8 @@ static GTS_COLD int refuse_static(gts_program *program, const gts_contract *cont
     PyObject *const compiled = as_object(contract->dtype, contract->value);
     if (passed != NULL && compiled != NULL)
         PyErr_Format(PyExc_ValueError,
-                     WHERE "is %R, but was compiled in as %R; compile the program for this value, too.", contract->path,
-                     program->stub->name, passed, compiled);
+                     GTS_ARGUMENT "is %R, but was compiled in as %R; compile the program for this value, too.",
+                     contract->path, program->stub->name, passed, compiled);
     Py_XDECREF(passed);
     Py_XDECREF(compiled);
     return -1;

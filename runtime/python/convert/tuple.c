@@ -2,16 +2,15 @@
 #include <stdio.h>
 
 #include "python/host.h"
+#include "base/refuse.h"
 
 static GTS_COLD void *const *refuse_tuple(gts_program *program, const char *path, PyObject *object, uint32_t length)
 {
     if (PyTuple_Check(object))
-        gts_error_set(&program->error, GTS_TYPE_ERROR,
-                      "Argument '%s' of program '%s' must be a tuple of length %u, not of length %zd.", path,
-                      program->stub->name, length, PyTuple_GET_SIZE(object));
+        gts_error_set(&program->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must be a tuple of length %u, not of length %zd.",
+                      path, program->stub->name, length, PyTuple_GET_SIZE(object));
     else
-        gts_error_set(&program->error, GTS_TYPE_ERROR,
-                      "Argument '%s' of program '%s' must be a tuple of length %u, not '%s'.", path,
+        gts_error_set(&program->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must be a tuple of length %u, not '%s'.", path,
                       program->stub->name, length, Py_TYPE(object)->tp_name);
     return NULL;
 }
@@ -32,11 +31,10 @@ static GTS_COLD void *const *refuse_collection(gts_program *program, const gts_c
         const int n = snprintf(keys + used, sizeof keys - used, "%s'%s'", i == 0 ? "" : ", ", collection->keys[i]);
         used += n > 0 ? (size_t)n : 0;
     }
-    gts_error_set(
-        &program->error, GTS_TYPE_ERROR,
-        "Argument '%s' of program '%s' must be a tuple of length %u or have the attributes %s, but '%s' has no "
-        "'%s'.",
-        collection->path, program->stub->name, collection->length, keys, Py_TYPE(object)->tp_name, missing);
+    gts_error_set(&program->error, GTS_TYPE_ERROR,
+                  GTS_ARGUMENT "must be a tuple of length %u or have the attributes %s, but '%s' has no "
+                               "'%s'.",
+                  collection->path, program->stub->name, collection->length, keys, Py_TYPE(object)->tp_name, missing);
     return NULL;
 }
 
