@@ -1,12 +1,12 @@
 /*
- * Profiles: how often programs were called, and how long conversion and SDFG took.
+ * Profiles: how often programs are called, and how long the conversion of their arguments and the SDFG take.
  *
- * A call is recorded by the profile that began last before it; when that ends, what it has recorded becomes part of the
- * one around it. Records that calls write hang on their program, under its lock. Everything else is under `lock`, which
- * nobody holds while he waits for a program: a host may load and unload programs wherever it likes.
+ * Each call is timed for the innermost profile, the one that began last before the call. A profile that ends adds its
+ * times to the profile around it. The times that calls still add to belong to their program and are protected by its
+ * lock. All other data is protected by `lock`. No thread holds `lock` while it waits for a program.
  */
 #define _GNU_SOURCE
-#include "profile/profile.h"
+#include "profile/histogram.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,16 +15,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/forks.h"
-#include "base/lock.h"
-#include "profile/histogram.h"
+#include "base/clock.h"
+#include "program/enter.h"
+#include "program/hooks.h"
+#include "program/loaded.h"
 
 struct gts_profile {
     gts_profile *outer;
-    gts_program_times *times; /* one for each stub; no program writes them any more */
-    char *report;             /* after it has ended */
-    uint64_t begin;
-    unsigned int generation; /* forks that the process had behind it */
+    gts_program_times *times; /* one for each stub; calls add to them no more */
+    char *report;             /* NULL until the profile has ended */
+    uint64_t begin;           /* in ns */
+    unsigned int generation;  /* gts_forks when the profile began */
     bool has_ended;
 };
 
@@ -32,40 +33,38 @@ gts_profile *gts_profile_running;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* one profile ends at a time */
-static pthread_cond_t unpinned = PTHREAD_COND_INITIALIZER;
-static gts_program *programs;
 
-/* Where the process ends, a call is waited for so many nanoseconds: its thread may never leave. */
-#define PATIENCE UINT64_C(1000000000)
+/* At the end of the process, a profile waits at most this long for a call, because its thread may never leave. */
+#define PATIENCE_NS UINT64_C(1000000000)
 
-/* Where a program keeps the record of `profile`, or would keep it. */
-static gts_program_times **place_of_times(gts_program *program, const gts_profile *profile)
+/* Returns the link in a program's list that points to the times of `profile`, or the last link if there are none. */
+static gts_program_times **find_link(gts_program *program, const gts_profile *profile)
 {
-    gts_program_times **place = &program->times;
-    while (*place != NULL && (*place)->profile != profile)
-        place = &(*place)->next;
-    return place;
+    gts_program_times **link = &program->times;
+    while (*link != NULL && (*link)->profile != profile)
+        link = &(*link)->next;
+    return link;
 }
 
-/* Takes the record of `profile` off a program; NULL where there is none. */
-static gts_program_times *take_off(gts_program *program, const gts_profile *profile)
+/* Removes the times of `profile` from a program's list and returns them; NULL if there are none. */
+static gts_program_times *unlink_times(gts_program *program, const gts_profile *profile)
 {
-    gts_program_times **const place = place_of_times(program, profile);
-    gts_program_times *const times = *place;
+    gts_program_times **const link = find_link(program, profile);
+    gts_program_times *const times = *link;
     if (times != NULL)
-        *place = times->next;
+        *link = times->next;
     return times;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* Makes the record of `profile` the program's first one; it may be behind those of profiles that are ending. */
-static GTS_COLD bool find_times(gts_program *self, gts_profile *profile)
+/* Moves the times of `profile` to the front of the program's list, or creates them; false when memory runs out. */
+static GTS_COLD bool prepare_times(gts_program *self, gts_profile *profile)
 {
-    gts_program_times *const times = take_off(self, profile);
+    gts_program_times *const times = unlink_times(self, profile);
     gts_program_times *const found = times != NULL ? times : gts_program_times_new(profile, self->stub);
     if (found == NULL)
-        return false; /* the call goes on without */
+        return false; /* the call runs without being timed */
     found->next = self->times;
     self->times = found;
     return true;
@@ -74,15 +73,15 @@ static GTS_COLD bool find_times(gts_program *self, gts_profile *profile)
 void gts_profile_enter(gts_program *self, gts_profile *profile)
 {
     const bool has_times = self->times != NULL && self->times->profile == profile;
-    self->entered = GTS_LIKELY(has_times) || find_times(self, profile) ? gts_now() : 0;
+    self->entered = GTS_LIKELY(has_times) || prepare_times(self, profile) ? gts_clock_ns() : 0;
     self->is_special = true;
 }
 
 int gts_profile_run(gts_program *self)
 {
-    const uint64_t converted = gts_now();
+    const uint64_t converted = gts_clock_ns();
     const int status = self->stub->run(self);
-    const uint64_t ended = gts_now();
+    const uint64_t ended = gts_clock_ns();
     if (status == 0) {
         const bool is_initial = !self->was_called || self->has_new_handle;
         gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &self->times->initial : &self->times->run;
@@ -95,9 +94,9 @@ int gts_profile_run(gts_program *self)
     return status;
 }
 
-/* ---- Records that no program writes any more ------------------------------------------------------------------- */
+/* ---- Times that calls add to no more --------------------------------------------------------------------------- */
 
-/* Makes a record part of a profile. */
+/* Moves times into a profile. */
 static void keep(gts_profile *profile, gts_program_times *times)
 {
     gts_program_times *same = profile->times;
@@ -113,26 +112,9 @@ static void keep(gts_profile *profile, gts_program_times *times)
     profile->times = times;
 }
 
-void gts_profile_add_program(gts_program *self)
+void gts_profile_close(gts_program *self)
 {
     (void)pthread_mutex_lock(&lock);
-    self->next = programs;
-    programs = self;
-    (void)pthread_mutex_unlock(&lock);
-}
-
-void gts_profile_remove_program(gts_program *self)
-{
-    if (gts_is_parents(self)) /* as are its records, and it is on no list of this process */
-        return;
-    (void)pthread_mutex_lock(&lock);
-    while (self->pins > 0)
-        (void)pthread_cond_wait(&unpinned, &lock);
-    gts_program **link = &programs;
-    while (*link != NULL && *link != self)
-        link = &(*link)->next;
-    if (*link != NULL)
-        *link = self->next;
     while (self->times != NULL) {
         gts_program_times *const times = self->times;
         self->times = times->next;
@@ -151,7 +133,7 @@ gts_profile *gts_profile_begin(void)
     (void)pthread_mutex_lock(&lock);
     profile->outer = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
     profile->generation = __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST);
-    profile->begin = gts_now();
+    profile->begin = gts_clock_ns();
     __atomic_store_n(&gts_profile_running, profile, __ATOMIC_SEQ_CST);
     (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
     (void)pthread_mutex_unlock(&lock);
@@ -160,50 +142,47 @@ gts_profile *gts_profile_begin(void)
 
 static GTS_COLD gts_program_times *copy_times(gts_program *program, const gts_profile *profile)
 {
-    const gts_program_times *const times = *place_of_times(program, profile);
+    const gts_program_times *const times = *find_link(program, profile);
     gts_program_times *const copy = times == NULL ? NULL : malloc(sizeof *copy);
     if (copy != NULL)
         *copy = *times;
     return copy;
 }
 
-/* Takes what `profile` has recorded of a program, after the call that is running. */
-static gts_program_times *take_times(gts_profile *profile, gts_program *program, bool at_exit)
-{
-    if (!gts_lock(program, at_exit ? PATIENCE : GTS_FOREVER)) /* its call outlives the process, and may still write */
-        return copy_times(program, profile);
-    gts_program_times *const times = take_off(program, profile);
-    program->entered = 0;
-    gts_leave(program);
-    return times;
-}
+typedef struct destination {
+    gts_profile *profile;
+    uint64_t patience; /* ns to wait for a call that is running */
+} destination;
 
-static void take_all_times(gts_profile *profile, bool at_exit)
+/* Moves the times of one program into the profile, after the call that is running. */
+static void collect(gts_program *program, void *context)
 {
-    (void)pthread_mutex_lock(&lock);
-    for (gts_program *program = programs; program != NULL; program = program->next) {
-        ++program->pins;
-        (void)pthread_mutex_unlock(&lock);
-        gts_program_times *const times = take_times(profile, program, at_exit);
-        (void)pthread_mutex_lock(&lock);
-        if (times != NULL)
-            keep(profile, times);
-        if (--program->pins == 0)
-            (void)pthread_cond_broadcast(&unpinned);
+    const destination *const to = context;
+    gts_program_times *times;
+    if (gts_lock(program, to->patience)) {
+        times = unlink_times(program, to->profile);
+        program->entered = 0;
+        gts_leave(program);
+    } else {
+        times = copy_times(program, to->profile); /* the call outlives the process, and may still add to them */
     }
+    if (times == NULL)
+        return;
+    (void)pthread_mutex_lock(&lock);
+    keep(to->profile, times);
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* Ends the profile that began last. */
-static gts_profile *end_innermost(bool at_exit)
+/* Ends the innermost profile. */
+static void end_innermost(uint64_t patience)
 {
     (void)pthread_mutex_lock(&lock);
     gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
     __atomic_store_n(&gts_profile_running, profile->outer, __ATOMIC_SEQ_CST);
     (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_SEQ_CST);
     (void)pthread_mutex_unlock(&lock);
-    take_all_times(profile, at_exit);
-    profile->report = gts_profile_report(profile->times, gts_now() - profile->begin);
+    gts_loaded_visit(collect, &(destination){profile, patience});
+    profile->report = gts_profile_report(profile->times, gts_clock_ns() - profile->begin);
     profile->has_ended = true;
     (void)pthread_mutex_lock(&lock);
     while (profile->times != NULL && profile->outer != NULL) {
@@ -212,18 +191,18 @@ static gts_profile *end_innermost(bool at_exit)
         keep(profile->outer, times);
     }
     (void)pthread_mutex_unlock(&lock);
-    return profile;
 }
 
 char *gts_profile_end(gts_profile *profile)
 {
-    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) { /* the parent's, who ends it himself */
+    if (profile->generation !=
+        __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) { /* it belongs to the parent, which ends its own copy */
         profile->times = NULL;
-        profile->report = gts_profile_report(profile->times, gts_now() - profile->begin);
+        profile->report = gts_profile_report(profile->times, gts_clock_ns() - profile->begin);
     } else {
         (void)pthread_mutex_lock(&ending);
         while (!profile->has_ended)
-            (void)end_innermost(false);
+            end_innermost(GTS_FOREVER);
         (void)pthread_mutex_unlock(&ending);
     }
     char *const text = profile->report;
@@ -239,11 +218,8 @@ char *gts_profile_end(gts_profile *profile)
 void gts_profile_forget(void)
 {
     __atomic_store_n(&gts_profile_running, NULL, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&gts_attention, 0, __ATOMIC_SEQ_CST); /* the threads that waited are the parent's, too */
-    programs = NULL;
     (void)pthread_mutex_init(&lock, NULL);
     (void)pthread_mutex_init(&ending, NULL);
-    (void)pthread_cond_init(&unpinned, NULL);
 }
 
 /* ---- GTSTUB_PROFILE -------------------------------------------------------------------------------------------- */
@@ -253,7 +229,7 @@ static struct {
     char *path;
 } whole_process;
 
-/* The path with the number of this process in the place of "%p"; NULL without memory. */
+/* Returns the path with the process id in place of "%p"; NULL when memory runs out. */
 static char *numbered(const char *path)
 {
     const char *const place = strstr(path, "%p");
@@ -270,7 +246,7 @@ static char *numbered(const char *path)
     return text;
 }
 
-/* Waits at most a second: the thread that ends a profile may never come back. */
+/* Waits at most a second, because a thread that is ending a profile may never finish. */
 static bool may_end(void)
 {
     struct timespec deadline;
@@ -285,8 +261,8 @@ static void write_report(void)
     if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST) || !may_end())
         return;
     while (!profile->has_ended)
-        (void)end_innermost(true);
-    if (profile->times == NULL || profile->report == NULL) /* a process without calls, such as one that compiles */
+        end_innermost(PATIENCE_NS);
+    if (profile->times == NULL || profile->report == NULL) /* no calls, as in a process that compiles */
         return;
     FILE *const file = fopen(whole_process.path, "we");
     bool is_written = file != NULL && fputs(profile->report, file) >= 0;

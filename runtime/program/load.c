@@ -1,4 +1,4 @@
-/* Loading: the two libraries of a program are opened and joined, and given up again. */
+/* Loading and closing a program: its two libraries are opened and connected, and its memory is allocated and freed. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -6,16 +6,18 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/forks.h"
-#include "gtstub/stub.h"
-#include "profile/profile.h"
-#include "record/recorder.h"
+#include "program/enter.h"
+#include "program/hooks.h"
+#include "program/loaded.h"
 
 unsigned int gts_forks;
 
+/* Called in each forked child, in which no thread and no profile of the parent exists. */
 static void count_fork(void)
 {
     (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&gts_attention, 0, __ATOMIC_SEQ_CST);
+    gts_loaded_forget();
     gts_profile_forget();
     gts_recorder_forget();
 }
@@ -168,7 +170,7 @@ static gts_program *new_program(const gts_stub *stub)
     self->recorder = gts_recorder_find(stub);
     gts_renew(self);
     self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
-    gts_profile_add_program(self);
+    gts_loaded_add(self);
     return self;
 }
 
@@ -215,9 +217,8 @@ void gts_close(gts_program **program)
     *program = NULL;
     if (self == NULL)
         return;
-    gts_profile_remove_program(self);
-    /* In a forked child the handle is the parent's. */
-    if (self->sdfg != NULL && !gts_is_parents(self))
+    gts_loaded_remove(self);
+    if (self->sdfg != NULL && !gts_belongs_to_parent(self))
         (void)((int (*)(void *))self->exit)(self->sdfg);
     free_program(self);
 }

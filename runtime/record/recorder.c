@@ -5,7 +5,7 @@
  * on stderr; the calls themselves go on.
  */
 #define _GNU_SOURCE
-#include "record/recorder.h"
+#include "program/hooks.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #define GTSTUB_RECORD_SNAPSHOT_H
 
 #include "record/archive.h"
-#include "record/recorder.h"
+#include "program/hooks.h"
 
 struct gts_recorder_program {
     gts_recorder_program *next;
