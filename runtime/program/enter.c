@@ -15,17 +15,12 @@ unsigned int gts_attention;
 /* Pauses double up to this length, because most calls that are worth waiting for take longer. */
 #define LONGEST_PAUSE_NS 128000L
 
-bool gts_lock(gts_program *self, uint64_t patience)
+static GTS_COLD bool wait_for_lock(gts_program *self, uint64_t patience, bool others_wait)
 {
-    /* A newcomer first pauses longer than any waiting thread does, so that each of those tries once before it. */
-    const bool others_wait = __atomic_load_n(&self->waiters, __ATOMIC_RELAXED) > 0;
-    if (!others_wait && gts_try_lock(self))
-        return true;
-    if (patience == 0)
-        return false;
     (void)__atomic_fetch_add(&self->waiters, 1, __ATOMIC_RELAXED);
     (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
     const uint64_t begin = gts_clock_ns();
+    /* A newcomer first pauses longer than any waiting thread does, so that each of those tries once before it. */
     struct timespec pause = {.tv_nsec = others_wait ? 2 * LONGEST_PAUSE_NS : 1000};
     bool is_locked;
     do {
@@ -36,6 +31,14 @@ bool gts_lock(gts_program *self, uint64_t patience)
     (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
     (void)__atomic_fetch_sub(&self->waiters, 1, __ATOMIC_RELAXED);
     return is_locked;
+}
+
+bool gts_lock(gts_program *self, uint64_t patience)
+{
+    const bool others_wait = __atomic_load_n(&self->waiters, __ATOMIC_RELAXED) > 0;
+    if (GTS_LIKELY(!others_wait) && gts_try_lock(self))
+        return true;
+    return patience > 0 && wait_for_lock(self, patience, others_wait);
 }
 
 /* ---- Entering -------------------------------------------------------------------------------------------------- */

@@ -27,12 +27,21 @@ static int prepare_leaves(gts_py_program *self)
     const gts_stub *const stub = self->program->stub;
     self->on_cpu = true;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        self->on_cpu = self->on_cpu && stub->leaves[i].device == GTS_CPU;
-        if (stub->leaves[i].kind != GTS_CONNECTIVITY)
+        const gts_contract *const contract = &stub->leaves[i];
+        gts_py_leaf *const leaf = &self->leaf[i];
+        leaf->contract = contract;
+        leaf->argument = (gts_py_argument){.state = self->state,
+                                           .program = stub->name,
+                                           .path = contract->path,
+                                           .dtype = contract->dtype,
+                                           .device = contract->device,
+                                           .error = &self->program->error};
+        self->on_cpu = self->on_cpu && contract->device == GTS_CPU;
+        if (contract->kind != GTS_CONNECTIVITY)
             continue;
         self->needs_offset_provider = true;
-        self->leaf[i].name = PyUnicode_InternFromString(stub->leaves[i].path);
-        if (self->leaf[i].name == NULL)
+        leaf->name = PyUnicode_InternFromString(contract->path);
+        if (leaf->name == NULL)
             return -1;
     }
     return 0;

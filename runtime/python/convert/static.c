@@ -1,9 +1,8 @@
-/* Static arguments: scalars that were compiled in, so that a call which passes another value must not run. */
-#include "python/host.h"
-#include "base/refuse.h"
-
-#include <inttypes.h>
+/* Checks static arguments: scalars whose value was compiled in, so that a call with another value must not run. */
 #include <math.h>
+
+#include "base/refuse.h"
+#include "python/host.h"
 
 /* Room for one element of any dtype. */
 typedef struct element {

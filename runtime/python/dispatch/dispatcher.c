@@ -44,14 +44,14 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
     for (Py_ssize_t i = 0; i < keyword_count; ++i)
         argv[site->place[i]] = args[given + i];
 
-    PyObject *callable = self->usual;
+    PyObject *callable = self->default_callable;
     if (GTS_UNLIKELY(callable == NULL || site->selects)) {
-        const bool is_usual = !site->selects;
+        const bool is_default = !site->selects;
         callable = gts_py_select(self, argv);
         if (GTS_UNLIKELY(callable == NULL))
             return NULL;
-        if (is_usual)
-            self->usual = callable;
+        if (is_default)
+            self->default_callable = callable;
     }
     if (GTS_LIKELY(Py_IS_TYPE(callable, self->state->program_type)))
         return gts_py_call_in_order((gts_py_program *)callable, argv);

@@ -13,8 +13,7 @@ static GTS_COLD int refuse_static(const gts_py_dispatcher *self, const char *pat
 
 static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
 {
-    gts_py_static *const way = &self->statics[index];
-    gts_contract *const contract = &self->contracts[index];
+    gts_py_static *const target = &self->statics[index];
     unsigned int parameter;
     PyObject *steps;
     const char *path;
@@ -24,12 +23,12 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
     if (parameter >= PyTuple_GET_SIZE(self->parameters) || dtype < GTS_BOOL || dtype > GTS_FLOAT64 ||
         PyTuple_GET_SIZE(steps) > GTS_PY_MAX_DEPTH)
         return refuse_static(self, path);
-    way->parameter = parameter;
-    way->depth = (uint32_t)PyTuple_GET_SIZE(steps);
-    for (uint32_t i = 0; i < way->depth; ++i) {
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "II:step", &way->step[i].index, &way->step[i].length))
+    target->parameter = parameter;
+    target->depth = (uint32_t)PyTuple_GET_SIZE(steps);
+    for (uint32_t i = 0; i < target->depth; ++i) {
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "II:step", &target->step[i].index, &target->step[i].length))
             return -1;
-        if (way->step[i].index >= way->step[i].length)
+        if (target->step[i].index >= target->step[i].length)
             return refuse_static(self, path);
     }
     char *const copy = PyMem_Malloc(strlen(path) + 1);
@@ -37,9 +36,12 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
         PyErr_NoMemory();
         return -1;
     }
-    contract->path = contract->name = strcpy(copy, path);
-    contract->kind = GTS_SCALAR;
-    contract->dtype = (gts_dtype)dtype;
+    target->argument = (gts_py_argument){.state = self->state,
+                                         .program = self->utf8,
+                                         .path = strcpy(copy, path),
+                                         .dtype = (gts_dtype)dtype,
+                                         .device = GTS_CPU,
+                                         .error = &self->error};
     return 0;
 }
 
@@ -52,18 +54,12 @@ int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
         return -1;
     }
     self->statics = PyMem_Calloc((size_t)count, sizeof *self->statics);
-    self->contracts = PyMem_Calloc((size_t)count, sizeof *self->contracts);
     self->bound_key = PyMem_Calloc((size_t)count + 1, sizeof *self->bound_key);
-    if (self->statics == NULL || self->contracts == NULL || self->bound_key == NULL) {
+    if (self->statics == NULL || self->bound_key == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     self->static_count = (uint32_t)count;
-    self->selection_stub = (gts_stub){.name = self->utf8, .leaf_count = self->static_count, .leaves = self->contracts};
-    self->selection_host.state = self->state;
-    self->selection_host.program = &self->selection;
-    self->selection.stub = &self->selection_stub;
-    self->selection.host = &self->selection_host;
     for (uint32_t i = 0; i < self->static_count; ++i) {
         if (set_static(self, i, PyTuple_GET_ITEM(statics, i)) != 0)
             return -1;
@@ -74,7 +70,7 @@ int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
 static GTS_COLD int raise_refusal(gts_py_dispatcher *self)
 {
     if (!PyErr_Occurred())
-        gts_py_raise(&self->selection.error);
+        gts_py_raise(&self->error);
     return -1;
 }
 
@@ -94,36 +90,37 @@ static uint64_t unify(gts_dtype dtype, uint64_t bits)
 
 static int read_scalar(gts_py_dispatcher *self, uint32_t index, PyObject *object, uint64_t *bits)
 {
+    const gts_py_argument *const argument = &self->statics[index].argument;
     *bits = 0;
-    if (GTS_UNLIKELY(gts_py_scalar(&self->selection, index, object, bits) != 0))
+    if (GTS_UNLIKELY(gts_py_read_scalar(argument, object, bits) != 0))
         return raise_refusal(self);
-    *bits = unify(self->contracts[index].dtype, *bits);
+    *bits = unify(argument->dtype, *bits);
     return 0;
 }
 
-/* The path of the tuple that is `depth` steps down the way to a scalar: x of x[0][1], or x[0]. */
+/* Refuses an object that is not the tuple of step `depth`: for x[0][1], the tuple of step 0 is x, that of step 1 is x[0]. */
 static GTS_COLD int refuse_tuple(gts_py_dispatcher *self, uint32_t index, uint32_t depth, PyObject *object)
 {
     char path[256];
-    (void)PyOS_snprintf(path, sizeof path, "%s", self->contracts[index].path);
+    (void)PyOS_snprintf(path, sizeof path, "%s", self->statics[index].argument.path);
     char *end = path;
     for (uint32_t i = 0; i <= depth && end != NULL; ++i)
         end = strchr(i == 0 ? end : end + 1, '[');
     if (end != NULL)
         *end = '\0';
-    (void)gts_py_tuple(&self->selection, path, object, self->statics[index].step[depth].length);
+    gts_py_refuse_tuple(&self->error, self->utf8, path, object, self->statics[index].step[depth].length);
     return raise_refusal(self);
 }
 
 /* Reads static scalar `index` out of the argument for its parameter. */
 static int read_static(gts_py_dispatcher *self, uint32_t index, PyObject *argument, uint64_t *bits)
 {
-    const gts_py_static *const way = &self->statics[index];
+    const gts_py_static *const target = &self->statics[index];
     PyObject *object = argument;
-    for (uint32_t i = 0; i < way->depth; ++i) {
-        if (GTS_UNLIKELY(!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != (Py_ssize_t)way->step[i].length))
+    for (uint32_t i = 0; i < target->depth; ++i) {
+        if (GTS_UNLIKELY(!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != (Py_ssize_t)target->step[i].length))
             return refuse_tuple(self, index, i, object);
-        object = PyTuple_GET_ITEM(object, way->step[i].index);
+        object = PyTuple_GET_ITEM(object, target->step[i].index);
     }
     return read_scalar(self, index, object, bits);
 }
@@ -372,10 +369,9 @@ void gts_py_free_variants(gts_py_dispatcher *self)
         PyMem_Free(self->variants[i].key);
     }
     for (uint32_t i = 0; i < self->static_count; ++i)
-        PyMem_Free((char *)self->contracts[i].path);
+        PyMem_Free((char *)self->statics[i].argument.path);
     PyMem_Free(self->variants);
     PyMem_Free(self->table);
-    PyMem_Free(self->contracts);
     PyMem_Free(self->statics);
     PyMem_Free(self->bound_key);
 }
