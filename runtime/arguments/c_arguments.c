@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "gtstub/stub.h"
+#include "gtstub/program.h"
 #include "arguments/table.h"
 #include "base/refuse.h"
 

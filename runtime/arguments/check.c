@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "gtstub/stub.h"
+#include "gtstub/program.h"
 #include "base/refuse.h"
 
 static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int32_t rank)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gtstub/stub.h"
+#include "gtstub/program.h"
 #include "base/refuse.h"
 
 int gts_refuse_nothing(gts_program *self, uint32_t leaf, bool is_absent)

@@ -2,7 +2,7 @@
 #ifndef GTSTUB_ARGUMENTS_TABLE_H
 #define GTSTUB_ARGUMENTS_TABLE_H
 
-#include "gtstub/stub.h"
+#include "gtstub/program.h"
 
 /*
  * Checks the indices of new tables, and those of the others against the fields of this call. The leaves have their arrays

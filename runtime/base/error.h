@@ -2,7 +2,7 @@
 #ifndef GTSTUB_BASE_ERROR_H
 #define GTSTUB_BASE_ERROR_H
 
-#include "gtstub/stub.h"
+#include "gtstub/program.h"
 
 /* The error that gts_last_error(NULL) returns in this thread. */
 extern _Thread_local gts_error gts_own_error __attribute__((visibility("hidden")));

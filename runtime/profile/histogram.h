@@ -2,7 +2,7 @@
 #ifndef GTSTUB_PROFILE_HISTOGRAM_H
 #define GTSTUB_PROFILE_HISTOGRAM_H
 
-#include "gtstub/stub.h"
+#include "program/private.h"
 
 /* One bucket for each time below 32 ns, and 32 buckets for each doubling above, up to 2^42 ns (more than an hour). */
 enum { GTS_BUCKET_BITS = 5, GTS_PER_OCTAVE = 1 << GTS_BUCKET_BITS, GTS_BUCKETS = (42 - 4) * GTS_PER_OCTAVE };
@@ -16,20 +16,20 @@ typedef struct gts_histogram {
 /* The times of `count` calls. */
 typedef struct gts_call_times {
     uint64_t count;
-    gts_histogram conversion; /* from the begin of the call to the start of the SDFG */
+    gts_histogram conversion; /* from the beginning of the call to the start of the SDFG */
     gts_histogram sdfg;
     gts_histogram whole; /* the sum of both */
 } gts_call_times;
 
 /* The times of all calls of one program in one profile. */
-typedef struct gts_program_times {
-    struct gts_program_times
-        *next; /* in a program's list: those of an outer profile; in a profile's: another program's */
+struct gts_program_times {
+    gts_program_times
+        *next; /* in a program's list: those of an outer profile; in a profile's list: another program's */
     gts_profile *profile;
     const gts_stub *stub;   /* never unmapped */
     gts_call_times initial; /* the first call, and calls that initialised the SDFG's handle */
     gts_call_times run;     /* all other calls */
-} gts_program_times;
+};
 
 static inline unsigned int gts_bucket(uint64_t time)
 {

@@ -40,7 +40,7 @@ static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* one profile ends a
 /* Returns the link in a program's list that points to the times of `profile`, or the last link if there are none. */
 static gts_program_times **find_link(gts_program *program, const gts_profile *profile)
 {
-    gts_program_times **link = &program->times;
+    gts_program_times **link = &program->runtime->times;
     while (*link != NULL && (*link)->profile != profile)
         link = &(*link)->next;
     return link;
@@ -65,32 +65,34 @@ static GTS_COLD bool prepare_times(gts_program *self, gts_profile *profile)
     gts_program_times *const found = times != NULL ? times : gts_program_times_new(profile, self->stub);
     if (found == NULL)
         return false; /* the call runs without being timed */
-    found->next = self->times;
-    self->times = found;
+    found->next = self->runtime->times;
+    self->runtime->times = found;
     return true;
 }
 
 void gts_profile_enter(gts_program *self, gts_profile *profile)
 {
-    const bool has_times = self->times != NULL && self->times->profile == profile;
-    self->entered = GTS_LIKELY(has_times) || prepare_times(self, profile) ? gts_clock_ns() : 0;
+    gts_runtime *const runtime = self->runtime;
+    const bool has_times = runtime->times != NULL && runtime->times->profile == profile;
+    runtime->entered = GTS_LIKELY(has_times) || prepare_times(self, profile) ? gts_clock_ns() : 0;
     self->is_special = true;
 }
 
 int gts_profile_run(gts_program *self)
 {
+    gts_runtime *const runtime = self->runtime;
     const uint64_t converted = gts_clock_ns();
     const int status = self->stub->run(self);
     const uint64_t ended = gts_clock_ns();
     if (status == 0) {
-        const bool is_initial = !self->was_called || self->has_new_handle;
-        gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &self->times->initial : &self->times->run;
+        const bool is_initial = !runtime->was_called || runtime->has_new_handle;
+        gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &runtime->times->initial : &runtime->times->run;
         ++calls->count;
-        gts_histogram_add(&calls->conversion, converted - self->entered);
+        gts_histogram_add(&calls->conversion, converted - runtime->entered);
         gts_histogram_add(&calls->sdfg, ended - converted);
-        gts_histogram_add(&calls->whole, ended - self->entered);
+        gts_histogram_add(&calls->whole, ended - runtime->entered);
     }
-    self->entered = 0;
+    runtime->entered = 0;
     return status;
 }
 
@@ -115,9 +117,9 @@ static void keep(gts_profile *profile, gts_program_times *times)
 void gts_profile_close(gts_program *self)
 {
     (void)pthread_mutex_lock(&lock);
-    while (self->times != NULL) {
-        gts_program_times *const times = self->times;
-        self->times = times->next;
+    while (self->runtime->times != NULL) {
+        gts_program_times *const times = self->runtime->times;
+        self->runtime->times = times->next;
         keep(times->profile, times);
     }
     (void)pthread_mutex_unlock(&lock);
@@ -161,7 +163,7 @@ static void collect(gts_program *program, void *context)
     gts_program_times *times;
     if (gts_lock(program, to->patience)) {
         times = unlink_times(program, to->profile);
-        program->entered = 0;
+        program->runtime->entered = 0;
         gts_leave(program);
     } else {
         times = copy_times(program, to->profile); /* the call outlives the process, and may still add to them */

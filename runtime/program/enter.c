@@ -17,7 +17,7 @@ unsigned int gts_attention;
 
 static GTS_COLD bool wait_for_lock(gts_program *self, uint64_t patience, bool others_wait)
 {
-    (void)__atomic_fetch_add(&self->waiters, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&self->runtime->waiters, 1, __ATOMIC_RELAXED);
     (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
     const uint64_t begin = gts_clock_ns();
     /* A newcomer first pauses longer than any waiting thread does, so that each of those tries once before it. */
@@ -29,13 +29,13 @@ static GTS_COLD bool wait_for_lock(gts_program *self, uint64_t patience, bool ot
         is_locked = gts_try_lock(self);
     } while (!is_locked && (patience == GTS_FOREVER || gts_clock_ns() - begin < patience));
     (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
-    (void)__atomic_fetch_sub(&self->waiters, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_sub(&self->runtime->waiters, 1, __ATOMIC_RELAXED);
     return is_locked;
 }
 
 bool gts_lock(gts_program *self, uint64_t patience)
 {
-    const bool others_wait = __atomic_load_n(&self->waiters, __ATOMIC_RELAXED) > 0;
+    const bool others_wait = __atomic_load_n(&self->runtime->waiters, __ATOMIC_RELAXED) > 0;
     if (GTS_LIKELY(!others_wait) && gts_try_lock(self))
         return true;
     return patience > 0 && wait_for_lock(self, patience, others_wait);

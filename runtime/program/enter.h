@@ -2,7 +2,7 @@
 #ifndef GTSTUB_PROGRAM_ENTER_H
 #define GTSTUB_PROGRAM_ENTER_H
 
-#include "gtstub/stub.h"
+#include "program/private.h"
 
 #define GTS_FOREVER UINT64_MAX
 

@@ -1,5 +1,5 @@
 /* The handle of a program's SDFG, and the workspaces that the handle uses. */
-#include "gtstub/stub.h"
+#include "program/private.h"
 
 /* DaCe lays out external memory in multiples of this many bytes; CUDA's own allocators guarantee it as well. */
 #define WORKSPACE_ALIGNMENT 256
@@ -12,7 +12,7 @@ static int end_handle(gts_program *self)
     self->sdfg = NULL;
     if (sdfg == NULL)
         return 0;
-    const int status = ((int (*)(void *))self->exit)(sdfg);
+    const int status = ((int (*)(void *))self->runtime->exit)(sdfg);
     if (status != 0)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "The SDFG of program '%s' could not be finalised (__dace_exit returned %d).",
@@ -32,10 +32,10 @@ static int install_workspaces(gts_program *self)
             return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                                  "Program '%s' needs a workspace of %zu bytes in '%s', but none has been set.",
                                  stub->name, needed, storage);
-        if (self->workspace_size[i] < needed)
+        if (self->runtime->workspace_size[i] < needed)
             return gts_error_set(&self->error, GTS_VALUE_ERROR,
                                  "Program '%s' needs a workspace of %zu bytes in '%s', but the one set has %zu.",
-                                 stub->name, needed, storage, self->workspace_size[i]);
+                                 stub->name, needed, storage, self->runtime->workspace_size[i]);
         stub->workspaces[i].install(self);
     }
     return 0;
@@ -46,7 +46,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
     const gts_stub *const stub = self->stub;
     if (end_handle(self) != 0)
         return -1;
-    self->has_new_handle = true;
+    self->runtime->has_new_handle = true;
     self->sdfg = stub->init(self);
     if (self->sdfg == NULL)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
@@ -82,7 +82,7 @@ int gts_set_workspace(gts_program *self, const char *storage, void *memory, size
     } else {
         status = end_handle(self); /* the next call initialises it again, with the new memory */
         self->workspace[i] = memory;
-        self->workspace_size[i] = size;
+        self->runtime->workspace_size[i] = size;
     }
     gts_leave(self);
     return status;

@@ -5,7 +5,7 @@
 #ifndef GTSTUB_PROGRAM_HOOKS_H
 #define GTSTUB_PROGRAM_HOOKS_H
 
-#include "gtstub/stub.h"
+#include "program/private.h"
 
 /* ---- profile/profile.c ----------------------------------------------------------------------------------------- */
 

@@ -64,8 +64,8 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
     const gts_stub *const stub = self->stub;
     self->program = find_symbol(library, "__program_", stub->name);
     self->init = find_symbol(library, "__dace_init_", stub->name);
-    self->exit = find_symbol(library, "__dace_exit_", stub->name);
-    if (self->program == NULL || self->init == NULL || self->exit == NULL)
+    self->runtime->exit = find_symbol(library, "__dace_exit_", stub->name);
+    if (self->program == NULL || self->init == NULL || self->runtime->exit == NULL)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                              "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path,
                              stub->name,
@@ -83,7 +83,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
                                  stub->name, storage);
     }
     const gts_function gpu_error = find_symbol(library, "__dace_gpu_last_error", "");
-    memcpy(&self->gpu_error, &gpu_error, sizeof self->gpu_error);
+    memcpy(&self->runtime->gpu_error, &gpu_error, sizeof self->runtime->gpu_error);
     return 0;
 }
 
@@ -103,7 +103,7 @@ static void free_program(gts_program *self)
     free(self->bytes);
     free(self->install);
     free(self->workspace);
-    free(self->workspace_size);
+    free(self->runtime->workspace_size);
     free(self->memory_symbol);
     free(self);
 }
@@ -131,13 +131,21 @@ static size_t described_words(const gts_stub *stub)
 
 #define CACHE_LINE 64
 
+_Static_assert(offsetof(gts_program, stub) == CACHE_LINE, "what calls with known arrays need is one cache line");
+
 static gts_program *new_program(const gts_stub *stub)
 {
-    const size_t size = (sizeof(gts_program) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    gts_program *const self = aligned_alloc(CACHE_LINE, size);
-    if (self == NULL)
+    typedef struct pair {
+        gts_program program;
+        gts_runtime runtime;
+    } pair;
+    const size_t size = (sizeof(pair) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    pair *const memory = aligned_alloc(CACHE_LINE, size);
+    if (memory == NULL)
         return NULL;
-    memset(self, 0, size);
+    memset(memory, 0, size);
+    gts_program *const self = &memory->program;
+    self->runtime = &memory->runtime;
     self->stub = self->linked = stub;
     self->leaf = new_array(stub->leaf_count, sizeof *self->leaf);
     self->slots = new_array(1, stub->slots_size);
@@ -149,11 +157,11 @@ static gts_program *new_program(const gts_stub *stub)
     self->bytes = new_array(stub->workspace_count, sizeof *self->bytes);
     self->install = new_array(stub->workspace_count, sizeof *self->install);
     self->workspace = new_array(stub->workspace_count, sizeof *self->workspace);
-    self->workspace_size = new_array(stub->workspace_count, sizeof *self->workspace_size);
+    self->runtime->workspace_size = new_array(stub->workspace_count, sizeof *self->runtime->workspace_size);
     self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol);
     if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->described == NULL ||
         self->other.slots == NULL || self->other.args == NULL || self->other.described == NULL || self->bytes == NULL ||
-        self->install == NULL || self->workspace == NULL || self->workspace_size == NULL ||
+        self->install == NULL || self->workspace == NULL || self->runtime->workspace_size == NULL ||
         self->memory_symbol == NULL) {
         free_program(self);
         return NULL;
@@ -167,7 +175,7 @@ static gts_program *new_program(const gts_stub *stub)
     const char *const debug = getenv("GTSTUB_DEBUG");
     self->debug = debug != NULL && *debug != '\0' && strcmp(debug, "0") != 0;
     self->is_special = true; /* the first call */
-    self->recorder = gts_recorder_find(stub);
+    self->runtime->recorder = gts_recorder_find(stub);
     gts_renew(self);
     self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
     gts_loaded_add(self);
@@ -219,6 +227,6 @@ void gts_close(gts_program **program)
         return;
     gts_loaded_remove(self);
     if (self->sdfg != NULL && !gts_belongs_to_parent(self))
-        (void)((int (*)(void *))self->exit)(self->sdfg);
+        (void)((int (*)(void *))self->runtime->exit)(self->sdfg);
     free_program(self);
 }

@@ -14,7 +14,7 @@ static gts_program *programs;
 void gts_loaded_add(gts_program *self)
 {
     (void)pthread_mutex_lock(&lock);
-    self->next = programs;
+    self->runtime->next = programs;
     programs = self;
     (void)pthread_mutex_unlock(&lock);
 }
@@ -24,13 +24,13 @@ void gts_loaded_remove(gts_program *self)
     if (gts_belongs_to_parent(self)) /* then it is on the parent's list, and its times belong to the parent, too */
         return;
     (void)pthread_mutex_lock(&lock);
-    while (self->pins > 0)
+    while (self->runtime->pins > 0)
         (void)pthread_cond_wait(&unpinned, &lock);
     gts_program **link = &programs;
     while (*link != NULL && *link != self)
-        link = &(*link)->next;
+        link = &(*link)->runtime->next;
     if (*link != NULL)
-        *link = self->next;
+        *link = self->runtime->next;
     gts_profile_close(self); /* under the lock: a profile that ends meanwhile would miss these times */
     (void)pthread_mutex_unlock(&lock);
 }
@@ -38,12 +38,12 @@ void gts_loaded_remove(gts_program *self)
 void gts_loaded_visit(void (*visit)(gts_program *, void *), void *context)
 {
     (void)pthread_mutex_lock(&lock);
-    for (gts_program *program = programs; program != NULL; program = program->next) {
-        ++program->pins;
+    for (gts_program *program = programs; program != NULL; program = program->runtime->next) {
+        ++program->runtime->pins;
         (void)pthread_mutex_unlock(&lock);
         visit(program, context);
         (void)pthread_mutex_lock(&lock);
-        if (--program->pins == 0)
+        if (--program->runtime->pins == 0)
             (void)pthread_cond_broadcast(&unpinned);
     }
     (void)pthread_mutex_unlock(&lock);

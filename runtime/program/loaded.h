@@ -2,7 +2,7 @@
 #ifndef GTSTUB_PROGRAM_LOADED_H
 #define GTSTUB_PROGRAM_LOADED_H
 
-#include "gtstub/stub.h"
+#include "gtstub/program.h"
 
 void gts_loaded_add(gts_program *self);
 

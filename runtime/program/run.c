@@ -3,7 +3,7 @@
 
 static GTS_COLD int check_gpu(gts_program *self)
 {
-    const int status = self->gpu_error(self->sdfg);
+    const int status = self->runtime->gpu_error(self->sdfg);
     if (status == 0)
         return 0;
     return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "The GPU reported error %d while program '%s' ran.", status,
@@ -12,19 +12,20 @@ static GTS_COLD int check_gpu(gts_program *self)
 
 static GTS_NOINLINE int run_specially(gts_program *self)
 {
-    self->has_new_handle = false;
-    const bool stays_special = self->debug || self->recorder != NULL;
+    gts_runtime *const runtime = self->runtime;
+    const bool stays_special = self->debug || runtime->recorder != NULL;
     if (stays_special) /* the next call examines all of its arrays, also those that the SDFG does not take */
         self->knows_args = self->knows_fortran = false;
-    gts_recorder_call *const call = self->recorder != NULL ? gts_recorder_before(self) : NULL;
-    const int status = self->entered != 0 ? gts_profile_run(self) : self->stub->run(self);
+    runtime->has_new_handle = false;
+    gts_recorder_call *const call = runtime->recorder != NULL ? gts_recorder_before(self) : NULL;
+    const int status = runtime->entered != 0 ? gts_profile_run(self) : self->stub->run(self);
     if (call != NULL)
         gts_recorder_after(self, call, status == 0);
     if (status != 0)
         return -1;
-    self->was_called = true;
+    runtime->was_called = true;
     self->is_special = stays_special;
-    return self->debug && self->gpu_error != NULL ? check_gpu(self) : 0;
+    return self->debug && runtime->gpu_error != NULL ? check_gpu(self) : 0;
 }
 
 int gts_run(gts_program *self)

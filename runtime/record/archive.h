@@ -2,7 +2,7 @@
 #ifndef GTSTUB_RECORD_ARCHIVE_H
 #define GTSTUB_RECORD_ARCHIVE_H
 
-#include "gtstub/stub.h"
+#include "gtstub/program.h"
 
 /* The text file of a recording, and its first line. */
 #define GTS_ARCHIVE_INDEX "recording.txt"

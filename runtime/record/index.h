@@ -2,7 +2,7 @@
 #ifndef GTSTUB_RECORD_INDEX_H
 #define GTSTUB_RECORD_INDEX_H
 
-#include "gtstub/stub.h"
+#include "gtstub/program.h"
 
 /* All text below points into gts_archive_index.text. */
 typedef struct gts_archive_leaf {

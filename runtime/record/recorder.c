@@ -173,7 +173,7 @@ gts_recorder_call *gts_recorder_before(gts_program *self)
 {
     (void)pthread_mutex_lock(&lock);
     gts_recorder_call *call = NULL;
-    const uint64_t number = ++self->recorder->calls;
+    const uint64_t number = ++self->runtime->recorder->calls;
     if (recorder.is_on && number >= recorder.first && number <= recorder.last) {
         call = calloc(1, sizeof *call + self->stub->leaf_count * sizeof *call->values);
         if (call != NULL)

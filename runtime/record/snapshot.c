@@ -154,7 +154,7 @@ static bool append(gts_recorder_program *program, const gts_recorder_call *call)
 
 bool gts_snapshot_before(gts_program *self, gts_recorder_call *call)
 {
-    gts_recorder_program *const program = self->recorder;
+    gts_recorder_program *const program = self->runtime->recorder;
     const uint32_t count = self->stub->leaf_count;
     if (!gts_archive_make() || (program->stores == NULL && count > 0 && !gts_archive_make_program(program->id)))
         return false;
@@ -181,11 +181,11 @@ bool gts_snapshot_after(gts_program *self, gts_recorder_call *call)
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         if (!self->stub->leaves[i].written)
             continue;
-        call->values[i].after = put(self->recorder, i, &call->values[i]);
+        call->values[i].after = put(self->runtime->recorder, i, &call->values[i]);
         if (call->values[i].after < 0)
             return false;
     }
-    return append(self->recorder, call);
+    return append(self->runtime->recorder, call);
 }
 
 void gts_snapshot_forget(void)

@@ -1,0 +1,11 @@
+/* gtstub: how compilers are told of hot and cold paths. */
+#ifndef GTSTUB_ATTRIBUTES_H
+#define GTSTUB_ATTRIBUTES_H
+
+#define GTS_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define GTS_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define GTS_COLD __attribute__((cold, noinline))
+#define GTS_NOINLINE __attribute__((noinline))
+#define GTS_ALWAYS_INLINE __attribute__((always_inline))
+
+#endif
