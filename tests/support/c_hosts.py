@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from gtstub.toolchain.compiler import INCLUDE
+from gtstub.toolchain.compiler import RUNTIME as LIBRARY
 from tests.support.runtime import RUNTIME, runtime_sources
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import GATHER_PROGRAM, GATHER_SDFG, SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG
@@ -52,19 +53,21 @@ class Build:
     def __init__(self, folder: Path, command: Sequence[str]) -> None:
         self.folder = folder
         self._command = command
-        hidden = ("-shared", "-fvisibility=hidden", "-Wl,-soname,libgtstub.so.3")
-        self.compile("libgtstub.so.3", *runtime_sources(), *hidden)
+        hidden = ("-shared", "-fvisibility=hidden", f"-Wl,-soname,{LIBRARY.name}")
+        self.compile(LIBRARY.name, *runtime_sources(), *hidden)
         for sdfg, program in PROGRAMS:
             source = write_stub(sdfg, program, folder)
             self.shared(f"{source.stem}.so", source, "-fvisibility=hidden")
             build_recording_library(sdfg, folder, [*command, *WARNINGS])
 
     def shared(self, output: str, *sources: Path | str) -> None:
-        self.compile(output, *sources, "-shared", "-L.", "-l:libgtstub.so.3")
+        self.compile(output, *sources, "-shared", "-L.", f"-l:{LIBRARY.name}")
 
     def executable(self, source: Path, *stubs: str) -> Path:
         output = source.stem
-        self.compile(output, source, *(f"./{stub}" for stub in stubs), "-L.", "-l:libgtstub.so.3", "-Wl,-rpath,$ORIGIN")
+        self.compile(
+            output, source, *(f"./{stub}" for stub in stubs), "-L.", f"-l:{LIBRARY.name}", "-Wl,-rpath,$ORIGIN"
+        )
         return self.folder / output
 
     def run(self, source: str, *arguments: str, stubs: Sequence[str], under: Sequence[str] = ()) -> None:

@@ -12,7 +12,8 @@ import jinja2
 import jinja2.meta
 import pytest
 
-from gtstub.codegen.c import ABI, _environment, is_unedited
+from gtstub.codegen.c import _environment, is_unedited
+from gtstub.signature.abi import ABI
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from gtstub.toolchain import compiler
 from tests.support.goldens import FOLDER, Golden

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -899,4 +899,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: dfacf6e76d1008e2ae58b368a90aadaff9acd1bae8034b457f8c51e4b9295d58 */
+/* gtstub: sha256 of the text above: 39ebd72e04dcf7bed3bd02ca8fe2de82c0380d1048d783dd6427393e1d57be2c */

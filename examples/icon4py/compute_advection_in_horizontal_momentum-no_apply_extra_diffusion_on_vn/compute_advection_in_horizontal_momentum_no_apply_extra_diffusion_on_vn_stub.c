@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -814,4 +814,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: eb3c58b914ea71093bc7aedc13989bd222469e145b8ae416d1b18f498558e323 */
+/* gtstub: sha256 of the text above: 61325a15c49c4cbb981382acfe677747a5108161a6a7b1516063b71042bb2a96 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -827,4 +827,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4c13cb30d904b49686f73e89788fd6bfd0d580d6c031eb119ccafe2493c2ab8d */
+/* gtstub: sha256 of the text above: 4182393a9335d8a43efeaf6aa573088cba1253bf9d40b82be53d9310229f7757 */

@@ -37,10 +37,8 @@ from gtstub.plan.model import (
     Unused,
     Value,
 )
+from gtstub.signature.abi import ABI
 from gtstub.signature.model import DType
-
-ABI = 3
-"""GTS_ABI of the runtime that the templates are written for; tests compare it with the header."""
 
 DIGEST_LINE = "gtstub: sha256 of the text above: "
 

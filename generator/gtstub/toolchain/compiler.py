@@ -23,10 +23,11 @@ from typing import Any
 
 from gtstub import __version__
 from gtstub.errors import ToolchainError
+from gtstub.signature.abi import ABI
 
 PACKAGE = Path(__file__).parents[1]
 INCLUDE = PACKAGE / "include"
-RUNTIME = PACKAGE / "lib" / "libgtstub.so.3"
+RUNTIME = PACKAGE / "lib" / f"libgtstub.so.{ABI}"
 
 VARIABLES = ("CC", "CFLAGS", "LDFLAGS", "CXX", "CMAKE_GENERATOR", "CMAKE_TOOLCHAIN_FILE")
 """What CMake reads from the environment when it looks for compilers."""

@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /** Number of the binary interface between runtime, stubs and hosts. A stub compiled for another one is refused. */
-#define GTS_ABI 3
+#define GTS_ABI 4
 
 /** Most dimensions that a field can have. */
 #define GTS_MAX_RANK 6

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -242,4 +242,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 375d09be06c4252535f4e9af378ee90eb1ec878a1f39b938e93c531041a7463a */
+/* gtstub: sha256 of the text above: 0ef473cbe94716d2d0ff971e9081f042e80a8bdaed0ad56ebaf6594f7b1b5348 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -408,4 +408,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 572b20420a41d5befd14259265a60b2aa592415702bb6040a49c631850b95d26 */
+/* gtstub: sha256 of the text above: 2f7843ea81ff310b0401e68f12d3bde84d724171fdd80e2013318eec82b7c65a */
