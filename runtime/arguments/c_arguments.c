@@ -32,22 +32,22 @@ void gts_swap_arrays(gts_program *self)
     const gts_arrays last = {
         .slots = self->slots,
         .args = self->args,
-        .described = self->described,
+        .descriptors = self->descriptors,
         .has_new_array = self->has_new_array,
         .knows_args = self->knows_args,
         .knows_fortran = self->knows_fortran,
     };
     self->slots = self->other.slots;
     self->args = self->other.args;
-    self->described = self->other.described;
+    self->descriptors = self->other.descriptors;
     self->has_new_array = self->other.has_new_array;
     self->knows_args = self->other.knows_args;
     self->knows_fortran = self->other.knows_fortran;
     self->other = last;
-    self->way ^= 1;
+    self->current_index ^= 1;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         if (gts_is_array(stub->leaves[i].kind))
-            self->leaf[i].now = &self->leaf[i].way[self->way];
+            self->leaf[i].current = &self->leaf[i].remembered[self->current_index];
     }
 }
 
@@ -61,12 +61,12 @@ static const gts_array *member(const gts_program *self, uint32_t leaf, const voi
 static bool take_other(gts_program *self, uint32_t index, const gts_array *array)
 {
     gts_leaf *const leaf = &self->leaf[index];
-    const uint32_t other = self->way ^ 1;
+    const uint32_t other = self->current_index ^ 1;
     if (!self->other.knows_args || !is_same(array, member(self, index, self->other.args)))
         return false;
-    gts_forget(leaf->now);
-    leaf->now->array = leaf->way[other].array;
-    leaf->table_of[self->way] = leaf->table_of[other];
+    gts_forget(leaf->current);
+    leaf->current->array = leaf->remembered[other].array;
+    leaf->table_of[self->current_index] = leaf->table_of[other];
     return true;
 }
 
@@ -78,14 +78,14 @@ static int take_new(gts_program *self, uint32_t index, const gts_array *array)
                              self->stub->leaves[index].path, self->stub->name);
     if (gts_check_array(self, index, array) != 0)
         return -1;
-    gts_forget(leaf->now);
-    leaf->now->array = *array;
-    leaf->table_of[self->way] = leaf->table_of[self->way ^ 1] ^ 1;
-    leaf->table[leaf->table_of[self->way]].is_new = true;
+    gts_forget(leaf->current);
+    leaf->current->array = *array;
+    leaf->table_of[self->current_index] = leaf->table_of[self->current_index ^ 1] ^ 1;
+    leaf->table[leaf->table_of[self->current_index]].is_new = true;
     return 0;
 }
 
-int gts_see_args(gts_program *self, const void *args)
+int gts_check_args(gts_program *self, const void *args)
 {
     const gts_stub *const stub = self->stub;
     if (GTS_UNLIKELY(args == NULL))
@@ -99,13 +99,13 @@ int gts_see_args(gts_program *self, const void *args)
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         if (!gts_is_array(stub->leaves[i].kind))
             continue;
-        self->leaf[i].now = &self->leaf[i].way[self->way]; /* Python may have had the other one */
+        self->leaf[i].current = &self->leaf[i].remembered[self->current_index]; /* Python may have had the other one */
         const gts_array *const array = member(self, i, args);
         const bool is_known = (knew && is_same(array, member(self, i, self->args))) || take_other(self, i, array);
         if (!is_known && take_new(self, i, array) != 0)
             return -1;
     }
-    if (gts_take_tables(self) != 0)
+    if (gts_check_tables(self) != 0)
         return -1;
     memcpy(self->args, args, stub->args_size);
     self->knows_args = true;
@@ -154,7 +154,7 @@ int gts_set_origin(gts_program *self, const char *argument, const int64_t *origi
                       self->stub->name, self->stub->leaves[i].rank, rank);
     } else if (i < self->stub->leaf_count) {
         memcpy(self->leaf[i].origin, origin, (size_t)rank * sizeof *origin);
-        gts_renew(self);
+        gts_forget_arrays(self);
         status = 0;
     }
     gts_leave(self);
@@ -172,7 +172,7 @@ int gts_set_index_base(gts_program *self, const char *connectivity, int64_t base
                       connectivity, self->stub->name, base);
     } else if (i < self->stub->leaf_count) {
         self->leaf[i].index_base = base;
-        gts_renew(self); /* the next call takes the table again */
+        gts_forget_arrays(self); /* the next call takes the table again */
         status = 0;
     }
     gts_leave(self);

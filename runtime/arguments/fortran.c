@@ -6,7 +6,7 @@
 #include "gtstub/program.h"
 #include "base/refuse.h"
 
-int gts_refuse_nothing(gts_program *self, uint32_t leaf, bool is_absent)
+int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent)
 {
     const char *const path = self->stub->leaves[leaf].path;
     if (is_absent)

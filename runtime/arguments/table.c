@@ -22,7 +22,7 @@ static range find_range(const gts_program *self, const char *dim)
         const gts_contract *const contract = &self->stub->leaves[i];
         if (contract->kind != GTS_FIELD)
             continue;
-        const gts_array *const array = &self->leaf[i].now->array;
+        const gts_array *const array = &self->leaf[i].current->array;
         for (int32_t axis = 0; axis < contract->rank; ++axis) {
             if (strcmp(contract->axes[axis].dim, dim) != 0)
                 continue;
@@ -39,7 +39,7 @@ static range find_range(const gts_program *self, const char *dim)
 
 static gts_table *table_of(gts_program *self, uint32_t leaf)
 {
-    return &self->leaf[leaf].table[self->leaf[leaf].table_of[self->way]];
+    return &self->leaf[leaf].table[self->leaf[leaf].table_of[self->current_index]];
 }
 
 static int64_t base_of(const gts_leaf *leaf)
@@ -149,7 +149,7 @@ static int check_rows(gts_program *self, uint32_t index)
 {
     const gts_contract *const contract = &self->stub->leaves[index];
     const char *const dim = contract->axes[0].dim;
-    const int64_t rows = self->leaf[index].now->array.shape[0];
+    const int64_t rows = self->leaf[index].current->array.shape[0];
     const int64_t needed = find_range(self, dim).shortest;
     if (GTS_LIKELY(rows >= needed))
         return 0;
@@ -162,7 +162,7 @@ static int take_new(gts_program *self, uint32_t index)
 {
     const gts_contract *const contract = &self->stub->leaves[index];
     gts_leaf *const leaf = &self->leaf[index];
-    gts_array *const table = &leaf->now->array;
+    gts_array *const table = &leaf->current->array;
     gts_table *const known = table_of(self, index);
     known->least = INT64_MAX; /* nothing is known of an empty table, nor of one on a GPU */
     known->most = INT64_MIN;
@@ -185,12 +185,12 @@ static int check_known(gts_program *self, uint32_t index)
     if (known->least > known->most || (known->least >= right.start && known->most < right.stop))
         return 0;
     const gts_table of_both_ways = *known;
-    const int status = take_indices(self, index, &self->leaf[index].now->array, 0, NULL);
+    const int status = take_indices(self, index, &self->leaf[index].current->array, 0, NULL);
     *known = of_both_ways;
     return status;
 }
 
-int gts_take_tables(gts_program *self)
+int gts_check_tables(gts_program *self)
 {
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         gts_table *const known = table_of(self, i);

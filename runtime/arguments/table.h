@@ -8,6 +8,6 @@
  * Checks the indices of new tables, and those of the others against the fields of this call. The leaves have their arrays
  * already. Of a table of base 1 the leaf gets a copy of base 0.
  */
-int gts_take_tables(gts_program *self);
+int gts_check_tables(gts_program *self);
 
 #endif

@@ -75,7 +75,7 @@ void gts_profile_enter(gts_program *self, gts_profile *profile)
     gts_runtime *const runtime = self->runtime;
     const bool has_times = runtime->times != NULL && runtime->times->profile == profile;
     runtime->entered = GTS_LIKELY(has_times) || prepare_times(self, profile) ? gts_clock_ns() : 0;
-    self->is_special = true;
+    self->has_extra_work = true;
 }
 
 int gts_profile_run(gts_program *self)

@@ -95,10 +95,10 @@ static void free_program(gts_program *self)
     }
     free(self->leaf);
     free(self->slots);
-    free(self->described);
+    free(self->descriptors);
     free(self->args);
     free(self->other.slots);
-    free(self->other.described);
+    free(self->other.descriptors);
     free(self->other.args);
     free(self->bytes);
     free(self->install);
@@ -114,14 +114,14 @@ static void *new_array(size_t count, size_t size)
     return calloc(count == 0 ? 1 : count, size);
 }
 
-void gts_forget(gts_seen *way)
+void gts_forget(gts_remembered *remembered)
 {
     static const void *const nothing = NULL;
-    way->object = &nothing;
+    remembered->object = &nothing;
 }
 
 /* An address for each array, and two words for each of its axes. */
-static size_t described_words(const gts_stub *stub)
+static size_t descriptor_words(const gts_stub *stub)
 {
     size_t words = 0;
     for (uint32_t i = 0; i < stub->leaf_count; ++i)
@@ -150,33 +150,33 @@ static gts_program *new_program(const gts_stub *stub)
     self->leaf = new_array(stub->leaf_count, sizeof *self->leaf);
     self->slots = new_array(1, stub->slots_size);
     self->args = new_array(1, stub->args_size);
-    self->described = new_array(described_words(stub), sizeof *self->described);
+    self->descriptors = new_array(descriptor_words(stub), sizeof *self->descriptors);
     self->other.slots = new_array(1, stub->slots_size);
     self->other.args = new_array(1, stub->args_size);
-    self->other.described = new_array(described_words(stub), sizeof *self->described);
+    self->other.descriptors = new_array(descriptor_words(stub), sizeof *self->descriptors);
     self->bytes = new_array(stub->workspace_count, sizeof *self->bytes);
     self->install = new_array(stub->workspace_count, sizeof *self->install);
     self->workspace = new_array(stub->workspace_count, sizeof *self->workspace);
     self->runtime->workspace_size = new_array(stub->workspace_count, sizeof *self->runtime->workspace_size);
     self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol);
-    if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->described == NULL ||
-        self->other.slots == NULL || self->other.args == NULL || self->other.described == NULL || self->bytes == NULL ||
-        self->install == NULL || self->workspace == NULL || self->runtime->workspace_size == NULL ||
-        self->memory_symbol == NULL) {
+    if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->descriptors == NULL ||
+        self->other.slots == NULL || self->other.args == NULL || self->other.descriptors == NULL ||
+        self->bytes == NULL || self->install == NULL || self->workspace == NULL ||
+        self->runtime->workspace_size == NULL || self->memory_symbol == NULL) {
         free_program(self);
         return NULL;
     }
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        self->leaf[i].now = &self->leaf[i].way[0];
-        gts_forget(&self->leaf[i].way[0]);
-        gts_forget(&self->leaf[i].way[1]);
+        self->leaf[i].current = &self->leaf[i].remembered[0];
+        gts_forget(&self->leaf[i].remembered[0]);
+        gts_forget(&self->leaf[i].remembered[1]);
         self->leaf[i].index_base = GTS_ANY;
     }
     const char *const debug = getenv("GTSTUB_DEBUG");
     self->debug = debug != NULL && *debug != '\0' && strcmp(debug, "0") != 0;
-    self->is_special = true; /* the first call */
+    self->has_extra_work = true; /* the first call */
     self->runtime->recorder = gts_recorder_find(stub);
-    gts_renew(self);
+    gts_forget_arrays(self);
     self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
     gts_loaded_add(self);
     return self;

@@ -10,11 +10,11 @@ static GTS_COLD int check_gpu(gts_program *self)
                          self->stub->name);
 }
 
-static GTS_NOINLINE int run_specially(gts_program *self)
+static GTS_NOINLINE int run_with_extra_work(gts_program *self)
 {
     gts_runtime *const runtime = self->runtime;
-    const bool stays_special = self->debug || runtime->recorder != NULL;
-    if (stays_special) /* the next call examines all of its arrays, also those that the SDFG does not take */
+    const bool keeps_extra_work = self->debug || runtime->recorder != NULL;
+    if (keeps_extra_work) /* the next call examines all of its arrays, also those that the SDFG does not take */
         self->knows_args = self->knows_fortran = false;
     runtime->has_new_handle = false;
     gts_recorder_call *const call = runtime->recorder != NULL ? gts_recorder_before(self) : NULL;
@@ -24,11 +24,11 @@ static GTS_NOINLINE int run_specially(gts_program *self)
     if (status != 0)
         return -1;
     runtime->was_called = true;
-    self->is_special = stays_special;
+    self->has_extra_work = keeps_extra_work;
     return self->debug && runtime->gpu_error != NULL ? check_gpu(self) : 0;
 }
 
 int gts_run(gts_program *self)
 {
-    return GTS_LIKELY(!self->is_special) ? self->stub->run(self) : run_specially(self);
+    return GTS_LIKELY(!self->has_extra_work) ? self->stub->run(self) : run_with_extra_work(self);
 }

@@ -2,7 +2,7 @@
 #include "python/host.h"
 
 static const gts_host HOST = {
-    .nothing = Py_None,
+    .none_object = Py_None,
     .field = gts_py_field,
     .zero_dim_field = gts_py_zero_dim_field,
     .scalar = gts_py_scalar,
@@ -15,8 +15,8 @@ static const gts_host HOST = {
 static GTS_COLD void forget_all(gts_program *program)
 {
     for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
-        gts_forget(&program->leaf[i].way[0]);
-        gts_forget(&program->leaf[i].way[1]);
+        gts_forget(&program->leaf[i].remembered[0]);
+        gts_forget(&program->leaf[i].remembered[1]);
     }
 }
 

@@ -145,8 +145,8 @@ static void dealloc(PyObject *object)
         take_off_list(self);
         (void)clear(object);
         for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-            Py_XDECREF((PyObject *)self->program->leaf[i].way[0].host);
-            Py_XDECREF((PyObject *)self->program->leaf[i].way[1].host);
+            Py_XDECREF((PyObject *)self->program->leaf[i].remembered[0].host);
+            Py_XDECREF((PyObject *)self->program->leaf[i].remembered[1].host);
             if (self->leaf != NULL)
                 Py_XDECREF(self->leaf[i].name);
         }

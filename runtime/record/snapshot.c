@@ -22,7 +22,7 @@ static gts_array array_of(gts_program *self, uint32_t index)
 {
     const gts_contract *const leaf = &self->stub->leaves[index];
     if (gts_is_array(leaf->kind))
-        return self->leaf[index].now->array;
+        return self->leaf[index].current->array;
     void *const place = leaf->kind == GTS_STATIC ? (void *)leaf->value : (char *)self->slots + leaf->slot;
     return (gts_array){.data = place, .dtype = leaf->dtype, .device = GTS_CPU};
 }

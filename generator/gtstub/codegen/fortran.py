@@ -23,7 +23,7 @@ INDENT = " " * 12
 def entry_context(plan: CallPlan) -> dict[str, Any]:
     """For fortran.c.j2. The name of a parameter ends in an underscore: none of the entry's own names does."""
     parameters, comments, arrays, scalars = [], [], [], []
-    word = 0  # of gts_program.described, where each array has its address and two words for each axis
+    word = 0  # of gts_program.descriptors, where each array has its address and two words for each axis
     for leaf in plan.taken:
         parameter = f"{leaf.name}_"
         if isinstance(leaf, FieldLeaf):

@@ -12,11 +12,11 @@ extern "C" {
 #endif
 
 /** An object that was checked, how to recognise it, and the array that it was converted to. */
-typedef struct gts_seen {
-    const void *const *object; /**< holds the object's address while the object lives, and then gts_host.nothing */
+typedef struct gts_remembered {
+    const void *const *object; /**< holds the object's address while the object lives, and then gts_host.none_object */
     gts_array array;           /**< what the object was converted to */
     void *host; /**< the host's own; Python: the weak reference that `object` points into; of GTS_STATIC the object */
-} gts_seen;
+} gts_remembered;
 
 /** What is known of a table of neighbors that C or Fortran has passed. */
 typedef struct gts_table {
@@ -27,16 +27,16 @@ typedef struct gts_table {
 
 /** What is remembered of an argument: its last two objects, because a model that swaps time levels alternates. */
 typedef struct gts_leaf {
-    gts_seen *now;                /**< the one that this call uses */
-    gts_seen way[2];              /**< both of them */
+    gts_remembered *current;      /**< the one that this call uses */
+    gts_remembered remembered[2]; /**< both of them */
     int64_t origin[GTS_MAX_RANK]; /**< set by gts_set_origin() */
     int64_t index_base;           /**< set by gts_set_index_base(), or GTS_ANY */
     gts_table table[2];           /**< of a connectivity */
-    uint8_t table_of[2];          /**< the index in `table` for each element of `way`; both may have the same */
+    uint8_t table_of[2];          /**< the index in `table` for each element of `remembered`; both may have the same */
 } gts_leaf;
 
 /** Forgets the object, which is checked again when it is passed again. */
-GTS_EXPORT void gts_forget(gts_seen *way);
+GTS_EXPORT void gts_forget(gts_remembered *remembered);
 
 /** Whether two arrays are the same memory in the same layout, on the same device. Names of dimensions are not compared. */
 GTS_EXPORT bool gts_same_array(const gts_array *a, const gts_array *b);

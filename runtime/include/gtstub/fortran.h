@@ -61,13 +61,13 @@ static inline GTS_ALWAYS_INLINE bool gts_fortran_is_known(const CFI_cdesc_t *fou
 }
 
 /* Describes what Fortran passes for a leaf, or says what is wrong with it. */
-static inline int gts_fortran_take(gts_program *self, uint32_t leaf, const CFI_cdesc_t *found, gts_array *array)
+static inline int gts_fortran_read(gts_program *self, uint32_t leaf, const CFI_cdesc_t *found, gts_array *array)
 {
     const gts_contract *const contract = &self->stub->leaves[leaf];
     if (contract->kind == GTS_CONNECTIVITY && self->leaf[leaf].index_base == GTS_ANY)
         return gts_refuse_index_base(self, leaf);
     if (found == NULL || found->base_addr == NULL)
-        return gts_refuse_nothing(self, leaf, found == NULL);
+        return gts_refuse_missing(self, leaf, found == NULL);
     gts_dtype dtype = contract->dtype;
     if (found->type != gts_fortran_type(dtype)) {
         dtype = GTS_BOOL;
@@ -90,7 +90,7 @@ static inline int gts_fortran_take(gts_program *self, uint32_t leaf, const CFI_c
 }
 
 /* Notes what a descriptor says, for gts_fortran_is_known(); returns where the next one is noted. */
-static inline uint64_t *gts_fortran_note(const CFI_cdesc_t *found, uint64_t *known)
+static inline uint64_t *gts_fortran_remember(const CFI_cdesc_t *found, uint64_t *known)
 {
     *known++ = (uintptr_t)found->base_addr;
     for (CFI_rank_t axis = 0; axis < found->rank; ++axis) {
@@ -103,7 +103,7 @@ static inline uint64_t *gts_fortran_note(const CFI_cdesc_t *found, uint64_t *kno
 /* Whether the arrays are those before the last, which must be known. */
 static inline bool gts_fortran_is_other(const gts_program *self, const CFI_cdesc_t *const *found)
 {
-    const uint64_t *known = self->other.described;
+    const uint64_t *known = self->other.descriptors;
     uint32_t next = 0;
     for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
         const gts_contract *const contract = &self->stub->leaves[leaf];
@@ -117,7 +117,7 @@ static inline bool gts_fortran_is_other(const gts_program *self, const CFI_cdesc
 }
 
 /* For a call whose arrays are not those of the call before. `args` has room for the stub's struct. */
-static inline int gts_fortran_see(gts_program *self, const CFI_cdesc_t *const *found, void *args)
+static inline int gts_fortran_check(gts_program *self, const CFI_cdesc_t *const *found, void *args)
 {
     if (self->other.knows_fortran && gts_fortran_is_other(self, found)) {
         gts_swap_arrays(self);
@@ -127,14 +127,14 @@ static inline int gts_fortran_see(gts_program *self, const CFI_cdesc_t *const *f
     for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
         const gts_contract *const contract = &self->stub->leaves[leaf];
         if (gts_is_array(contract->kind) &&
-            gts_fortran_take(self, leaf, found[next++], (gts_array *)((char *)args + contract->member)) != 0)
+            gts_fortran_read(self, leaf, found[next++], (gts_array *)((char *)args + contract->member)) != 0)
             return -1;
     }
-    if (gts_see_args(self, args) != 0)
+    if (gts_check_args(self, args) != 0)
         return -1;
-    uint64_t *known = self->described;
+    uint64_t *known = self->descriptors;
     for (uint32_t i = 0; i < next; ++i)
-        known = gts_fortran_note(found[i], known);
+        known = gts_fortran_remember(found[i], known);
     self->knows_fortran = true;
     return 0;
 }

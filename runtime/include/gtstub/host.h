@@ -13,13 +13,13 @@ extern "C" {
  * after they have written a refusal to the program's error or have set an exception of the host's language.
  */
 struct gts_host {
-    /** Makes leaf->now the conversion of `object`, which it has checked against the leaf's contract. */
+    /** Makes leaf->current the conversion of `object`, which it has checked against the leaf's contract. */
     int (*field)(gts_program *, uint32_t leaf, void *object);
     /** Reads the one element of a zero-dimensional field into *value, which has the leaf's dtype. */
     int (*zero_dim_field)(gts_program *, uint32_t leaf, void *object, void *value);
     /** Reads a scalar into *value, which has the leaf's dtype. */
     int (*scalar)(gts_program *, uint32_t leaf, void *object, void *value);
-    /** Checks that a scalar equals contract->value, and makes leaf->now what recognises the object. */
+    /** Checks that a scalar equals contract->value, and makes leaf->current what recognises the object. */
     int (*static_scalar)(gts_program *, uint32_t leaf, void *object);
     /** The elements of a tuple, which must have `length` of them; NULL after an error. The tuple owns them. */
     void *const *(*tuple)(gts_program *, const char *path, void *object, uint32_t length);
@@ -28,13 +28,13 @@ struct gts_host {
     /** The object that the offset provider has under the name contract->path; NULL after an error. */
     void *(*connectivity)(gts_program *, uint32_t leaf, void *offset_provider);
     /** The address that replaces the address of an object that has died; Python: None. This object is always new. */
-    const void *nothing;
+    const void *none_object;
 };
 
 /** Whether `object` is another one than in the last call. */
 static inline bool gts_is_new(const gts_host *host, const gts_leaf *leaf, const void *object)
 {
-    return GTS_UNLIKELY(*leaf->now->object != object) || GTS_UNLIKELY(object == host->nothing);
+    return GTS_UNLIKELY(*leaf->current->object != object) || GTS_UNLIKELY(object == host->none_object);
 }
 
 #ifdef __cplusplus

@@ -25,7 +25,7 @@ typedef struct gts_runtime gts_runtime;
 typedef struct gts_arrays {
     void *slots;
     void *args;
-    uint64_t *described;
+    uint64_t *descriptors;
     bool has_new_array;
     bool knows_args;
     bool knows_fortran;
@@ -37,7 +37,7 @@ struct gts_program {
     const gts_stub *linked;  /**< the descriptor of the stub that the host is linked with, which is like `stub` */
     void *slots;             /**< the arguments of the SDFG, as the last call has left them */
     void *args;              /**< the last `struct <name>_args`, if knows_args */
-    uint64_t *described;     /**< what Fortran's descriptors said of them: a few words, where `args` has cache lines */
+    uint64_t *descriptors;   /**< what Fortran's descriptors said of them: a few words, where `args` has cache lines */
     void *sdfg;              /**< the result of `__dace_init_<name>`, or NULL until it has been called */
     gts_function program;    /**< `__program_<name>` */
     unsigned int is_busy;    /**< a call is running: this is the lock of all members */
@@ -45,13 +45,13 @@ struct gts_program {
     int32_t metrics_level;   /**< gt4py's: 10 and above measure */
     bool has_new_array;      /**< an array has changed since the slots were filled */
     bool knows_args;         /**< the leaves have the arrays of `args` */
-    bool knows_fortran;      /**< the leaves have the arrays that `described` describes */
-    bool is_special; /**< gts_run() must do more than run(): this call is the first, debugged, timed or recorded */
+    bool knows_fortran;      /**< the leaves have the arrays that `descriptors` describes */
+    bool has_extra_work; /**< gts_run() must do more than run(): this call is the first, debugged, timed or recorded */
 
     const gts_stub *stub;   /**< the descriptor */
     gts_leaf *leaf;         /**< [stub->leaf_count] */
     gts_arrays other;       /**< for C and Fortran: the arrays of the call before the last, because time levels swap */
-    uint32_t way;           /**< for C and Fortran: the index in gts_leaf.way of the arrays of the last call */
+    uint32_t current_index; /**< for C and Fortran: the index in gts_leaf.remembered of the arrays of the last call */
     bool debug;             /**< GTSTUB_DEBUG was set when the program was loaded */
     void *host;             /**< the host's own; Python: the Program object */
     gts_function init;      /**< `__dace_init_<name>` */
@@ -121,13 +121,13 @@ static inline int gts_enter_linked(gts_program *self, const gts_stub *stub)
 GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array *array);
 
 /** For C hosts: checks the arrays of a `struct <name>_args` that are not known, and remembers all of them. */
-GTS_EXPORT int gts_see_args(gts_program *self, const void *args);
+GTS_EXPORT int gts_check_args(gts_program *self, const void *args);
 
 /** For C hosts, if this call has the arrays of the call before the last: swaps them with those of the last call. */
 GTS_EXPORT void gts_swap_arrays(gts_program *self);
 
-/** Forgets the arrays of all calls. A host must call it before it changes leaf->now. */
-static inline void gts_renew(gts_program *self)
+/** Forgets the arrays of all calls. A host must call it before it changes leaf->current. */
+static inline void gts_forget_arrays(gts_program *self)
 {
     self->has_new_array = true;
     self->knows_args = self->other.knows_args = false;
@@ -161,7 +161,7 @@ GTS_EXPORT GTS_COLD int gts_error_symbol(gts_program *self, const char *what, in
                                          int64_t other_value);
 
 /* These are for gtstub/fortran.h, which refuses what it finds in descriptors. */
-GTS_EXPORT GTS_COLD int gts_refuse_nothing(gts_program *self, uint32_t leaf, bool is_absent);
+GTS_EXPORT GTS_COLD int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent);
 GTS_EXPORT GTS_COLD int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank);
 GTS_EXPORT GTS_COLD int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t extent, int64_t bytes);
 GTS_EXPORT GTS_COLD int gts_refuse_index_base(gts_program *self, uint32_t leaf);

@@ -157,18 +157,18 @@ int gts_py_read_field(gts_py_leaf *leaf, PyObject *object, gts_array *array, PyO
 
 /* ---- Recognising ----------------------------------------------------------------------------------------------- */
 
-static bool has_seen(const gts_seen *way, const PyObject *object)
+static bool remembers(const gts_remembered *remembered, const PyObject *object)
 {
-    return way->host != NULL && ((PyWeakReference *)way->host)->wr_object == object;
+    return remembered->host != NULL && ((PyWeakReference *)remembered->host)->wr_object == object;
 }
 
-/* When debugging, every call reads every field, so that an array which was changed in place does not go unnoticed. */
+/* When debugging, every call reads every field, so that an array which was changed in place is refused. */
 static GTS_COLD int check_unchanged(gts_program *program, uint32_t index, const PyObject *object,
                                     const gts_array *array)
 {
     const gts_leaf *const leaf = &program->leaf[index];
     for (int i = 0; i < 2; ++i) {
-        if (has_seen(&leaf->way[i], object) && !gts_same_array(&leaf->way[i].array, array))
+        if (remembers(&leaf->remembered[i], object) && !gts_same_array(&leaf->remembered[i].array, array))
             return gts_error_set(&program->error, GTS_VALUE_ERROR,
                                  GTS_ARGUMENT "was changed in place (shape, strides or memory) since it was last seen.",
                                  program->stub->leaves[index].path, program->stub->name);
@@ -177,10 +177,10 @@ static GTS_COLD int check_unchanged(gts_program *program, uint32_t index, const 
 }
 
 /*
- * Whether an object came before, as far as its address tells. A field that is made for one call is not worth a weak
- * reference, which costs a third as much as reading it.
+ * Whether an object was passed before, judged by its address. A field that is created for one call is not worth a weak
+ * reference, whose cost is a third of the cost of reading the field.
  */
-static bool comes_again(gts_py_leaf *leaf, const PyObject *object)
+static bool was_passed(gts_py_leaf *leaf, const PyObject *object)
 {
     if (leaf->passed[0] == object || leaf->passed[1] == object)
         return true;
@@ -189,19 +189,19 @@ static bool comes_again(gts_py_leaf *leaf, const PyObject *object)
     return false;
 }
 
-/* Makes `array` what the leaf has now; `reference` is what recognises its object, or NULL where nothing shall. */
-static void set_now(gts_leaf *leaf, PyObject *reference, const gts_array *array)
+/* Makes `array` the leaf's current one. `reference` is a weak reference to its object; NULL: it is not recognised again. */
+static void set_current(gts_leaf *leaf, PyObject *reference, const gts_array *array)
 {
-    gts_seen *const other = &leaf->way[leaf->now == &leaf->way[0]];
-    gts_seen *const way = leaf->now->host == NULL ? leaf->now : other; /* rather one that is not remembered */
-    PyObject *const old = way->host;
-    way->host = reference;
-    way->array = *array;
+    gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
+    gts_remembered *const place = leaf->current->host == NULL ? leaf->current : other; /* keep an object if possible */
+    PyObject *const old = place->host;
+    place->host = reference;
+    place->array = *array;
     if (reference != NULL)
-        way->object = (const void *const *)&((PyWeakReference *)reference)->wr_object;
+        place->object = (const void *const *)&((PyWeakReference *)reference)->wr_object;
     else
-        gts_forget(way);
-    leaf->now = way;
+        gts_forget(place);
+    leaf->current = place;
     Py_XDECREF(old);
 }
 
@@ -210,7 +210,7 @@ static int remember(gts_leaf *leaf, PyObject *object, const gts_array *array)
     PyObject *const reference = PyWeakref_NewRef(object, NULL);
     if (reference == NULL)
         return -1;
-    set_now(leaf, reference, array);
+    set_current(leaf, reference, array);
     return 0;
 }
 
@@ -219,12 +219,12 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
     gts_py_program *const self = gts_py_of(program);
     gts_py_leaf *const own = &self->leaf[index];
     gts_leaf *const leaf = &program->leaf[index];
-    gts_seen *const other = &leaf->way[leaf->now == &leaf->way[0]];
-    gts_renew(program);
-    if (GTS_UNLIKELY(object == Py_None)) /* what a dead way holds as well */
+    gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
+    gts_forget_arrays(program);
+    if (GTS_UNLIKELY(object == Py_None)) /* which stands for every object that has died */
         return gts_py_refuse_object(&own->argument, object);
     if (*other->object == object) {
-        leaf->now = other;
+        leaf->current = other;
         return 0;
     }
     gts_array array;
@@ -238,10 +238,10 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
         Py_XDECREF(owner);
         return -1;
     }
-    if (owner == NULL && (comes_again(own, object) || program->debug) &&
+    if (owner == NULL && (was_passed(own, object) || program->debug) &&
         PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object)))
         return remember(leaf, object, &array);
-    set_now(leaf, NULL, &array);
+    set_current(leaf, NULL, &array);
     if (GTS_UNLIKELY(owner != NULL))
         gts_py_hold(self, owner);
     return 0;

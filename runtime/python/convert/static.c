@@ -91,11 +91,11 @@ static bool is_immutable(const gts_py_state *state, PyObject *object)
     return false;
 }
 
-static void remember(gts_seen *way, PyObject *object)
+static void remember(gts_remembered *remembered, PyObject *object)
 {
-    PyObject *const old = way->host;
-    way->host = Py_NewRef(object);
-    way->object = (const void *const *)&way->host;
+    PyObject *const old = remembered->host;
+    remembered->host = Py_NewRef(object);
+    remembered->object = (const void *const *)&remembered->host;
     Py_XDECREF(old);
 }
 
@@ -108,6 +108,6 @@ int gts_py_static_scalar(gts_program *program, uint32_t index, void *object)
     if (GTS_UNLIKELY(!is_same(contract->dtype, &value, contract->value)))
         return refuse_static(program, contract, &value);
     if (is_immutable(gts_py_of(program)->state, object))
-        remember(program->leaf[index].now, object);
+        remember(program->leaf[index].current, object);
     return 0;
 }

@@ -26,8 +26,8 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const x_array = &self->leaf[0].now->array;
-    const gts_array *const out_array = &self->leaf[2].now->array;
+    const gts_array *const x_array = &self->leaf[0].current->array;
+    const gts_array *const out_array = &self->leaf[2].current->array;
 
     /* __n */
     if (GTS_UNLIKELY(x_array->shape[0] != out_array->shape[0]))
@@ -132,13 +132,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct prog_args *a, const str
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct prog_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct prog_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int prog_call(gts_program *self, const struct prog_args *args)
@@ -147,11 +147,11 @@ GTS_EXPORT int prog_call(gts_program *self, const struct prog_args *args)
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->factor = args->factor;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -168,10 +168,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct prog_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void prog_fortran(
@@ -189,7 +189,7 @@ GTS_EXPORT void prog_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(x_, 1, GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(out_, 1, GTS_SIZE | GTS_STRIDE, &known[3])) {
@@ -197,12 +197,12 @@ GTS_EXPORT void prog_fortran(
             x_,
             out_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->factor = factor_;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -242,4 +242,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0ef473cbe94716d2d0ff971e9081f042e80a8bdaed0ad56ebaf6594f7b1b5348 */
+/* gtstub: sha256 of the text above: acb4c39c27b5ee123411484e9481970b0e502965ddd193b0e31bd1263dd99f7e */

@@ -38,11 +38,11 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const vn_array = &self->leaf[0].now->array;
-    const gts_array *const x_0_array = &self->leaf[1].now->array;
-    const gts_array *const out_0_array = &self->leaf[5].now->array;
-    const gts_array *const out_1_array = &self->leaf[6].now->array;
-    const gts_array *const gt_conn_E2V_array = &self->leaf[7].now->array;
+    const gts_array *const vn_array = &self->leaf[0].current->array;
+    const gts_array *const x_0_array = &self->leaf[1].current->array;
+    const gts_array *const out_0_array = &self->leaf[5].current->array;
+    const gts_array *const out_1_array = &self->leaf[6].current->array;
+    const gts_array *const gt_conn_E2V_array = &self->leaf[7].current->array;
 
     /* __nk */
     if (GTS_UNLIKELY(vn_array->shape[1] != x_0_array->shape[0]))
@@ -281,13 +281,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct whole_args *a, const st
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct whole_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct whole_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int whole_call(gts_program *self, const struct whole_args *args)
@@ -296,13 +296,13 @@ GTS_EXPORT int whole_call(gts_program *self, const struct whole_args *args)
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->flag = args->flag;
         s->x_1_0 = args->x_1_0;
         s->x_1_1 = args->x_1_1;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -319,10 +319,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct whole_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void whole_fortran(
@@ -345,7 +345,7 @@ GTS_EXPORT void whole_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(vn_, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(x_0_, 1, GTS_SIZE | GTS_STRIDE, &known[5]) ||
@@ -359,14 +359,14 @@ GTS_EXPORT void whole_fortran(
             out_1_,
             gt_conn_E2V_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->x_1_0 = x_1_0_;
         s->x_1_1 = x_1_1_;
         s->flag = flag_ != 0;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -408,4 +408,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2f7843ea81ff310b0401e68f12d3bde84d724171fdd80e2013318eec82b7c65a */
+/* gtstub: sha256 of the text above: aef44f0ce3912950d2353b82b9f61aa76a05a7755233366a36be72d852f36bdb */
