@@ -1,9 +1,9 @@
-/* Contracts: what an array must satisfy before its program may run. docs/checks.md lists every message of this file. */
+/* Checks arrays against the contracts of their arguments. docs/checks.md lists every message of this file. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "gtstub/program.h"
 #include "base/refuse.h"
+#include "gtstub/program.h"
 
 static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int32_t rank)
 {
@@ -46,7 +46,7 @@ static bool fits_int32(int64_t value)
     return value >= INT32_MIN && value <= INT32_MAX;
 }
 
-/* One property of an axis, which `slot` takes where the SDFG has a slot for it. */
+/* Checks one property of an axis. `slot` is the flag in gts_axis.slots of the slot that takes it. */
 static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
                                  unsigned int slot, int64_t expected, int64_t found)
 {
@@ -64,7 +64,7 @@ static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis,
     const int64_t size = array->shape[axis];
     if (GTS_UNLIKELY(size < 0))
         return refuse_negative(self, leaf, axis, size);
-    const int64_t stop = (int64_t)((uint64_t)start + (uint64_t)size); /* a C host may pass what overflows */
+    const int64_t stop = (int64_t)((uint64_t)start + (uint64_t)size); /* without overflow, for any values of a C host */
     const bool is_right = check_property(self, leaf, axis, "size", GTS_SIZE, expected->size, size) == 0 &&
                           check_property(self, leaf, axis, "start", GTS_START, expected->start, start) == 0 &&
                           check_property(self, leaf, axis, "stop", GTS_STOP, expected->stop, stop) == 0 &&

@@ -1,10 +1,13 @@
-/* What the Fortran entry of a stub says where it refuses a call. Descriptors are not known here: they are a compiler's own. */
+/*
+ * Refusals of a Fortran entry, and how it reports errors. The layout of descriptors depends on the Fortran compiler and
+ * is not known here: gtstub/fortran.h reads them.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gtstub/program.h"
 #include "base/refuse.h"
+#include "gtstub/program.h"
 
 int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent)
 {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds of a clock that only goes forward. */
+/* The time in nanoseconds of a clock that is never set back. */
 static inline uint64_t gts_clock_ns(void)
 {
     struct timespec time;

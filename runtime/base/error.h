@@ -1,4 +1,4 @@
-/* Inside the runtime: errors of functions that have no program to keep them. */
+/* Inside the runtime: the error of functions that have no program. */
 #ifndef GTSTUB_BASE_ERROR_H
 #define GTSTUB_BASE_ERROR_H
 

@@ -43,7 +43,7 @@ void gts_program_times_merge(gts_program_times *times, const gts_program_times *
     merge_calls(&times->run, &from->run);
 }
 
-/* Returns the middle of the bucket that holds the median; of an even number of times, the lower of the two middle ones. */
+/* Returns the middle of the bucket that holds the median; of an even number of times, the lower of the two. */
 uint64_t gts_histogram_median(const gts_histogram *histogram, uint64_t count)
 {
     uint64_t below = 0;

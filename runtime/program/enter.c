@@ -1,4 +1,4 @@
-/* Entering a program: one call at a time, and only in the process that loaded it. */
+/* Enters a program: one call at a time, and only in the process that loaded it. */
 #define _GNU_SOURCE
 #include "program/enter.h"
 
@@ -65,7 +65,7 @@ int gts_enter_open(gts_program *self)
     return gts_enter(self, true);
 }
 
-/* Whether two stubs were generated from the same signatures by the same gtstub, so that one may fill the other's slots. */
+/* Whether the same gtstub generated two stubs from the same signatures, so that one may fill the other's slots. */
 static bool is_like(const gts_stub *a, const gts_stub *b)
 {
     return a->abi == b->abi && a->leaf_count == b->leaf_count && a->args_size == b->args_size &&

@@ -6,10 +6,10 @@
 
 #define GTS_FOREVER UINT64_MAX
 
-/* Waits at most `patience` ns for the lock of a program; false if a call still holds it. gts_leave() releases the lock. */
+/* Waits at most `patience` ns for the lock of a program; false if a call still holds it. gts_leave() releases it. */
 bool gts_lock(gts_program *self, uint64_t patience);
 
-/* Whether the program was loaded by a parent process: threads, locks and device contexts of an SDFG do not survive a fork. */
+/* Whether a parent process loaded the program. Threads, locks and device contexts of an SDFG do not survive a fork. */
 static inline bool gts_belongs_to_parent(const gts_program *self)
 {
     return self->generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);

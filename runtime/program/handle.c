@@ -1,4 +1,4 @@
-/* The handle of a program's SDFG, and the workspaces that the handle uses. */
+/* Initialises and ends the handle of a program's SDFG, and lends workspaces to it. */
 #include "program/private.h"
 
 /* DaCe lays out external memory in multiples of this many bytes; CUDA's own allocators guarantee it as well. */

@@ -1,4 +1,4 @@
-/* Loading and closing a program: its two libraries are opened and connected, and its memory is allocated and freed. */
+/* Loads and closes a program: opens its two libraries, finds their functions, and allocates and frees its memory. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -39,7 +39,7 @@ static gts_function find_symbol(void *library, const char *prefix, const char *n
         return NULL;
     gts_function function;
     void *const address = dlsym(library, symbol);
-    memcpy(&function, &address, sizeof function); /* C has no conversion from object to function pointer */
+    memcpy(&function, &address, sizeof function); /* C does not convert an object pointer to a function pointer */
     return function;
 }
 
@@ -108,7 +108,7 @@ static void free_program(gts_program *self)
     free(self);
 }
 
-/* calloc(0) may return NULL without being out of memory. */
+/* Allocates zeroed memory; never 0 bytes, because calloc() may then return NULL although there is memory. */
 static void *new_array(size_t count, size_t size)
 {
     return calloc(count == 0 ? 1 : count, size);
@@ -120,7 +120,7 @@ void gts_forget(gts_remembered *remembered)
     remembered->object = &nothing;
 }
 
-/* An address for each array, and two words for each of its axes. */
+/* The length of gts_program.descriptors: an address for each array, and two words for each of its axes. */
 static size_t descriptor_words(const gts_stub *stub)
 {
     size_t words = 0;
@@ -182,7 +182,7 @@ static gts_program *new_program(const gts_stub *stub)
     return self;
 }
 
-/* Opened once and never closed: the OpenMP threads that an SDFG has started may still execute its code. */
+/* Opens a library. It is never closed, because OpenMP threads that an SDFG has started may still execute its code. */
 static void *open_library(const char *path)
 {
     void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

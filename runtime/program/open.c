@@ -1,4 +1,4 @@
-/* Opening: a program is found where its two libraries lie together. */
+/* Opens a program whose two libraries are in the same directory. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ static int join(char path[PATH_MAX], const char *directory, size_t length, const
     return written >= 0 && written < PATH_MAX ? 0 : refuse_long_path(directory);
 }
 
-/* Writes the path of the one stub in a directory to `stub`. */
+/* Writes the path of the only stub in a directory to `stub`. */
 static int find_in(const char *directory, char stub[PATH_MAX])
 {
     DIR *const entries = opendir(directory);
@@ -50,12 +50,12 @@ static int find_in(const char *directory, char stub[PATH_MAX])
     return status;
 }
 
-/* Writes the path of the SDFG library, which lies beside the stub, to `library`. */
+/* Writes the path of the SDFG library, which is in the directory of the stub, to `library`. */
 static int find_library(const char *stub_path, char library[PATH_MAX])
 {
     void *const handle = dlopen(stub_path, RTLD_NOW | RTLD_LOCAL);
     const gts_stub *const stub = handle == NULL ? NULL : dlsym(handle, "gts_descriptor");
-    if (stub == NULL || stub->abi != GTS_ABI) { /* gts_load() says why */
+    if (stub == NULL || stub->abi != GTS_ABI) { /* gts_load() will report the reason */
         library[0] = '\0';
         return 0;
     }
@@ -74,7 +74,7 @@ int gts_open(const char *path, gts_program **program)
     if (S_ISDIR(status.st_mode)) {
         if (find_in(path, stub) != 0)
             return -1;
-    } else if (strchr(path, '/') == NULL) { /* dlopen() would look elsewhere */
+    } else if (strchr(path, '/') == NULL) { /* without a slash, dlopen() would search the library path */
         if (join(stub, ".", 1, path) != 0)
             return -1;
     } else if (snprintf(stub, sizeof stub, "%s", path) >= (int)sizeof stub) {

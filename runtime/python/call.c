@@ -21,8 +21,8 @@ static GTS_COLD void forget_all(gts_program *program)
 }
 
 /*
- * Whether no other thread can need the GIL while the SDFG runs: no other Python thread exists, and no thread of a device
- * can become one to call back into Python. Releasing and taking the GIL costs as much as the rest of a call.
+ * Whether no other thread can need the GIL while the SDFG runs: there is no other Python thread, and no thread of a
+ * device that could become one by calling Python. Releasing and taking the GIL costs as much as the rest of a call.
  */
 static bool is_alone(const gts_py_program *self)
 {

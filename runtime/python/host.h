@@ -1,9 +1,9 @@
 /*
  * What the files of the Python host share: the Program type.
  *
- * A function that returns int returns 0 for success. It returns -1 after a refusal, which it has written to the program's
- * error, or after a Python exception. A gts_py_program may only be used by the thread that has entered its program and
- * holds the GIL.
+ * A function that returns int returns 0 for success. It returns -1 after it has written a refusal to the program's
+ * error, or after a Python exception. Only the thread that has entered a program and holds the GIL may use its
+ * gts_py_program.
  */
 #ifndef GTSTUB_PYTHON_HOST_H
 #define GTSTUB_PYTHON_HOST_H

@@ -40,7 +40,7 @@ static void fail(void)
 PyDoc_STRVAR(fail_at_exit_doc, "fail_at_exit()\n--\n\n"
                                "Makes 1 the exit status of this process, whose end is as it is without.");
 
-static PyObject *fail_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
+static PyObject *fail_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     return atexit(fail) != 0 ? PyErr_NoMemory() : Py_NewRef(Py_None);
 }
@@ -85,7 +85,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     return 0;
 }
 
-/* Programs may outlive this, at the end of the interpreter: numpy's types are then looked for again, and names stay. */
+/* At the end of the interpreter, programs may be called after this: they find numpy's types again, and need names. */
 static int clear(PyObject *module)
 {
     gts_py_state *const state = PyModule_GetState(module);

@@ -1,4 +1,4 @@
-/* The Program type: what its objects own, and its attributes. */
+/* The Program type: how its objects are created and freed, and their attributes. */
 #include <stddef.h>
 
 #include "python/host.h"
@@ -7,7 +7,7 @@ gts_py_program *gts_py_programs;
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
-/* A tuple. */
+/* A tuple of interned names; NULL after an exception. */
 static PyObject *intern_names(const char *const *texts, uint32_t count)
 {
     PyObject *const names = PyTuple_New((Py_ssize_t)count);
@@ -112,7 +112,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* Breaks cycles. The workspaces stay until the handle that uses them has ended. */
+/* Breaks cycles. The workspaces stay until the handle that uses them has been ended. */
 static int clear(PyObject *object)
 {
     gts_py_program *const self = (gts_py_program *)object;
@@ -177,7 +177,7 @@ static PyObject *repr(PyObject *object)
                                 count == 1 ? "" : "s");
 }
 
-/* `offset`: of a text in gts_stub. */
+/* `offset` is that of a text in gts_stub. */
 static PyObject *get_text(PyObject *object, void *offset)
 {
     const char *const stub = (const char *)((gts_py_program *)object)->program->stub;

@@ -1,4 +1,4 @@
-/* The index of a recording, read line by line; what was not written to the end, because its process was killed, is not. */
+/* Reads the index of a recording, line by line. An incomplete call of a process that was killed is left out. */
 #define _GNU_SOURCE
 #include "record/index.h"
 
@@ -9,21 +9,20 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "record/archive.h"
-#include "base/error.h"
 #include "base/layout.h"
+#include "record/archive.h"
 
 /* ---- Words ----------------------------------------------------------------------------------------------------- */
 
-/* What is still to be read, of the file and of the line; `is_right` ends with the first word that is wrong. */
+/* The rest of the file and of the current line. `is_right` becomes false at the first word that is wrong. */
 typedef struct reader {
     char *rest;
     char *line;
-    size_t number; /* of the line */
+    size_t number; /* of the current line */
     bool is_right;
 } reader;
 
-/* To the next line, which must begin with `keyword`; false at the end of what is whole. */
+/* Goes to the next line, which must begin with `keyword` unless that is NULL; false if no complete line is left. */
 static bool next_line(reader *in, const char *keyword)
 {
     char *const end = strchr(in->rest, '\n');
@@ -85,7 +84,7 @@ static gts_dtype next_dtype(reader *in)
 
 /* ---- Lines ----------------------------------------------------------------------------------------------------- */
 
-/* calloc(), and what is read without memory is wrong. */
+/* Allocates zeroed memory; when memory runs out, the file counts as wrong. */
 static void *allocate(reader *in, size_t size)
 {
     void *const memory = calloc(1, size);
@@ -93,7 +92,7 @@ static void *allocate(reader *in, size_t size)
     return memory;
 }
 
-/* Of a program, behind its keyword; NULL without memory, or where the file ends within it. */
+/* Reads a program behind its keyword; NULL when memory runs out, or if the file ends within the program. */
 static gts_archive_program *read_program(reader *in)
 {
     const char *const id = next_word(in);
@@ -127,7 +126,7 @@ static gts_archive_program *read_program(reader *in)
     return program;
 }
 
-/* Whether the value's bytes are such as a memory can have; the recorder saw them in one. */
+/* Whether the extent of a value is possible in its memory, as it was for the recorder. */
 static bool is_possible(const gts_archive_value *value)
 {
     size_t size;
@@ -161,7 +160,7 @@ static gts_archive_program *find_program(const gts_archive_index *index, const c
     return program;
 }
 
-/* Of a call, behind its keyword; NULL without memory, or where the file ends within it. */
+/* Reads a call behind its keyword; NULL when memory runs out, or if the file ends within the call. */
 static gts_archive_call *read_call(const gts_archive_index *index, reader *in)
 {
     gts_archive_program *const program = find_program(index, next_word(in));
@@ -187,7 +186,7 @@ static gts_archive_call *read_call(const gts_archive_index *index, reader *in)
 static bool add_call(gts_archive_index *index, gts_archive_call *call)
 {
     const size_t count = index->call_count;
-    if ((count & (count - 1)) == 0) { /* grow at powers of two */
+    if ((count & (count - 1)) == 0) { /* grow at each power of two */
         gts_archive_call **const larger = realloc(index->calls, (count == 0 ? 1 : 2 * count) * sizeof *larger);
         if (larger == NULL) {
             free(call);
@@ -199,7 +198,7 @@ static bool add_call(gts_archive_index *index, gts_archive_call *call)
     return true;
 }
 
-/* Reads a program or a call; false at the end, or where it is wrong. */
+/* Reads a program or a call; false at the end of the file, or if it is wrong. */
 static bool read_block(gts_archive_index *index, reader *in)
 {
     if (!next_line(in, NULL))
@@ -223,7 +222,7 @@ static bool read_block(gts_archive_index *index, reader *in)
 
 /* ---- Files ----------------------------------------------------------------------------------------------------- */
 
-/* All of a file, with a 0 behind it; NULL with errno. */
+/* The contents of a file as a string, to be freed with free(); NULL with errno. */
 static char *read_text(const char *path)
 {
     FILE *const file = fopen(path, "re");

@@ -1,10 +1,10 @@
-/* Inside the runtime: the index of a recording, read. docs/record.md describes the file. */
+/* Inside the runtime: reads the index of a recording, which docs/record.md describes. */
 #ifndef GTSTUB_RECORD_INDEX_H
 #define GTSTUB_RECORD_INDEX_H
 
 #include "gtstub/program.h"
 
-/* All text below points into gts_archive_index.text. */
+/* All texts below point into gts_archive_index.text. */
 typedef struct gts_archive_leaf {
     const char *name;
     const char *path;
@@ -29,9 +29,9 @@ typedef struct gts_archive_program {
 
 typedef struct gts_archive_value {
     unsigned int store;
-    int64_t before, after; /* where they lie in the store; `after` is -1 where nothing was written */
-    uint32_t memory;       /* values of one memory have one number, less than leaf_count */
-    int64_t offset;        /* bytes from the begin of the memory to array.data, which is NULL here */
+    int64_t before, after; /* offsets in the store, in bytes; `after` is -1 if the call did not write the argument */
+    uint32_t memory;       /* number of the memory, less than leaf_count; values that overlap have the same */
+    int64_t offset;        /* bytes from the beginning of the memory to array.data, which is NULL here */
     gts_array array;
 } gts_archive_value;
 
@@ -48,7 +48,7 @@ typedef struct gts_archive_index {
     gts_archive_call **calls;
 } gts_archive_index;
 
-/* Reads the index of the archive at `path`: all calls that are whole. After -1 it still has to be freed. */
+/* Reads all complete calls of the archive at `path`. The index must be freed even after -1. */
 int gts_archive_index_read(gts_archive_index *index, const char *path, gts_error *error);
 void gts_archive_index_free(gts_archive_index *index);
 

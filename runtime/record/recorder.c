@@ -1,8 +1,8 @@
 /*
- * Recordings: the arguments of every call, before it and after it, written to the archive of this process.
+ * The recorder writes the arguments of every call, before and after it, to the archive of this process.
  *
- * Everything is under `lock`, which nobody holds while an SDFG runs. A recording that cannot go on ends with a message
- * on stderr; the calls themselves go on.
+ * All data is protected by `lock`, which no thread holds while an SDFG runs. If a call cannot be recorded, the recorder
+ * stops with a message on stderr; the calls themselves continue.
  */
 #define _GNU_SOURCE
 #include "program/hooks.h"
@@ -18,8 +18,8 @@
 
 static struct {
     bool is_on;
-    char *wanted;         /* names, with a comma and maybe blanks between two; NULL is all */
-    uint64_t first, last; /* calls of each program, from 1 */
+    char *wanted;         /* names, separated by commas and blanks; NULL: all programs are recorded */
+    uint64_t first, last; /* calls of each program to record, counted from 1 */
     gts_recorder_program *programs;
 } recorder;
 
@@ -27,11 +27,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- What is recorded ------------------------------------------------------------------------------------------ */
 
-/* A number of a range, or `open` where there is none; *rest is what follows. */
+/* Reads a number of a range, or returns `open` if there is none; *rest is the text behind it. */
 static uint64_t read_number(const char *text, uint64_t open, const char **rest)
 {
     char *end = (char *)text;
-    const bool is_number = *text >= '0' && *text <= '9'; /* strtoull() would take a sign and blanks */
+    const bool is_number = *text >= '0' && *text <= '9'; /* strtoull() would accept a sign and blanks */
     const uint64_t number = is_number ? strtoull(text, &end, 10) : open;
     *rest = end;
     return number;
@@ -47,7 +47,7 @@ static bool read_calls(const char *text)
     return *rest == '\0' && recorder.first > 0 && recorder.first <= recorder.last;
 }
 
-/* The value of a variable, or NULL where it is not set or empty. */
+/* The value of an environment variable; NULL if it is not set or empty. */
 static const char *variable(const char *name)
 {
     const char *const value = getenv(name);
@@ -109,7 +109,7 @@ static bool is_on_cpu(const gts_stub *stub)
     return true;
 }
 
-/* A name that no other program of the recording has; NULL without memory. */
+/* A name that no other program of the recording has; NULL when memory runs out. */
 static char *new_id(const char *name)
 {
     unsigned int number = 1;
@@ -157,7 +157,7 @@ gts_recorder_program *gts_recorder_find(const gts_stub *stub)
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* Ends the recording because of errno. */
+/* Ends the recording; errno is the reason. */
 static void give_up(const gts_program *self, uint64_t call)
 {
     const int reason = errno;

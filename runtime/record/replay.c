@@ -1,4 +1,4 @@
-/* Recorded calls, made again: their arguments are laid out as they were, and the results compared. */
+/* Makes recorded calls again: restores their arguments in memory, calls the program and compares the results. */
 #define _GNU_SOURCE
 #include "gtstub/replay.h"
 
@@ -9,23 +9,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "record/archive.h"
-#include "record/compare.h"
-#include "record/report.h"
 #include "base/error.h"
-#include "record/index.h"
 #include "base/layout.h"
 #include "base/refuse.h"
+#include "record/archive.h"
+#include "record/compare.h"
+#include "record/index.h"
+#include "record/report.h"
 
 struct gts_replay {
     char *path;
     gts_archive_index index;
-    uint64_t tolerance; /* of arguments that have none of their own */
+    uint64_t tolerance; /* for arguments without their own */
     gts_findings findings;
     struct {
         const gts_archive_call *call;
         uint32_t leaf;
-        uint64_t ulp; /* 0 where nothing has differed */
+        uint64_t ulp; /* 0 if no field has differed yet */
         void *found;  /* packed */
     } worst;
 };
@@ -74,7 +74,7 @@ size_t gts_replay_count(const gts_replay *self)
     return self->index.call_count;
 }
 
-/* NULL with an error where there is no such call. */
+/* The call of this number; NULL with an error if there is none. */
 static const gts_archive_call *find_call(const gts_replay *self, size_t call, gts_error *error)
 {
     if (call < self->index.call_count)
@@ -100,7 +100,7 @@ bool gts_replay_is_of(const gts_replay *self, size_t call, const gts_program *pr
            strcmp(recorded->sdfg_digest, program->stub->sdfg_digest) == 0;
 }
 
-/* The leaf at `path`; leaf_count where there is none. */
+/* The index of the leaf at `path`; leaf_count if there is none. */
 static uint32_t find_path(const gts_archive_program *program, const char *path)
 {
     uint32_t i = 0;
@@ -131,7 +131,7 @@ int gts_replay_tolerate(gts_replay *self, const char *argument, uint64_t ulp)
 
 /* ---- Values ---------------------------------------------------------------------------------------------------- */
 
-/* Reads `size` bytes of a store from `place` on; false with an error. */
+/* Reads `size` bytes of a store from offset `place`; false with an error. */
 static bool read_store(const gts_replay *self, const gts_archive_call *call, uint32_t leaf, int64_t place, void *bytes,
                        size_t size, gts_error *error)
 {
@@ -157,12 +157,12 @@ static bool read_store(const gts_replay *self, const gts_archive_call *call, uin
     return false;
 }
 
-/* A packed value of a call in new memory; NULL with an error. */
+/* Reads a packed value into memory to be freed with free(); NULL with an error. */
 static void *read_value(const gts_replay *self, const gts_archive_call *call, uint32_t leaf, int64_t place,
                         size_t *size, gts_error *error)
 {
     gts_extent extent;
-    (void)gts_measure(&call->values[leaf].array, size, &extent); /* it was, when the index was read */
+    (void)gts_measure(&call->values[leaf].array, size, &extent); /* it succeeded when the index was read */
     void *const packed = malloc(*size + 1);
     if (packed == NULL) {
         (void)gts_error_set(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
@@ -175,7 +175,7 @@ static void *read_value(const gts_replay *self, const gts_archive_call *call, ui
     return NULL;
 }
 
-/* Compares a field with what the call has left in it. 0, 1 or -1. */
+/* Compares a field with its recorded result. Returns 0, 1 if it differs by more than is tolerated, or -1. */
 static int compare(gts_replay *self, const gts_archive_call *call, uint32_t leaf, const gts_array *found,
                    gts_error *error)
 {
@@ -252,7 +252,7 @@ int gts_replay_compare(gts_replay *self, size_t index, const char *argument, con
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* The memory that the arguments of one call lie in, and the call's struct <name>_args. */
+/* The memory of the arguments of one call, and the call's `struct <name>_args`. */
 typedef struct stage {
     void **memories; /* [call->program->leaf_count] */
     gts_array *arrays;
@@ -268,7 +268,7 @@ static void clear(stage *stage, uint32_t count)
     free(stage->args);
 }
 
-/* Bytes that the values of one memory need. */
+/* The bytes that the values of one memory need. */
 static size_t memory_size(const gts_archive_call *call, uint32_t memory)
 {
     int64_t high = 0;
@@ -283,7 +283,7 @@ static size_t memory_size(const gts_archive_call *call, uint32_t memory)
     return (size_t)high;
 }
 
-/* Lays out all arguments as they were before the call. */
+/* Restores all arguments as they were before the call. */
 static int set_up(const gts_replay *self, const gts_archive_call *call, stage *stage, gts_program *program)
 {
     const uint32_t count = call->program->leaf_count;
@@ -312,7 +312,7 @@ static int set_up(const gts_replay *self, const gts_archive_call *call, stage *s
     return 0;
 }
 
-/* Puts one argument into struct <name>_args, where the stub's own checks see it; of scalars it has none. */
+/* Copies one argument to `struct <name>_args`. The stub will check arrays; all else is checked here. */
 static int pass(const gts_archive_call *call, const stage *stage, gts_program *program, uint32_t index)
 {
     const gts_contract *const leaf = &program->stub->leaves[index];

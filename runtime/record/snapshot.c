@@ -1,4 +1,4 @@
-/* The arguments of one call: written as they are before it and after it, and then to the index. */
+/* Writes the arguments of one call to the archive, before and after the call, and then the call to the index. */
 #define _GNU_SOURCE
 #include "record/snapshot.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/layout.h"
 
-/* Memory that values are packed into, which grows with them. */
+/* The memory that values are packed into. */
 static struct {
     void *memory;
     size_t size;
@@ -17,7 +17,7 @@ static struct {
 
 /* ---- Values ---------------------------------------------------------------------------------------------------- */
 
-/* What the SDFG is passed for a leaf; a scalar is an array without axes. */
+/* The argument of a leaf in this call; a scalar becomes an array without axes. */
 static gts_array array_of(gts_program *self, uint32_t index)
 {
     const gts_contract *const leaf = &self->stub->leaves[index];
@@ -45,7 +45,7 @@ static gts_store *find_store(gts_recorder_program *program, uint32_t leaf, const
     return program->stores = store;
 }
 
-/* Writes what a value is now to its store; where it lies, -1 with errno. */
+/* Writes the current contents of a value to its store. Returns the offset in bytes; -1 with errno. */
 static int64_t put(gts_recorder_program *program, uint32_t leaf, gts_recorder_value *value)
 {
     if (value->store == NULL)
@@ -68,7 +68,7 @@ static bool overlap(const gts_span *a, const gts_span *b)
     return a->low < b->high && b->low < a->high;
 }
 
-/* Makes one span of two, and of all that were one with either. */
+/* Joins two spans, and with them all spans that were joined with either before. */
 static void join(gts_recorder_value *values, uint32_t count, gts_span a, gts_span b)
 {
     const gts_span both = {a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high,
@@ -85,7 +85,7 @@ static void join_overlapping(gts_recorder_value *values, uint32_t count)
         for (uint32_t j = 0; j < i; ++j) {
             if (values[i].span.memory != values[j].span.memory && overlap(&values[i].span, &values[j].span)) {
                 join(values, count, values[i].span, values[j].span);
-                i = 0; /* the new span may reach others */
+                i = 0; /* the larger span may overlap others */
                 break;
             }
         }
@@ -133,7 +133,7 @@ static void print_call(FILE *out, const gts_recorder_program *program, const gts
     }
 }
 
-/* Adds a call to the index, after its program where that is not there yet. */
+/* Adds a call to the index, and before it its program if the index does not have it. */
 static bool append(gts_recorder_program *program, const gts_recorder_call *call)
 {
     char *text = NULL;

@@ -72,22 +72,22 @@ def test_every_declared_function_is_defined_in_the_core() -> None:
     assert not defined & inline
 
 
-LOWER_ROOMS = {
+LOWER = {
     "base": set[str](),
     "program": {"base"},
     "arguments": {"base", "program"},
     "profile": {"base", "program"},
     "record": {"base", "program"},
 }
-"""The rooms of the runtime, and those whose headers each may include."""
+"""The folders of the runtime, and the lower ones whose headers each may include."""
 
 
-def test_no_file_of_the_runtime_includes_a_higher_room() -> None:
+def test_no_file_of_the_runtime_includes_a_higher_folder() -> None:
     files = runtime_sources("*.[ch]")
-    assert {path.parent.name for path in files} == set(LOWER_ROOMS)
+    assert {path.parent.name for path in files} == set(LOWER)
     for path in files:
         included = set(re.findall(r'^#include "(\w+)/', path.read_text(encoding="utf-8"), re.MULTILINE))
-        assert included <= {"gtstub", path.parent.name} | LOWER_ROOMS[path.parent.name], path
+        assert included <= {"gtstub", path.parent.name} | LOWER[path.parent.name], path
 
 
 def test_runtime_exports_what_the_headers_declare_and_nothing_else() -> None:

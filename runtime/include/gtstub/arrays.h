@@ -1,6 +1,4 @@
-/*
- * gtstub: how a call recognises arrays and objects that earlier calls have passed, so that it need not check them again.
- */
+/* gtstub: how a call recognises arrays and objects of earlier calls, so that it need not check them again. */
 #ifndef GTSTUB_ARRAYS_H
 #define GTSTUB_ARRAYS_H
 
@@ -38,7 +36,7 @@ typedef struct gts_leaf {
 /** Forgets the object, which is checked again when it is passed again. */
 GTS_EXPORT void gts_forget(gts_remembered *remembered);
 
-/** Whether two arrays are the same memory in the same layout, on the same device. Names of dimensions are not compared. */
+/** Whether two arrays are the same memory in the same layout on the same device. Dimension names are not compared. */
 GTS_EXPORT bool gts_same_array(const gts_array *a, const gts_array *b);
 
 /** Two words of memory, compared at once: a vector of gcc and clang, on any machine. */

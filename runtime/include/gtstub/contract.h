@@ -1,6 +1,6 @@
 /*
- * gtstub: what a stub says of its program: its parameters, the contract of each argument, and its functions. Tools read it
- * in the symbol `gts_descriptor` of a stub library.
+ * gtstub: how a stub describes its program: its parameters, the contract of each argument, and its functions. Tools
+ * read the description from the symbol `gts_descriptor` of a stub library.
  */
 #ifndef GTSTUB_CONTRACT_H
 #define GTSTUB_CONTRACT_H

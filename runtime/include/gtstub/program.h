@@ -104,7 +104,7 @@ GTS_EXPORT int gts_enter_open(gts_program *self);
 /** As gts_enter_linked(), in all other cases than the most frequent one. */
 GTS_EXPORT int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub);
 
-/** For the entries of a stub that a host is linked with: enters a program that was opened from this stub or one like it. */
+/** For the entries of a stub that a host links: enters a program that was opened from this stub or one like it. */
 static inline int gts_enter_linked(gts_program *self, const gts_stub *stub)
 {
     if (GTS_LIKELY(self != NULL) && GTS_LIKELY(gts_try_enter(self))) {

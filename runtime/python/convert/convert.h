@@ -1,8 +1,8 @@
 /*
  * The readers: they convert Python objects to arrays and scalars.
  *
- * A reader that returns int returns 0 for success. It returns -1 after a refusal, which it has written to argument->error,
- * or after a Python exception. The caller must hold the GIL, and the lock of the program if there is one.
+ * A reader that returns int returns 0 for success. It returns -1 after it has written a refusal to argument->error, or
+ * after a Python exception. The caller must hold the GIL, and the lock of the program if there is one.
  */
 #ifndef GTSTUB_PYTHON_CONVERT_H
 #define GTSTUB_PYTHON_CONVERT_H

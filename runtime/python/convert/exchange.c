@@ -14,7 +14,7 @@ static gts_dtype find_dtype(char kind, size_t size)
     return (gts_dtype)0;
 }
 
-/* Sets the strides of an array that is contiguous in C's order. */
+/* Sets the strides of an array that is contiguous in C order. */
 static void set_contiguous(gts_array *array)
 {
     int64_t stride = 1;
@@ -24,7 +24,7 @@ static void set_contiguous(gts_array *array)
     }
 }
 
-/* What all protocols give; false where the rank is more than an array can have, which the contract then refuses. */
+/* Sets the members that all protocols provide; false if the rank is too high, which the contract's check refuses. */
 static bool set_array(gts_array *array, void *data, gts_dtype dtype, gts_device device, int64_t rank, bool readonly)
 {
     memset(array, 0, sizeof *array);
@@ -45,7 +45,7 @@ static GTS_COLD int refuse_interface(const gts_py_argument *argument)
                          argument->program);
 }
 
-/* Reads a tuple of integers; false if it is not one of `count`. */
+/* Reads a tuple of `count` integers; false if it is not one. */
 static bool read_integers(PyObject *tuple, int32_t count, int64_t *values)
 {
     if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != count)
@@ -60,7 +60,7 @@ static bool read_integers(PyObject *tuple, int32_t count, int64_t *values)
     return true;
 }
 
-/* The interface is a dict; its text dtype looks like "<f8". */
+/* Reads the interface, which is a dict; its dtype is a text such as "<f8". */
 static int read_cuda(const gts_py_argument *argument, PyObject *interface, gts_array *array)
 {
     const gts_py_names *const name = &argument->state->name;
@@ -87,7 +87,7 @@ static int read_cuda(const gts_py_argument *argument, PyObject *interface, gts_a
     void *const memory = PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0));
     if (readonly < 0 || PyErr_Occurred())
         return -1;
-    /* ROCm's arrays have the same interface, which does not name the device; a process has GPUs of one kind. */
+    /* ROCm arrays have the same interface, which does not name the device; a process has GPUs of one kind. */
     const gts_device device = argument->device == GTS_ROCM ? GTS_ROCM : GTS_CUDA;
     if (!set_array(array, memory, dtype, device, PyTuple_GET_SIZE(shape), readonly != 0))
         return 0;
@@ -119,7 +119,7 @@ typedef struct dl_tensor {
         uint16_t lanes;
     } dtype;
     const int64_t *shape;
-    const int64_t *strides; /* in elements, NULL for contiguous */
+    const int64_t *strides; /* in elements; NULL if contiguous */
     uint64_t byte_offset;
 } dl_tensor;
 
@@ -136,7 +136,7 @@ typedef struct dl_versioned {
 
 enum { DL_FLAG_READ_ONLY = 1 };
 
-/* DLPack's devices that are memory of one of ours: pinned host memory, managed device memory. */
+/* The device of a DLPack device: pinned host memory is memory of the CPU, managed memory is memory of the GPU. */
 static gts_device device_of(int32_t type)
 {
     enum { CUDA_HOST = 3, ROCM_HOST = 11, CUDA_MANAGED = 13 };
@@ -175,7 +175,7 @@ static int read_tensor(const gts_py_argument *argument, const dl_tensor *tensor,
     return 0;
 }
 
-/* Asks for a tensor of DLPack 1; producers of version 0 do not know the argument. */
+/* Calls __dlpack__ for a tensor of DLPack 1; producers of version 0 do not know the argument. */
 static PyObject *export_tensor(const gts_py_names *name, PyObject *export)
 {
     PyObject *const version = Py_BuildValue("(ii)", 1, 0);
@@ -192,7 +192,7 @@ static PyObject *export_tensor(const gts_py_names *name, PyObject *export)
     return capsule;
 }
 
-/* The capsule is not consumed: it frees the tensor when it dies. */
+/* Reads a capsule without consuming it, so that the capsule frees the tensor at its end. */
 static int read_dlpack(const gts_py_argument *argument, PyObject *capsule, gts_array *array)
 {
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
@@ -208,7 +208,7 @@ static int read_dlpack(const gts_py_argument *argument, PyObject *capsule, gts_a
 
 /* ---- The buffer protocol --------------------------------------------------------------------------------------- */
 
-/* The kind of a format of the struct module that is one native element, else 0. */
+/* The kind of a format of the struct module (see find_dtype()); 0 if it is not a single native element. */
 static char kind_of_format(const char *format)
 {
     if (*format == '@' || *format == '=' || *format == '<')

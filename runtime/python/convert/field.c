@@ -6,7 +6,7 @@
 
 /* ---- Domains --------------------------------------------------------------------------------------------------- */
 
-/* A bound of a range: an int, or something that is not one where the range is infinite. */
+/* Reads a bound of a range: an int, or another object if the range is infinite. */
 static int read_bound(const gts_py_argument *argument, int32_t axis, const char *dim, PyObject *range, PyObject *name,
                       int64_t *value)
 {
@@ -27,7 +27,7 @@ static int read_bound(const gts_py_argument *argument, int32_t axis, const char 
     return status;
 }
 
-/* The name of a dimension, which is the contract's own text where it is the contract's dimension. */
+/* The name of a dimension: the contract's own text if it is the contract's dimension. NULL after an exception. */
 static const char *read_dim(gts_py_leaf *leaf, int32_t axis, PyObject *dimension)
 {
     const char *const expected = axis < leaf->contract->rank ? leaf->contract->axes[axis].dim : NULL;
@@ -37,7 +37,7 @@ static const char *read_dim(gts_py_leaf *leaf, int32_t axis, PyObject *dimension
     if (value == NULL)
         return NULL;
     const char *const name = PyUnicode_AsUTF8(value);
-    Py_DECREF(value); /* the dimension keeps it */
+    Py_DECREF(value); /* the dimension keeps a reference */
     if (name == NULL || expected == NULL || strcmp(name, expected) != 0)
         return name;
     Py_XSETREF(leaf->dimension[axis], Py_NewRef(dimension));
@@ -80,7 +80,7 @@ static int read_domain(gts_py_leaf *leaf, PyObject *object)
     return status;
 }
 
-/* Places an array in its domain. gt4py allows an array of one element under a longer range; a program does not. */
+/* Sets the origin of an array. gt4py allows an array of one element with a longer range; a program does not. */
 static int apply_domain(const gts_py_argument *argument, const gts_py_domain *domain, gts_array *array)
 {
     if (GTS_UNLIKELY(domain->rank != array->rank))
@@ -102,7 +102,7 @@ static int apply_domain(const gts_py_argument *argument, const gts_py_domain *do
 
 /* ---- Reading --------------------------------------------------------------------------------------------------- */
 
-/* Takes over the references to the domain and the array, either of which may be NULL after an exception. */
+/* Reads a field, and releases the references to its domain and array. Either is NULL after an exception. */
 static int read_parts(gts_py_leaf *leaf, PyObject *domain, PyObject *ndarray, gts_array *array, PyObject **owner)
 {
     int status = domain == NULL || ndarray == NULL ? -1 : 0;
@@ -125,7 +125,7 @@ int gts_py_read_field(gts_py_leaf *leaf, PyObject *object, gts_array *array, PyO
     if (Py_TYPE(object) == state->numpy.ndarray)
         return gts_py_read_array(&leaf->argument, object, array, owner);
 
-    /* gt4py's own fields keep these two for as long as they live. */
+    /* gt4py's own fields own these two objects. */
     PyObject *domain;
     PyObject *ndarray = NULL;
     if (PyObject_GetOptionalAttr(object, name->_domain, &domain) < 0)
@@ -138,7 +138,7 @@ int gts_py_read_field(gts_py_leaf *leaf, PyObject *object, gts_array *array, PyO
             return -1;
     }
 
-    /* Any other field may make its array when it is asked for it. */
+    /* Any other field may create its array when the attribute is read. */
     if (PyObject_GetOptionalAttr(object, name->domain, &domain) < 0)
         return -1;
     if (domain == NULL)
@@ -189,7 +189,7 @@ static bool was_passed(gts_py_leaf *leaf, const PyObject *object)
     return false;
 }
 
-/* Makes `array` the leaf's current one. `reference` is a weak reference to its object; NULL: it is not recognised again. */
+/* Makes `array` the current one. `reference` is a weak reference to its object, or NULL not to recognise it again. */
 static void set_current(gts_leaf *leaf, PyObject *reference, const gts_array *array)
 {
     gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
@@ -221,7 +221,7 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
     gts_leaf *const leaf = &program->leaf[index];
     gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
     gts_forget_arrays(program);
-    if (GTS_UNLIKELY(object == Py_None)) /* which stands for every object that has died */
+    if (GTS_UNLIKELY(object == Py_None)) /* the address that replaces those of dead objects */
         return gts_py_refuse_object(&own->argument, object);
     if (*other->object == object) {
         leaf->current = other;

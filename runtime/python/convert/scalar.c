@@ -10,7 +10,7 @@
 #include <numpy/ndarraytypes.h>
 #include <numpy/arrayscalars.h>
 
-/* A numpy scalar holds its value right behind the object's head, whatever its dtype. */
+/* A numpy scalar of any dtype has its value directly behind the object head. */
 #define OBVAL_OFFSET offsetof(PyDoubleScalarObject, obval)
 _Static_assert(offsetof(PyBoolScalarObject, obval) == OBVAL_OFFSET &&
                    offsetof(PyIntScalarObject, obval) == OBVAL_OFFSET,
@@ -36,7 +36,7 @@ static GTS_COLD int refuse_integer(const gts_py_argument *argument, PyObject *in
     PyObject *const text = PyObject_Str(integer);
     const char *const value = text == NULL ? NULL : PyUnicode_AsUTF8(text);
     if (value == NULL)
-        PyErr_Clear(); /* Python refuses to print integers of thousands of digits */
+        PyErr_Clear(); /* Python does not print integers of thousands of digits */
     const int status = refuse_value(argument, value == NULL ? "an integer of too many digits" : value);
     Py_XDECREF(text);
     return status;
@@ -51,7 +51,7 @@ static GTS_COLD int refuse_float(const gts_py_argument *argument, double number)
 
 /* ---- Integers -------------------------------------------------------------------------------------------------- */
 
-/* Stores `number` in `value` where it fits the dtype. */
+/* Stores `number` in *value; false if it does not fit the dtype. */
 static bool store_integer(gts_dtype dtype, int64_t number, void *value)
 {
 #define STORE(type, fits)                                                                                              \
@@ -104,7 +104,7 @@ static int read_long(const gts_py_argument *argument, PyObject *integer, void *v
     return refuse_integer(argument, integer);
 }
 
-/* Subclasses of int, numpy's integers and whatever else is an integer. Arrays of one integer are not. */
+/* Reads subclasses of int, numpy's integers and other integers, but not arrays of one integer. */
 static int read_index(const gts_py_argument *argument, PyObject *object, void *value)
 {
     if (PyBool_Check(object) || !PyIndex_Check(object))
@@ -142,7 +142,7 @@ static int store_float(const gts_py_argument *argument, double number, void *val
     return 0;
 }
 
-/* A float of numpy, which may be longer than a double. */
+/* Reads a float of numpy, which may be longer than a double. */
 static int read_numpy_float(const gts_py_argument *argument, PyObject *object, void *value)
 {
     PyObject *const converted = PyNumber_Float(object);
@@ -209,7 +209,7 @@ int gts_py_read_scalar(const gts_py_argument *argument, PyObject *object, void *
     }
     if (PyLong_CheckExact(object) && argument->dtype == GTS_INT32 &&
         PyUnstable_Long_IsCompact((PyLongObject *)object)) {
-        *(int32_t *)value = (int32_t)PyUnstable_Long_CompactValue((PyLongObject *)object); /* of at most 30 bits */
+        *(int32_t *)value = (int32_t)PyUnstable_Long_CompactValue((PyLongObject *)object); /* at most 30 bits */
         return 0;
     }
     return read_other(argument, object, value);

@@ -21,7 +21,7 @@ static double as_double(gts_dtype dtype, const void *value)
     return number;
 }
 
-/* Bit for bit, because 1 / -0.0 is not 1 / 0.0; but all NaN are alike. */
+/* Compares bit for bit, because 1 / -0.0 is not 1 / 0.0. All NaN are equal, though. */
 static bool is_same(gts_dtype dtype, const void *a, const void *b)
 {
     return memcmp(a, b, gts_dtype_size(dtype)) == 0 ||
@@ -30,7 +30,7 @@ static bool is_same(gts_dtype dtype, const void *a, const void *b)
 
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
 
-/* A new reference to the element as Python has it. */
+/* A new Python object for the element; NULL after an exception. */
 static PyObject *as_object(gts_dtype dtype, const void *value)
 {
 #define INTEGER(type, make)                                                                                            \
@@ -79,13 +79,13 @@ static GTS_COLD int refuse_static(gts_program *program, const gts_contract *cont
 
 /* ---- Recognising ----------------------------------------------------------------------------------------------- */
 
-/* Whether an object can neither change nor take part in a cycle: then it is kept, and known again by its address. */
+/* Whether an object can neither change nor be part of a cycle: then it is kept, and recognised by its address. */
 static bool is_immutable(const gts_py_state *state, PyObject *object)
 {
     if (PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object))
         return true;
     for (int dtype = GTS_BOOL; dtype <= GTS_FLOAT64; ++dtype) {
-        if (Py_TYPE(object) == state->numpy.scalar[dtype]) /* NULL as long as there is no numpy */
+        if (Py_TYPE(object) == state->numpy.scalar[dtype]) /* NULL until numpy is imported */
             return true;
     }
     return false;

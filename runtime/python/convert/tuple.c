@@ -107,6 +107,6 @@ void *gts_py_connectivity(gts_program *program, uint32_t index, void *offset_pro
         if (object == NULL)
             return NULL;
     }
-    gts_py_hold(self, object); /* the offset provider may be changed while the program runs */
+    gts_py_hold(self, object); /* because the offset provider may be changed while the program runs */
     return object;
 }

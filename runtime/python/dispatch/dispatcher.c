@@ -1,4 +1,4 @@
-/* The Dispatcher type: a program with bound arguments and variants, and its call. */
+/* The Dispatcher type: it binds the arguments of a call, selects the variant and calls it. */
 #include <stddef.h>
 
 #include "python/dispatch/dispatcher.h"
@@ -15,7 +15,7 @@ static const gts_py_site *find_site(const gts_py_dispatcher *self, Py_ssize_t gi
     return NULL;
 }
 
-/* gt4py's own executables take the offset provider by keyword. */
+/* Calls an executable of gt4py, which takes the offset provider by keyword. */
 static PyObject *call_executable(const gts_py_dispatcher *self, PyObject *callable, PyObject *const *argv)
 {
     PyObject *const held = Py_NewRef(callable);
@@ -104,7 +104,8 @@ static int bind(gts_py_dispatcher *self, PyObject *bound)
     for (Py_ssize_t i = 0; i < count; ++i) {
         if (self->bound[i] == NULL)
             self->positional[self->positional_count++] = (uint8_t)i;
-        else if (self->overridable) /* as for functools.partial: what is behind it can only be passed by keyword */
+        else if (
+            self->overridable) /* as for functools.partial, the parameters behind it can only be passed by keyword */
             break;
     }
     return 0;
@@ -156,7 +157,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* Breaks cycles, which go through what builds variants. Everything else stays: a finalizer may still call. */
+/* Breaks cycles, which all contain `build`. The other members stay, because a finalizer may still call. */
 static int clear(PyObject *object)
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;

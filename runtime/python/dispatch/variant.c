@@ -1,4 +1,4 @@
-/* The variants of a program: which one was compiled for the static arguments and the offset provider of a call. */
+/* The variants of a program: adds them, and selects one by the static arguments and the offset provider of a call. */
 #include "python/dispatch/dispatcher.h"
 
 #include <math.h>
@@ -74,7 +74,7 @@ static GTS_COLD int raise_refusal(gts_py_dispatcher *self)
     return -1;
 }
 
-/* All NaN are one, as for the stubs. */
+/* Maps all NaN to one value, because stubs treat them as equal. */
 static uint64_t unify(gts_dtype dtype, uint64_t bits)
 {
     double number = 0.0;
@@ -98,7 +98,7 @@ static int read_scalar(gts_py_dispatcher *self, uint32_t index, PyObject *object
     return 0;
 }
 
-/* Refuses an object that is not the tuple of step `depth`: for x[0][1], the tuple of step 0 is x, that of step 1 is x[0]. */
+/* Refuses an object that is not the tuple of step `depth`. For x[0][1], step 0 is the tuple x, and step 1 is x[0]. */
 static GTS_COLD int refuse_tuple(gts_py_dispatcher *self, uint32_t index, uint32_t depth, PyObject *object)
 {
     char path[256];
@@ -112,7 +112,7 @@ static GTS_COLD int refuse_tuple(gts_py_dispatcher *self, uint32_t index, uint32
     return raise_refusal(self);
 }
 
-/* Reads static scalar `index` out of the argument for its parameter. */
+/* Reads static scalar `index` from the argument for its parameter. */
 static int read_static(gts_py_dispatcher *self, uint32_t index, PyObject *argument, uint64_t *bits)
 {
     const gts_py_static *const target = &self->statics[index];
@@ -139,7 +139,8 @@ int gts_py_set_bound_key(gts_py_dispatcher *self)
 
 static uint32_t hash_key(const uint64_t *key, uint32_t length)
 {
-    const uint64_t spread = UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / golden ratio: for keys that differ in few bits */
+    const uint64_t spread = UINT64_C(
+        0x9E3779B97F4A7C15); /* 2^64 / golden ratio: it separates keys that differ in few bits */
     uint64_t hash = 0;
     for (uint32_t i = 0; i < length; ++i) {
         hash = (hash ^ key[i]) * spread;
@@ -163,7 +164,7 @@ static gts_py_variant *find(const gts_py_dispatcher *self, const uint64_t *key)
     }
 }
 
-/* A table twice as large as the number of variants at least, so that it always has a free place. */
+/* Builds the hash table, with at least twice as many entries as variants, so that a search ends at a free one. */
 static int fill_table(gts_py_dispatcher *self)
 {
     uint32_t size = 4;
@@ -188,7 +189,7 @@ static int fill_table(gts_py_dispatcher *self)
 
 /* ---- Adding ---------------------------------------------------------------------------------------------------- */
 
-/* Reads the key of a variant from (provider, values, ...), which may run code of the values. */
+/* Reads the key of a variant from an offset provider and static scalars, which may run code of the scalars. */
 static int read_key(gts_py_dispatcher *self, unsigned int provider, PyObject *values, uint64_t *key)
 {
     if (PyTuple_GET_SIZE(values) != self->static_count || provider >= PyTuple_GET_SIZE(self->providers)) {
@@ -260,7 +261,7 @@ PyObject *gts_py_find_variant(PyObject *object, PyObject *args, PyObject *keywor
     return PyLong_FromSsize_t(variant - self->variants);
 }
 
-/* Makes sure that a variant is built. Other threads may build it as well: the first one wins. */
+/* Builds a variant. Another thread may build it at the same time: the first result is kept. */
 static PyObject *prepare(gts_py_dispatcher *self, uint32_t index)
 {
     PyObject *const number = PyLong_FromUnsignedLong(index);
@@ -276,7 +277,7 @@ static PyObject *prepare(gts_py_dispatcher *self, uint32_t index)
                                 self->name, PyTuple_GET_SIZE(self->parameters), taken);
         }
     }
-    gts_py_variant *const variant = &self->variants[index]; /* only now: building may have added variants */
+    gts_py_variant *const variant = &self->variants[index]; /* not earlier, because building may have added variants */
     if (variant->callable == NULL)
         variant->callable = callable;
     else
@@ -300,9 +301,9 @@ PyObject *gts_py_prepare_variant(PyObject *object, PyObject *number)
 
 /* ---- Selecting ------------------------------------------------------------------------------------------------- */
 
-#define LISTED 8 /* variants that a refusal lists */
+#define LISTED 8 /* at most so many variants are listed in a refusal */
 
-/* limited_area=True, n=3: the arguments of a call that are static, as they were passed. */
+/* The static arguments of a call, as they were passed: "limited_area=True, n=3". */
 static PyObject *describe_statics(const gts_py_dispatcher *self, PyObject *const *argv)
 {
     PyObject *text = PyUnicode_FromString("");
@@ -316,7 +317,7 @@ static PyObject *describe_statics(const gts_py_dispatcher *self, PyObject *const
     return text;
 }
 
-/* Lists the variants of the offset provider that was passed. */
+/* Refuses static arguments, and lists the variants of the offset provider that was passed. */
 static GTS_COLD void refuse_statics(const gts_py_dispatcher *self, uint64_t provider, PyObject *const *argv)
 {
     PyObject *const passed = describe_statics(self, argv);
