@@ -37,8 +37,8 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *leaf, in
 static GTS_COLD int refuse_negative(gts_program *self, const gts_contract *leaf, int32_t axis, int64_t size)
 {
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         GTS_ARGUMENT "has size %" PRId64 " on axis %" PRId32 " ('%s'), which no array has.",
-                         leaf->path, self->stub->name, size, axis, leaf->axes[axis].dim);
+                         GTS_ARGUMENT "has the negative size %" PRId64 " on axis %" PRId32 " ('%s').", leaf->path,
+                         self->stub->name, size, axis, leaf->axes[axis].dim);
 }
 
 static bool fits_int32(int64_t value)

@@ -40,7 +40,7 @@ int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t exte
 int gts_refuse_index_base(gts_program *self, uint32_t leaf)
 {
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         GTS_TABLE "has no index base: say 0 or 1 with gts_set_index_base().",
+                         GTS_TABLE "has no index base: set 0 or 1 with gts_set_index_base().",
                          self->stub->leaves[leaf].path, self->stub->name);
 }
 

@@ -17,7 +17,7 @@ static GTS_COLD void refuse_path(gts_program *self, const char *path, gts_leaf_k
                                stub->leaves[i].path);
         used += n > 0 ? (size_t)n : 0;
     }
-    gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' has no %s '%s', but %s.", stub->name,
+    gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' has no %s '%s'; it has %s.", stub->name,
                   kind == GTS_FIELD ? "field" : "connectivity", path, used == 0 ? "none" : others);
 }
 

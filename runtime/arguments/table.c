@@ -68,12 +68,12 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
                              GTS_TABLE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
                                        ", which is below its index base %" PRId64
-                                       "; gts_set_index_base() says where indices count from.",
+                                       "; gts_set_index_base() sets the index base.",
                              contract->path, self->stub->name, index + base, row, column, base);
     return gts_error_set(&self->error, GTS_VALUE_ERROR,
                          GTS_TABLE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
                                    ", but with index base %" PRId64 " those of '%s' are %" PRId64 " to %" PRId64
-                                   "; gts_set_index_base() says where indices count from.",
+                                   "; gts_set_index_base() sets the index base.",
                          contract->path, self->stub->name, index + base, row, column, base, contract->codomain,
                          right.start + base, right.stop - 1 + base);
 }
@@ -129,7 +129,7 @@ static int shift(gts_program *self, uint32_t index, gts_array *table)
     char *const copy = malloc((size_t)elements * size);
     if (copy == NULL)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             GTS_TABLE "cannot be brought to index base 0: out of memory.", contract->path,
+                             GTS_TABLE "cannot be copied to index base 0: out of memory.", contract->path,
                              self->stub->name);
     void *const origin = copy + (size_t)first * size;
     if (check_indices(self, index, table, self->leaf[index].index_base, origin) != 0) {

@@ -76,7 +76,7 @@ static bool is_like(const gts_stub *a, const gts_stub *b)
 static GTS_COLD int refuse_stub(gts_program *self, const gts_stub *stub)
 {
     gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                  "Program '%s' was opened from another stub than that of '%s' which the host is linked with; "
+                  "Program '%s' was opened from a stub that differs from that of '%s' in the host; "
                   "generate and build both from the same signatures.",
                   self->stub->name, stub->name);
     gts_leave(self);

@@ -20,13 +20,13 @@ static GTS_COLD int enter_slowly(const gts_py_program *self)
     if (status <= 0)
         return status;
     if (self->caller == PyThreadState_Get()) { /* code of an argument has called the program again */
-        PyErr_Format(PyExc_RuntimeError, "Program '%s' was called while it reads the arguments of another call.",
+        PyErr_Format(PyExc_RuntimeError, "Program '%s' was called while it was reading the arguments of another call.",
                      self->program->stub->name);
         return -1;
     }
     if (Py_IsFinalizing()) { /* the other thread will not get the GIL again, so it would never leave */
         PyErr_Format(PyExc_RuntimeError,
-                     "Program '%s' was called at the end of the interpreter, while another thread is in a call.",
+                     "Program '%s' was called at the end of the interpreter, while another thread was in a call.",
                      self->program->stub->name);
         return -1;
     }

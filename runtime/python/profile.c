@@ -18,9 +18,10 @@ static gts_profile *profile_of(PyObject *capsule)
     if (PyCapsule_IsValid(capsule, RUNNING))
         return PyCapsule_GetPointer(capsule, RUNNING);
     if (PyCapsule_IsValid(capsule, ENDED))
-        PyErr_SetString(PyExc_ValueError, "The profile has ended before.");
+        PyErr_SetString(PyExc_ValueError, "The profile has already ended.");
     else
-        PyErr_Format(PyExc_TypeError, "Argument 'profile' of 'end_profile' must be of 'begin_profile', not '%s'.",
+        PyErr_Format(PyExc_TypeError,
+                     "Argument 'profile' of 'end_profile' must be a result of 'begin_profile', not '%s'.",
                      Py_TYPE(capsule)->tp_name);
     return NULL;
 }

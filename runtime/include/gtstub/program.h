@@ -37,7 +37,7 @@ struct gts_program {
     const gts_stub *linked;  /**< the descriptor of the stub that the host is linked with, which is like `stub` */
     void *slots;             /**< the arguments of the SDFG, as the last call has left them */
     void *args;              /**< the last `struct <name>_args`, if knows_args */
-    uint64_t *descriptors;   /**< what Fortran's descriptors said of them: a few words, where `args` has cache lines */
+    uint64_t *descriptors;   /**< the words of the Fortran descriptors of `args`, if knows_fortran */
     void *sdfg;              /**< the result of `__dace_init_<name>`, or NULL until it has been called */
     gts_function program;    /**< `__program_<name>` */
     unsigned int is_busy;    /**< a call is running: this is the lock of all members */
@@ -46,7 +46,7 @@ struct gts_program {
     bool has_new_array;      /**< an array has changed since the slots were filled */
     bool knows_args;         /**< the leaves have the arrays of `args` */
     bool knows_fortran;      /**< the leaves have the arrays that `descriptors` describes */
-    bool has_extra_work; /**< gts_run() must do more than run(): this call is the first, debugged, timed or recorded */
+    bool has_extra_work;     /**< the call is the first, debugged, timed or recorded, and so needs gts_run() */
 
     const gts_stub *stub;   /**< the descriptor */
     gts_leaf *leaf;         /**< [stub->leaf_count] */

@@ -170,7 +170,7 @@ static GTS_COLD int check_unchanged(gts_program *program, uint32_t index, const 
     for (int i = 0; i < 2; ++i) {
         if (remembers(&leaf->remembered[i], object) && !gts_same_array(&leaf->remembered[i].array, array))
             return gts_error_set(&program->error, GTS_VALUE_ERROR,
-                                 GTS_ARGUMENT "was changed in place (shape, strides or memory) since it was last seen.",
+                                 GTS_ARGUMENT "was changed in place (shape, strides or memory) since an earlier call.",
                                  program->stub->leaves[index].path, program->stub->name);
     }
     return 0;

@@ -239,7 +239,7 @@ PyObject *gts_py_add_variant(PyObject *object, PyObject *args, PyObject *keyword
         read_key(self, provider, values, key) != 0)
         return NULL;
     if (find(self, key) != NULL)
-        return PyErr_Format(PyExc_ValueError, "Program '%U' was compiled for (%U) before.", self->name, label);
+        return PyErr_Format(PyExc_ValueError, "Program '%U' has already been compiled for (%U).", self->name, label);
     if (append(self, key, label) != 0)
         return NULL;
     return PyLong_FromUnsignedLong(self->variant_count - 1);
