@@ -1,4 +1,4 @@
-/* Inside the runtime: the members of a program that neither stubs nor hosts see. */
+/* Inside the runtime: the members of a program that neither stubs nor hosts use. */
 #ifndef GTSTUB_PROGRAM_PRIVATE_H
 #define GTSTUB_PROGRAM_PRIVATE_H
 

@@ -33,6 +33,16 @@ typedef struct gts_leaf {
     uint8_t table_of[2];          /**< the index in `table` for each element of `remembered`; both may have the same */
 } gts_leaf;
 
+/** The arrays of the call before the last. Each member has the meaning of the one of the same name in gts_program. */
+typedef struct gts_arrays {
+    void *slots;
+    void *args;
+    uint64_t *descriptors;
+    bool has_new_array;
+    bool knows_args;
+    bool knows_fortran;
+} gts_arrays;
+
 /** Forgets the object, which is checked again when it is passed again. */
 GTS_EXPORT void gts_forget(gts_remembered *remembered);
 

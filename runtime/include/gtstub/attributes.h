@@ -1,4 +1,4 @@
-/* gtstub: how compilers are told of hot and cold paths. */
+/* gtstub: attributes of hot and cold paths, for gcc and clang. */
 #ifndef GTSTUB_ATTRIBUTES_H
 #define GTSTUB_ATTRIBUTES_H
 

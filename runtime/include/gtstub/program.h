@@ -21,16 +21,6 @@ typedef void (*gts_function)(void);
 /** Members of the runtime alone. */
 typedef struct gts_runtime gts_runtime;
 
-/** The arrays of the call before the last. Each member has the meaning of the one of the same name in gts_program. */
-typedef struct gts_arrays {
-    void *slots;
-    void *args;
-    uint64_t *descriptors;
-    bool has_new_array;
-    bool knows_args;
-    bool knows_fortran;
-} gts_arrays;
-
 /** A loaded program. */
 struct gts_program {
     /* All that a call needs whose arrays are known. It is one cache line: gts_load() aligns the struct to 64 bytes. */

@@ -219,7 +219,7 @@ static PyObject *get_offset_providers(PyObject *object, void *Py_UNUSED(closure)
 }
 
 static PyGetSetDef ATTRIBUTES[] = {
-    {"bound_args", get_bound_args, NULL, "The bound arguments, static ones too, by name.", NULL},
+    {"bound_args", get_bound_args, NULL, "The bound arguments by name, including static ones.", NULL},
     {"offset_providers", get_offset_providers, NULL, "The offset providers that it was compiled for.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -228,27 +228,28 @@ static PyMemberDef MEMBERS[] = {
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(gts_py_dispatcher, vectorcall), Py_READONLY, NULL},
     {"__name__", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, name), Py_READONLY, "Name of the program."},
     {"parameters", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, parameters), Py_READONLY,
-     "Names of all parameters of the program, bound ones too."},
-    {"variant_count", Py_T_UINT, offsetof(gts_py_dispatcher, variant_count), Py_READONLY, "How many variants it has."},
+     "Names of all parameters of the program, including bound ones."},
+    {"variant_count", Py_T_UINT, offsetof(gts_py_dispatcher, variant_count), Py_READONLY, "Number of variants."},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyMethodDef METHODS[] = {
     {"add_variant", (PyCFunction)(void (*)(void))gts_py_add_variant, METH_VARARGS | METH_KEYWORDS,
      "add_variant(provider, values, label)\n--\n\n"
-     "Adds a variant for one offset provider (its number) and one value of each static scalar; returns its number.\n"
-     "The program is built by `build(number)` when it is needed first."},
+     "Adds a variant for the number of an offset provider and one value of each static scalar; returns its number.\n"
+     "Its program is built by `build(number)` when it is first needed."},
     {"find_variant", (PyCFunction)(void (*)(void))gts_py_find_variant, METH_VARARGS | METH_KEYWORDS,
-     "find_variant(provider, values)\n--\n\nThe number of the variant that was added for these; None if none was."},
+     "find_variant(provider, values)\n--\n\nReturns the number of the variant that was added for these, or None."},
     {"prepare_variant", gts_py_prepare_variant, METH_O,
-     "prepare_variant(number, /)\n--\n\nMakes sure that a variant is built, and returns what it calls."},
+     "prepare_variant(number, /)\n--\n\nBuilds a variant if need be, and returns its callable."},
     {NULL, NULL, 0, NULL},
 };
 
-static const char DOC[] = "Dispatcher(name, parameters, build, bound, overridable, statics, offset_providers)\n--\n\n"
-                          "A program with bound arguments and one compiled program for each variant. A call passes the "
-                          "unbound parameters by\n"
-                          "position or keyword; the values of the static ones among them choose the variant.";
+static const char
+    DOC[] = "Dispatcher(name, parameters, build, bound, overridable, statics, offset_providers)\n--\n\n"
+            "A program with bound arguments, and one compiled program for each variant. A call passes the "
+            "unbound parameters by\n"
+            "position or keyword. The values of the static parameters select the variant.";
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC},        {Py_tp_new, make},
