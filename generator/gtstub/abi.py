@@ -5,7 +5,7 @@ with the header.
 
 from __future__ import annotations
 
-ABI = 3
+ABI = 4
 """GTS_ABI: a stub is generated for one ABI, and the runtime refuses stubs of any other."""
 
 MAX_RANK = 6

@@ -1,11 +1,9 @@
-/* Contracts: what an array must satisfy before its program may run. docs/checks.md lists every message of this file. */
+/* Checks arrays against the contracts of their arguments. docs/checks.md lists every message of this file. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "gtstub/stub.h"
-
-/* The text of every message below begins by naming the argument and its program. */
-#define WHERE "Argument '%s' of program '%s' "
+#include "base/refuse.h"
+#include "gtstub/program.h"
 
 static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int32_t rank)
 {
@@ -15,30 +13,31 @@ static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int
         const int n = snprintf(dims + used, sizeof dims - used, "%s'%s'", i == 0 ? "" : ", ", leaf->axes[i].dim);
         used += n > 0 ? (size_t)n : 0;
     }
-    return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must have %" PRId32 " dimension%s (%s), not %" PRId32 ".",
-                         leaf->path, self->stub->name, leaf->rank, leaf->rank == 1 ? "" : "s", dims, rank);
+    return gts_error_set(&self->error, GTS_TYPE_ERROR,
+                         GTS_ARGUMENT "must have %" PRId32 " dimension%s (%s), not %" PRId32 ".", leaf->path,
+                         self->stub->name, leaf->rank, leaf->rank == 1 ? "" : "s", dims, rank);
 }
 
 static GTS_COLD int refuse_value(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
                                  int64_t expected, int64_t found)
 {
-    return gts_error_set(self, GTS_VALUE_ERROR,
-                         WHERE "must have %s %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".", leaf->path,
-                         self->stub->name, property, expected, axis, leaf->axes[axis].dim, found);
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                         GTS_ARGUMENT "must have %s %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".",
+                         leaf->path, self->stub->name, property, expected, axis, leaf->axes[axis].dim, found);
 }
 
 static GTS_COLD int refuse_index(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
                                  int64_t value)
 {
-    return gts_error_set(self, GTS_VALUE_ERROR,
-                         WHERE "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.", leaf->path,
-                         self->stub->name, property, value, axis, leaf->axes[axis].dim);
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                         GTS_ARGUMENT "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.",
+                         leaf->path, self->stub->name, property, value, axis, leaf->axes[axis].dim);
 }
 
 static GTS_COLD int refuse_negative(gts_program *self, const gts_contract *leaf, int32_t axis, int64_t size)
 {
-    return gts_error_set(self, GTS_VALUE_ERROR,
-                         WHERE "has size %" PRId64 " on axis %" PRId32 " ('%s'), which no array has.", leaf->path,
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                         GTS_ARGUMENT "has the negative size %" PRId64 " on axis %" PRId32 " ('%s').", leaf->path,
                          self->stub->name, size, axis, leaf->axes[axis].dim);
 }
 
@@ -47,7 +46,7 @@ static bool fits_int32(int64_t value)
     return value >= INT32_MIN && value <= INT32_MAX;
 }
 
-/* Checks one property of an axis: its value where it was fixed, and its size where a slot holds it. */
+/* Checks one property of an axis: its value if it was fixed, and its range if a slot takes it. */
 static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *name,
                                  unsigned int property, int64_t expected, int64_t found)
 {
@@ -65,7 +64,7 @@ static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis,
     const int64_t size = array->shape[axis];
     if (GTS_UNLIKELY(size < 0))
         return refuse_negative(self, leaf, axis, size);
-    const int64_t stop = (int64_t)((uint64_t)start + (uint64_t)size); /* a C host may pass what overflows */
+    const int64_t stop = (int64_t)((uint64_t)start + (uint64_t)size); /* without overflow, for any values of a C host */
     const bool is_right = check_property(self, leaf, axis, "size", GTS_SIZE, expected->size, size) == 0 &&
                           check_property(self, leaf, axis, "start", GTS_START, expected->start, start) == 0 &&
                           check_property(self, leaf, axis, "stop", GTS_STOP, expected->stop, stop) == 0 &&
@@ -79,22 +78,23 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
     const gts_contract *const leaf = &self->stub->leaves[index];
     const char *const program = self->stub->name;
     if (GTS_UNLIKELY(array->dtype != leaf->dtype))
-        return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must have dtype '%s', not '%s'.", leaf->path, program,
-                             gts_dtype_name(leaf->dtype), gts_dtype_name(array->dtype));
+        return gts_error_set(&self->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must have dtype '%s', not '%s'.", leaf->path,
+                             program, gts_dtype_name(leaf->dtype), gts_dtype_name(array->dtype));
     if (GTS_UNLIKELY(array->device != leaf->device))
-        return gts_error_set(self, GTS_VALUE_ERROR, WHERE "must be on device '%s', not on '%s'.", leaf->path, program,
-                             gts_device_name(leaf->device), gts_device_name(array->device));
+        return gts_error_set(&self->error, GTS_VALUE_ERROR, GTS_ARGUMENT "must be on device '%s', not on '%s'.",
+                             leaf->path, program, gts_device_name(leaf->device), gts_device_name(array->device));
     if (GTS_UNLIKELY(array->rank != leaf->rank))
         return refuse_rank(self, leaf, array->rank);
     if (GTS_UNLIKELY(leaf->written && array->readonly))
-        return gts_error_set(self, GTS_VALUE_ERROR, WHERE "is written by the program and must not be read-only.",
-                             leaf->path, program);
+        return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                             GTS_ARGUMENT "is written by the program and must not be read-only.", leaf->path, program);
     for (int32_t axis = 0; axis < leaf->rank; ++axis) {
         const char *const dim = array->dims[axis];
         const char *const expected = leaf->axes[axis].dim;
         if (GTS_UNLIKELY(dim != NULL && dim != expected && strcmp(dim, expected) != 0))
-            return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must have dimension '%s' on axis %" PRId32 ", not '%s'.",
-                                 leaf->path, program, expected, axis, dim);
+            return gts_error_set(&self->error, GTS_TYPE_ERROR,
+                                 GTS_ARGUMENT "must have dimension '%s' on axis %" PRId32 ", not '%s'.", leaf->path,
+                                 program, expected, axis, dim);
         if (GTS_UNLIKELY(check_axis(self, leaf, axis, array) != 0))
             return -1;
     }
@@ -111,7 +111,7 @@ bool gts_same_array(const gts_array *a, const gts_array *b)
 
 int gts_error_symbol(gts_program *self, const char *what, int64_t value, const char *other_what, int64_t other_value)
 {
-    return gts_error_set(self, GTS_VALUE_ERROR,
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
                          "Arguments of program '%s' disagree: %s is %" PRId64 ", but %s is %" PRId64 ".",
                          self->stub->name, what, value, other_what, other_value);
 }

@@ -1,19 +1,21 @@
-/* What the Fortran entry of a stub says where it refuses a call. Descriptors are not known here: they are a compiler's own. */
+/*
+ * Refusals of a Fortran entry, and how it reports errors. The layout of descriptors depends on the Fortran compiler and
+ * is not known here: gtstub/fortran.h reads them.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gtstub/stub.h"
+#include "base/refuse.h"
+#include "gtstub/program.h"
 
-/* The text of every message below begins by naming the argument and its program. */
-#define WHERE "Argument '%s' of program '%s' "
-
-int gts_refuse_nothing(gts_program *self, uint32_t leaf, bool is_absent)
+int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent)
 {
     const char *const path = self->stub->leaves[leaf].path;
     if (is_absent)
-        return gts_error_set(self, GTS_TYPE_ERROR, WHERE "must not be absent.", path, self->stub->name);
-    return gts_error_set(self, GTS_VALUE_ERROR, WHERE "must be allocated or associated.", path, self->stub->name);
+        return gts_error_set(&self->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must not be absent.", path, self->stub->name);
+    return gts_error_set(&self->error, GTS_VALUE_ERROR, GTS_ARGUMENT "must be allocated or associated.", path,
+                         self->stub->name);
 }
 
 int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank)
@@ -26,19 +28,19 @@ int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t exte
 {
     const gts_contract *const contract = &self->stub->leaves[leaf];
     if (extent < 0)
-        return gts_error_set(self, GTS_VALUE_ERROR,
-                             WHERE "has no size on axis %" PRId32 " ('%s'): pass a section with an upper bound.",
+        return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                             GTS_ARGUMENT "has no size on axis %" PRId32 " ('%s'): pass a section with an upper bound.",
                              contract->path, self->stub->name, axis, contract->axes[axis].dim);
-    return gts_error_set(self, GTS_VALUE_ERROR,
-                         WHERE "has a stride of %" PRId64 " bytes on axis %" PRId32
-                               ", which is not a multiple of its element size %zu.",
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                         GTS_ARGUMENT "has a stride of %" PRId64 " bytes on axis %" PRId32
+                                      ", which is not a multiple of its element size %zu.",
                          contract->path, self->stub->name, bytes, axis, gts_dtype_size(contract->dtype));
 }
 
 int gts_refuse_index_base(gts_program *self, uint32_t leaf)
 {
-    return gts_error_set(self, GTS_VALUE_ERROR,
-                         "Connectivity '%s' of program '%s' has no index base: say 0 or 1 with gts_set_index_base().",
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                         GTS_TABLE "has no index base: set 0 or 1 with gts_set_index_base().",
                          self->stub->leaves[leaf].path, self->stub->name);
 }
 

@@ -1,20 +1,20 @@
-/* Tables of neighbors: their indices are checked when a C host passes them first, and brought to base 0. */
+/* Checks the tables of neighbors that C and Fortran hosts pass, and copies those of index base 1 to base 0. */
 #include "arguments/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define WHERE "Connectivity '%s' of program '%s' "
+#include "base/refuse.h"
 
-/* Indices along a dimension, in base 0. Where no field tells, `stop` is NO_STOP, and `shortest` is 0. */
+/* Indices along a dimension, in base 0. If no field has the dimension, `stop` is NO_STOP and `shortest` is 0. */
 typedef struct range {
-    int64_t start, stop; /* what at least one field has */
-    int64_t shortest;    /* behind the last index of the field that ends first */
+    int64_t start, stop; /* from the lowest to behind the highest index of all fields */
+    int64_t shortest;    /* index behind the last one of the field that ends first */
 } range;
 
 #define NO_STOP INT64_MAX
 
-/* What the fields of this call have along a dimension. */
+/* The indices that the fields of this call have along a dimension. */
 static range find_range(const gts_program *self, const char *dim)
 {
     range found = {0, NO_STOP, 0};
@@ -23,7 +23,7 @@ static range find_range(const gts_program *self, const char *dim)
         const gts_contract *const contract = &self->stub->leaves[i];
         if (contract->kind != GTS_FIELD)
             continue;
-        const gts_array *const array = &self->leaf[i].now->array;
+        const gts_array *const array = &self->leaf[i].current->array;
         for (int32_t axis = 0; axis < contract->rank; ++axis) {
             if (strcmp(contract->axes[axis].dim, dim) != 0)
                 continue;
@@ -40,12 +40,12 @@ static range find_range(const gts_program *self, const char *dim)
 
 static gts_table *table_of(gts_program *self, uint32_t leaf)
 {
-    return &self->leaf[leaf].table[self->leaf[leaf].table_of[self->way]];
+    return &self->leaf[leaf].table[self->leaf[leaf].table_of[self->current_index]];
 }
 
 static int64_t base_of(const gts_leaf *leaf)
 {
-    return leaf->index_base == GTS_ANY ? 0 : leaf->index_base;
+    return leaf->index_base == GTS_NO_INDEX_BASE ? 0 : leaf->index_base;
 }
 
 static int64_t element(const gts_array *table, int64_t offset)
@@ -65,24 +65,24 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract
                                  int64_t column, int64_t index, range right)
 {
     if (right.stop == NO_STOP)
-        return gts_error_set(self, GTS_VALUE_ERROR,
-                             WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                                   ", which is below its index base %" PRId64
-                                   "; gts_set_index_base() says where indices count from.",
+        return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                             GTS_TABLE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                                       ", which is below its index base %" PRId64
+                                       "; gts_set_index_base() sets the index base.",
                              contract->path, self->stub->name, index + base, row, column, base);
-    return gts_error_set(self, GTS_VALUE_ERROR,
-                         WHERE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                               ", but with index base %" PRId64 " those of '%s' are %" PRId64 " to %" PRId64
-                               "; gts_set_index_base() says where indices count from.",
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                         GTS_TABLE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                                   ", but with index base %" PRId64 " those of '%s' are %" PRId64 " to %" PRId64
+                                   "; gts_set_index_base() sets the index base.",
                          contract->path, self->stub->name, index + base, row, column, base, contract->codomain,
                          right.start + base, right.stop - 1 + base);
 }
 
 /*
- * Checks every index of a table that counts from `from`, and notes the lowest and the highest; with a copy, writes there
- * what it is in base 0. Messages say an index as the host does.
+ * Checks every index of a table of base `from`, and stores the lowest and the highest one. If `copy` is not NULL, the
+ * indices in base 0 are written to it. Messages show an index in the host's base.
  */
-static int take_indices(gts_program *self, uint32_t leaf, const gts_array *table, int64_t from, void *copy)
+static int check_indices(gts_program *self, uint32_t leaf, const gts_array *table, int64_t from, void *copy)
 {
     const gts_contract *const contract = &self->stub->leaves[leaf];
     gts_table *const known = table_of(self, leaf);
@@ -106,7 +106,7 @@ static int take_indices(gts_program *self, uint32_t leaf, const gts_array *table
     return 0;
 }
 
-/* Elements from the one at the lowest address to the one at the highest, and where the first one is among them. */
+/* The number of elements from the lowest address to the highest one, and the offset of element (0, 0) among them. */
 static int64_t extent(const gts_array *table, int64_t *first)
 {
     int64_t before = 0, behind = 0;
@@ -118,7 +118,7 @@ static int64_t extent(const gts_array *table, int64_t *first)
     return behind - before + 1;
 }
 
-/* Makes the leaf's array a copy of base 0, in the layout of the table. */
+/* Replaces the leaf's array by a copy of base 0 with the same strides. */
 static int shift(gts_program *self, uint32_t index, gts_array *table)
 {
     const gts_contract *const contract = &self->stub->leaves[index];
@@ -128,10 +128,11 @@ static int shift(gts_program *self, uint32_t index, gts_array *table)
     const int64_t elements = extent(table, &first);
     char *const copy = malloc((size_t)elements * size);
     if (copy == NULL)
-        return gts_error_set(self, GTS_RUNTIME_ERROR, WHERE "cannot be brought to index base 0: out of memory.",
-                             contract->path, self->stub->name);
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             GTS_TABLE "cannot be copied to index base 0: out of memory.", contract->path,
+                             self->stub->name);
     void *const origin = copy + (size_t)first * size;
-    if (take_indices(self, index, table, self->leaf[index].index_base, origin) != 0) {
+    if (check_indices(self, index, table, self->leaf[index].index_base, origin) != 0) {
         free(copy);
         return -1;
     }
@@ -142,60 +143,61 @@ static int shift(gts_program *self, uint32_t index, gts_array *table)
 }
 
 /*
- * Which rows the program reads is not known here. The host has the fields of the table's own dimension as long as it needs
- * them, and one that is longer than the program's domain does no harm, so the shortest of them counts.
+ * Checks the number of rows. The rows that the program reads are not known here, but they are indices of fields on the
+ * table's own dimension. A field may be longer than the program needs, so the shortest one counts.
  */
 static int check_rows(gts_program *self, uint32_t index)
 {
     const gts_contract *const contract = &self->stub->leaves[index];
     const char *const dim = contract->axes[0].dim;
-    const int64_t rows = self->leaf[index].now->array.shape[0];
+    const int64_t rows = self->leaf[index].current->array.shape[0];
     const int64_t needed = find_range(self, dim).shortest;
     if (GTS_LIKELY(rows >= needed))
         return 0;
-    return gts_error_set(self, GTS_VALUE_ERROR,
-                         WHERE "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".", contract->path,
-                         self->stub->name, rows, rows == 1 ? "" : "s", dim, needed - 1);
+    return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                         GTS_TABLE "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".",
+                         contract->path, self->stub->name, rows, rows == 1 ? "" : "s", dim, needed - 1);
 }
 
-static int take_new(gts_program *self, uint32_t index)
+static int check_new(gts_program *self, uint32_t index)
 {
     const gts_contract *const contract = &self->stub->leaves[index];
     gts_leaf *const leaf = &self->leaf[index];
-    gts_array *const table = &leaf->now->array;
+    gts_array *const table = &leaf->current->array;
     gts_table *const known = table_of(self, index);
-    known->least = INT64_MAX; /* nothing is known of an empty table, nor of one on a GPU */
+    known->least = INT64_MAX; /* of an empty table, or one on a GPU, no index is known */
     known->most = INT64_MIN;
     if (table->shape[0] == 0 || table->shape[1] == 0)
         return 0;
     if (table->device != GTS_CPU && base_of(leaf) != 0)
-        return gts_error_set(self, GTS_VALUE_ERROR, WHERE "must have index base 0, because it is on device '%s'.",
-                             contract->path, self->stub->name, gts_device_name(table->device));
+        return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                             GTS_TABLE "must have index base 0, because it is on device '%s'.", contract->path,
+                             self->stub->name, gts_device_name(table->device));
     if (table->device != GTS_CPU)
         return 0;
-    return base_of(leaf) == 0 ? take_indices(self, index, table, 0, NULL) : shift(self, index, table);
+    return base_of(leaf) == 0 ? check_indices(self, index, table, 0, NULL) : shift(self, index, table);
 }
 
-/* The table is as it was, but fields may be others; all its indices are looked at again only to say which is wrong. */
+/* Checks a known table against the fields of this call. All indices are read again only to report a wrong one. */
 static int check_known(gts_program *self, uint32_t index)
 {
     gts_table *const known = table_of(self, index);
     const range right = find_range(self, self->stub->leaves[index].codomain);
     if (known->least > known->most || (known->least >= right.start && known->most < right.stop))
         return 0;
-    const gts_table of_both_ways = *known;
-    const int status = take_indices(self, index, &self->leaf[index].now->array, 0, NULL);
-    *known = of_both_ways;
+    const gts_table unchanged = *known;
+    const int status = check_indices(self, index, &self->leaf[index].current->array, 0, NULL);
+    *known = unchanged;
     return status;
 }
 
-int gts_take_tables(gts_program *self)
+int gts_check_tables(gts_program *self)
 {
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         gts_table *const known = table_of(self, i);
         if (self->stub->leaves[i].kind != GTS_CONNECTIVITY)
             continue;
-        if (check_rows(self, i) != 0 || (known->is_new ? take_new(self, i) : check_known(self, i)) != 0)
+        if (check_rows(self, i) != 0 || (known->is_new ? check_new(self, i) : check_known(self, i)) != 0)
             return -1;
         known->is_new = false;
     }

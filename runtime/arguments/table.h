@@ -1,13 +1,13 @@
-/* Inside the runtime: tables of neighbors that C hosts pass. */
+/* Inside the runtime: the tables of neighbors that C and Fortran hosts pass. */
 #ifndef GTSTUB_ARGUMENTS_TABLE_H
 #define GTSTUB_ARGUMENTS_TABLE_H
 
-#include "gtstub/stub.h"
+#include "gtstub/program.h"
 
 /*
- * Checks the indices of new tables, and those of the others against the fields of this call. The leaves have their arrays
- * already. Of a table of base 1 the leaf gets a copy of base 0.
+ * Checks all tables of this call against its fields, after the leaves have got their arrays. A table of base 1 is
+ * replaced in its leaf by a copy of base 0.
  */
-int gts_take_tables(gts_program *self);
+int gts_check_tables(gts_program *self);
 
 #endif

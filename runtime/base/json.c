@@ -1,4 +1,4 @@
-/* Values in JSON, the same in every locale. */
+/* Writes values as JSON, independently of the locale. */
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@ void gts_json_float(FILE *out, double value, int digits)
     char text[32];
     if (isfinite(value)) {
         (void)snprintf(text, sizeof text, "%.*g", digits, value);
-        char *const comma = strchr(text, ','); /* of some locales */
+        char *const comma = strchr(text, ','); /* the decimal point of some locales */
         if (comma != NULL)
             *comma = '.';
     } else {

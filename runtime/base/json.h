@@ -1,4 +1,4 @@
-/* Inside the runtime: values in JSON. */
+/* Inside the runtime: writes values as JSON. */
 #ifndef GTSTUB_BASE_JSON_H
 #define GTSTUB_BASE_JSON_H
 
@@ -6,10 +6,10 @@
 
 #include "gtstub/gtstub.h"
 
-/* JSON has no infinities and no NaN: they are text, as in a program signature. */
+/* Writes a number with so many significant digits. Infinities and NaN become texts, as in a program signature. */
 void gts_json_float(FILE *out, double value, int digits);
 
-/* An element of a type, such that reading it gives the same one again. */
+/* Writes an element with enough digits that reading it gives the same value. */
 void gts_json_value(FILE *out, gts_dtype dtype, const void *value);
 
 #endif

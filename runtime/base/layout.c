@@ -1,4 +1,4 @@
-/* Strided memory, packed and unpacked. */
+/* Measures strided arrays, and packs and unpacks them. */
 #include "base/layout.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ bool gts_measure(const gts_array *array, size_t *size, gts_extent *extent)
     return true;
 }
 
-/* Axes in front whose elements lie one after the other anyway, and how many elements these are. */
+/* The number of leading axes that are contiguous in memory, and the number of elements on them. */
 static int32_t leading_axes(const gts_array *array, size_t *elements)
 {
     int64_t count = 1;
@@ -51,7 +51,7 @@ static void copy(const gts_array *array, char *packed, enum direction direction)
     for (bool is_done = false; !is_done; packed += run) {
         (void)memcpy(direction == OUT ? packed : place, direction == OUT ? place : packed, run);
         is_done = true;
-        for (int32_t axis = first; is_done && axis < array->rank; ++axis) { /* to the next run */
+        for (int32_t axis = first; is_done && axis < array->rank; ++axis) { /* to the next contiguous run */
             const int64_t step = array->strides[axis] * (int64_t)element;
             is_done = ++position[axis] == array->shape[axis];
             place += is_done ? -step * (array->shape[axis] - 1) : step;

@@ -1,8 +1,8 @@
 # gtstub_add_program(<target> SDFG_SIGNATURE <file> PROGRAM_SIGNATURE <file>
 #                    [NAME <name>] [LIBRARY <file>] [LANGUAGES <C and Fortran>] [COMMITTED])
 #
-# Adds <target>, the library <name>_stub.so of a program, whose header, and module, belong to it. It lies in a folder of
-# its own, $<TARGET_FILE_DIR:<target>>. docs/cmake.md explains the arguments.
+# Adds the target <target>: the library <name>_stub.so of a program, with the program's header and Fortran module. The
+# library has a folder of its own, $<TARGET_FILE_DIR:<target>>. docs/cmake.md explains the arguments.
 
 include(CheckIncludeFile)
 
@@ -99,7 +99,7 @@ function(_gtstub_check_languages call wanted)
   endif()
 endfunction()
 
-# The name of a program, which names the files of its stub. CMake runs again when the signature has changed.
+# Reads the name of a program, which is part of the file names of its stub. CMake runs again when the signature changes.
 function(_gtstub_read_name call signature name)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${signature}")
   file(READ "${signature}" text)
@@ -110,8 +110,9 @@ function(_gtstub_read_name call signature name)
   set(${name} "${found}" PARENT_SCOPE)
 endfunction()
 
-# A committed source says in its head which signatures it was generated from. Nothing else would notice another one: a
-# call finds the SDFG's functions by their names, and these stay when sizes that are compiled in, or arguments, change.
+# Compares a signature with the one that a committed source was generated from, whose SHA-256 is in the head of the
+# source. No other check would detect a different one: a stub finds the functions of the SDFG by name, and the names do
+# not change with arguments and with sizes that are compiled in.
 function(_gtstub_check_head call source argument kind signature)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}" "${signature}")
   file(READ "${source}" head LIMIT 4096)
@@ -129,7 +130,8 @@ function(_gtstub_check_head call source argument kind signature)
   endif()
 endfunction()
 
-# gts_open() finds <name>_stub.so, and the SDFG's library beside it, whatever a project says of all its libraries.
+# Resets what a project sets for all of its libraries, because gts_open() searches <name>_stub.so and the SDFG library
+# in one folder.
 function(_gtstub_keep_place target)
   foreach(config IN LISTS CMAKE_CONFIGURATION_TYPES CMAKE_BUILD_TYPE)
     string(TOUPPER "${config}" config)
@@ -138,7 +140,7 @@ function(_gtstub_keep_place target)
   endforeach()
 endfunction()
 
-# Has the stub generated when something is built, and again when a signature or gtstub has changed.
+# Generates the stub at build time, and again when a signature or gtstub has changed.
 function(_gtstub_generate call sdfg program name folder files languages)
   find_program(GTSTUB_EXECUTABLE gtstub HINTS ${gtstub_PROGRAM_HINTS} DOC "Generates stubs")
   if(NOT GTSTUB_EXECUTABLE)
@@ -152,13 +154,13 @@ function(_gtstub_generate call sdfg program name folder files languages)
   add_custom_command(
     OUTPUT ${files}
     COMMAND "${GTSTUB_EXECUTABLE}" generate "${sdfg}" "${program}" -o "${folder}" --name ${name} --force ${fortran}
-    COMMAND "${CMAKE_COMMAND}" -E touch ${files} # those that would stay the same are not written
+    COMMAND "${CMAKE_COMMAND}" -E touch ${files} # gtstub does not write files that would not change
     DEPENDS "${sdfg}" "${program}" "${GTSTUB_EXECUTABLE}"
     COMMENT "Generating the stub of ${name}"
     VERBATIM)
 endfunction()
 
-# Copies the SDFG's library beside the stub, under the name that gts_open() looks for.
+# Copies the SDFG library to the folder of the stub, under the name that gts_open() searches.
 function(_gtstub_lay_beside target call library signature)
   file(READ "${signature}" text)
   string(JSON name ERROR_VARIABLE error GET "${text}" library)
@@ -176,7 +178,7 @@ function(_gtstub_lay_beside target call library signature)
     VERBATIM)
 endfunction()
 
-# In a cache entry the signature of a library's SDFG lies beside it.
+# Compares the SDFG signature with the one in the cache entry of the SDFG library.
 function(_gtstub_check_entry call library built_from signature)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${built_from}" "${signature}")
   file(SHA256 "${built_from}" built)

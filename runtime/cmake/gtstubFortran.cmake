@@ -1,7 +1,7 @@
-# _gtstub_add_fortran(): the target gtstub::fortran, once a project.
+# _gtstub_add_fortran() adds the target gtstub::fortran to a project, once.
 #
-# A compiled module can be read by the compiler that made it and no other, so it comes as a source, and is compiled where
-# something links it.
+# Only the compiler that compiled a module can read it. So the module is installed as a source, which the project
+# compiles if one of its targets links it.
 
 function(_gtstub_add_fortran)
   if(TARGET gtstub::fortran)

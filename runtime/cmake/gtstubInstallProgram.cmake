@@ -1,7 +1,7 @@
 # gtstub_install_program(<target> DESTINATION <dir>)
 #
-# Installs what gts_open() needs of a target of gtstub_add_program() into one folder: the stub, the SDFG's library beside
-# it, and the runtime, which the stub finds there. docs/cmake.md has the host's side.
+# Installs a target of gtstub_add_program() into one folder, with what gts_open() needs: the stub, the SDFG library, and
+# the runtime, which the stub finds there. docs/cmake.md explains what the host needs.
 
 function(gtstub_install_program target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "DESTINATION" "")

@@ -1,9 +1,10 @@
 !
-! gtstub: what every Fortran host of compiled gt4py programs uses. It does not depend on a program: the procedure that
-! calls one is in the module <name>_stub, which 'gtstub generate --fortran' writes.
+! gtstub: loads compiled gt4py programs in Fortran hosts. The module does not depend on a program: the procedure that
+! calls a program is in the module <name>_stub, which 'gtstub generate --fortran' writes.
 !
-! All procedures take `stat` and `errmsg` as Fortran's own ALLOCATE does. `stat` is 0 or the kind of the error, whose text
-! is in `errmsg`, which is left alone where there is none. Without `stat` an error is printed and stops the host.
+! Procedures that can fail have the optional arguments `stat` and `errmsg` of ALLOCATE. `stat` becomes 0 or the kind of
+! the error. `errmsg` becomes the text of the error, and keeps its value if there is none. Without `stat`, an error is
+! printed and stops the host.
 !
 module gtstub
     use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int32_t, c_int64_t, c_loc, &
@@ -15,17 +16,17 @@ module gtstub
     public :: gts_open, gts_load, gts_close, gts_set_origin, gts_set_index_base, gts_set_workspace
     public :: gts_profile_begin, gts_profile_end
 
-    ! A loaded program; closed until gts_open() or gts_load(). A copy of it is the same program.
+    ! A loaded program. It is closed until gts_open() or gts_load() is called. A copy of it is the same program.
     type, bind(c) :: gts_program
         type(c_ptr) :: handle = c_null_ptr
     end type
 
-    ! A profile that is running.
+    ! A running profile.
     type, bind(c) :: gts_profile
         type(c_ptr) :: handle = c_null_ptr
     end type
 
-    ! What `stat` is after an error.
+    ! Values of `stat` after an error.
     enum, bind(c)
         enumerator :: gts_type_error = 1, gts_value_error, gts_runtime_error
     end enum
@@ -114,8 +115,8 @@ module gtstub
 
 contains
 
-    ! Loads the program whose stub library, <name>_stub.so, is `path` or lies in that directory; the SDFG library lies
-    ! beside it. A program that is open is closed first.
+    ! Loads a program. `path` is its stub library, <name>_stub.so, or a directory that contains exactly one; the SDFG
+    ! library is in the same directory. A program that is open is closed first.
     subroutine gts_open(path, program, stat, errmsg)
         character(len=*), intent(in) :: path
         type(gts_program), intent(inout) :: program
@@ -128,7 +129,7 @@ contains
         call finish(status, last_error(c_null_ptr), stat, errmsg)
     end subroutine
 
-    ! Loads a program from two libraries, wherever they lie. A program that is open is closed first.
+    ! Loads a program from two libraries in any directories. A program that is open is closed first.
     subroutine gts_load(stub, library, program, stat, errmsg)
         character(len=*), intent(in) :: stub, library
         type(gts_program), intent(inout) :: program
@@ -141,16 +142,16 @@ contains
         call finish(status, last_error(c_null_ptr), stat, errmsg)
     end subroutine
 
-    ! Ends the program. One that is closed stays so. No other thread may call it meanwhile.
+    ! Closes the program, which may be closed already. No other thread may call it meanwhile.
     subroutine gts_close(program)
         type(gts_program), intent(inout) :: program
 
         call c_close(program)
     end subroutine
 
-    ! Says where a field begins in gt4py's index space: the index of its first element on each axis. An assumed-shape
-    ! argument does not carry its bounds, so this is 0 until it is said, and holds until it is said again. `argument` is
-    ! as in messages: "vn", "x[0]", "state.vn".
+    ! Sets where a field begins in gt4py's index space: the index of its first element on each axis. It is 0 until it is
+    ! set, because an assumed-shape argument does not contain its lower bounds. `argument` is written as in messages:
+    ! "vn", "x[0]", "state.vn".
     subroutine gts_set_origin(program, argument, origin, stat, errmsg)
         type(gts_program), intent(in) :: program
         character(len=*), intent(in) :: argument
@@ -163,8 +164,8 @@ contains
         call finish(status, last_error(program%handle), stat, errmsg)
     end subroutine
 
-    ! Says at which index the elements of a connectivity start counting: 0, as in gt4py, or 1, as in ICON. It must be said
-    ! of every connectivity before the first call.
+    ! Sets the index of the first element that a connectivity refers to: 0, as in gt4py, or 1, as in ICON. It must be
+    ! set for every connectivity before the first call.
     subroutine gts_set_index_base(program, connectivity, base, stat, errmsg)
         type(gts_program), intent(in) :: program
         character(len=*), intent(in) :: connectivity
@@ -177,8 +178,8 @@ contains
         call finish(status, last_error(program%handle), stat, errmsg)
     end subroutine
 
-    ! Lends the program `bytes` of memory, aligned to 256, for what its SDFG keeps in `storage`. It stays the host's, and
-    ! must live until the program is closed or lent other memory.
+    ! Lends the program memory for the transients that its SDFG has in `storage`: so many bytes, aligned to 256 bytes.
+    ! The host owns the memory, and must not free it before the program is closed or has been lent other memory.
     subroutine gts_set_workspace(program, storage, memory, bytes, stat, errmsg)
         type(gts_program), intent(in) :: program
         character(len=*), intent(in) :: storage
@@ -192,14 +193,14 @@ contains
         call finish(status, last_error(program%handle), stat, errmsg)
     end subroutine
 
-    ! Starts to time the calls of all programs.
+    ! Begins to time the calls of all programs.
     subroutine gts_profile_begin(profile)
         type(gts_profile), intent(out) :: profile
 
         profile%handle = c_profile_begin()
     end subroutine
 
-    ! Ends a profile. `report` is its JSON document, which docs/performance.md explains; '' when memory ran out.
+    ! Ends a profile. `report` is its JSON document, which docs/performance.md explains, or empty when memory ran out.
     subroutine gts_profile_end(profile, report)
         type(gts_profile), intent(inout) :: profile
         character(len=:), allocatable, intent(out) :: report

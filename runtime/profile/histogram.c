@@ -1,56 +1,56 @@
-/* Records of calls: made, added up, and their medians. */
+/* Histograms of times: creating and merging them, and their medians. */
 #include "profile/histogram.h"
 
 #include <stdlib.h>
 
-static void init(gts_calls *calls)
+static void init(gts_call_times *times)
 {
-    calls->conversion.min = calls->sdfg.min = calls->whole.min = UINT64_MAX;
+    times->conversion.min = times->sdfg.min = times->whole.min = UINT64_MAX;
 }
 
-static void merge_times(gts_times *times, const gts_times *from)
+static void merge_histogram(gts_histogram *histogram, const gts_histogram *from)
 {
-    times->min = from->min < times->min ? from->min : times->min;
-    times->max = from->max > times->max ? from->max : times->max;
-    times->total += from->total;
+    histogram->min = from->min < histogram->min ? from->min : histogram->min;
+    histogram->max = from->max > histogram->max ? from->max : histogram->max;
+    histogram->total += from->total;
     for (unsigned int i = 0; i < GTS_BUCKETS; ++i)
-        times->bucket[i] += from->bucket[i];
+        histogram->bucket[i] += from->bucket[i];
 }
 
-static void merge_calls(gts_calls *calls, const gts_calls *from)
+static void merge_calls(gts_call_times *times, const gts_call_times *from)
 {
-    calls->count += from->count;
-    merge_times(&calls->conversion, &from->conversion);
-    merge_times(&calls->sdfg, &from->sdfg);
-    merge_times(&calls->whole, &from->whole);
+    times->count += from->count;
+    merge_histogram(&times->conversion, &from->conversion);
+    merge_histogram(&times->sdfg, &from->sdfg);
+    merge_histogram(&times->whole, &from->whole);
 }
 
-gts_record *gts_record_new(gts_profile *profile, const gts_stub *stub)
+gts_program_times *gts_program_times_new(gts_profile *profile, const gts_stub *stub)
 {
-    gts_record *const record = calloc(1, sizeof *record);
-    if (record == NULL)
+    gts_program_times *const times = calloc(1, sizeof *times);
+    if (times == NULL)
         return NULL;
-    record->profile = profile;
-    record->stub = stub;
-    init(&record->initial);
-    init(&record->run);
-    return record;
+    times->profile = profile;
+    times->stub = stub;
+    init(&times->initial);
+    init(&times->run);
+    return times;
 }
 
-void gts_record_merge(gts_record *record, const gts_record *from)
+void gts_program_times_merge(gts_program_times *times, const gts_program_times *from)
 {
-    merge_calls(&record->initial, &from->initial);
-    merge_calls(&record->run, &from->run);
+    merge_calls(&times->initial, &from->initial);
+    merge_calls(&times->run, &from->run);
 }
 
-/* The middle of the bucket that holds the median (of an even number of times, the lower one of the two in the middle). */
-uint64_t gts_times_median(const gts_times *times, uint64_t count)
+/* Returns the middle of the bucket that holds the median; of an even number of times, the lower of the two. */
+uint64_t gts_histogram_median(const gts_histogram *histogram, uint64_t count)
 {
     uint64_t below = 0;
     unsigned int i = 0;
-    while (i < GTS_BUCKETS - 1 && (below += times->bucket[i]) < (count + 1) / 2)
+    while (i < GTS_BUCKETS - 1 && (below += histogram->bucket[i]) < (count + 1) / 2)
         ++i;
     const unsigned int shift = i < GTS_PER_OCTAVE ? 0 : (i >> GTS_BUCKET_BITS) - 1;
     const uint64_t middle = ((uint64_t)(i - (shift << GTS_BUCKET_BITS)) << shift) + ((UINT64_C(1) << shift) >> 1);
-    return middle < times->min ? times->min : middle > times->max ? times->max : middle;
+    return middle < histogram->min ? histogram->min : middle > histogram->max ? histogram->max : middle;
 }

@@ -1,23 +1,35 @@
-/* Inside the runtime: what a profile records of a program. Times are in nanoseconds. */
+/* Inside the runtime: the times that a profile keeps, as histograms. All times are in nanoseconds. */
 #ifndef GTSTUB_PROFILE_HISTOGRAM_H
 #define GTSTUB_PROFILE_HISTOGRAM_H
 
-#include "gtstub/stub.h"
+#include "program/private.h"
 
-/* Buckets for times below 32 ns, and 32 for each doubling above, up to 2^42 ns, more than an hour. */
+/* One bucket for each time below 32 ns, and 32 buckets for each doubling above, up to 2^42 ns (more than an hour). */
 enum { GTS_BUCKET_BITS = 5, GTS_PER_OCTAVE = 1 << GTS_BUCKET_BITS, GTS_BUCKETS = (42 - 4) * GTS_PER_OCTAVE };
 
-/* Exact extremes and sum; a median to a 64th of itself. */
-typedef struct gts_times {
+/* Minimum, maximum and sum are exact; the median is accurate to 1/64 of its value. */
+typedef struct gts_histogram {
     uint64_t min, max, total;
     uint64_t bucket[GTS_BUCKETS];
-} gts_times;
+} gts_histogram;
 
-/* Times of the same calls: from entering to the SDFG, of the SDFG, and both. */
-typedef struct gts_calls {
+/* The times of `count` calls. */
+typedef struct gts_call_times {
     uint64_t count;
-    gts_times conversion, sdfg, whole;
-} gts_calls;
+    gts_histogram conversion; /* from the beginning of the call to the start of the SDFG */
+    gts_histogram sdfg;
+    gts_histogram whole; /* the sum of both */
+} gts_call_times;
+
+/* The times of all calls of one program in one profile. */
+struct gts_program_times {
+    gts_program_times
+        *next; /* in a program's list: those of an outer profile; in a profile's list: another program's */
+    gts_profile *profile;
+    const gts_stub *stub;   /* never unmapped */
+    gts_call_times initial; /* the first call, and calls that initialised the SDFG's handle */
+    gts_call_times run;     /* all other calls */
+};
 
 static inline unsigned int gts_bucket(uint64_t time)
 {
@@ -28,32 +40,24 @@ static inline unsigned int gts_bucket(uint64_t time)
     return bucket < GTS_BUCKETS ? bucket : GTS_BUCKETS - 1;
 }
 
-static inline void gts_times_add(gts_times *times, uint64_t time)
+static inline void gts_histogram_add(gts_histogram *histogram, uint64_t time)
 {
-    times->min = time < times->min ? time : times->min;
-    times->max = time > times->max ? time : times->max;
-    times->total += time;
-    ++times->bucket[gts_bucket(time)];
+    histogram->min = time < histogram->min ? time : histogram->min;
+    histogram->max = time > histogram->max ? time : histogram->max;
+    histogram->total += time;
+    ++histogram->bucket[gts_bucket(time)];
 }
 
-struct gts_record {
-    gts_record *next; /* of the program: of an outer profile; of a profile: of another program */
-    gts_profile *profile;
-    const gts_stub *stub; /* is never unmapped */
-    gts_calls initial;    /* calls that initialised the SDFG's handle, or that were the first */
-    gts_calls run;        /* all others */
-};
+/* The median of the `count` > 0 times of a histogram. */
+uint64_t gts_histogram_median(const gts_histogram *histogram, uint64_t count);
 
-/* A record without calls; NULL without memory. */
-gts_record *gts_record_new(gts_profile *profile, const gts_stub *stub);
+/* Allocates times without calls; NULL when memory runs out. */
+gts_program_times *gts_program_times_new(gts_profile *profile, const gts_stub *stub);
 
-/* Adds the calls of `from`. */
-void gts_record_merge(gts_record *record, const gts_record *from);
+/* Adds the calls of `from` to `times`. */
+void gts_program_times_merge(gts_program_times *times, const gts_program_times *from);
 
-/* Of `count` times, not 0. */
-uint64_t gts_times_median(const gts_times *times, uint64_t count);
-
-/* The JSON of a profile that took `wall` ns, to be freed with free(); NULL without memory. */
-char *gts_report(const gts_record *records, uint64_t wall);
+/* The JSON report of a profile that took `wall` ns, to be freed with free(); NULL when memory runs out. */
+char *gts_profile_report(const gts_program_times *programs, uint64_t wall);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * Profiles: how often programs were called, and how long conversion and SDFG took.
+ * Profiles: how often programs are called, and how long the conversion of their arguments and the SDFG take.
  *
- * A call is recorded by the profile that began last before it; when that ends, what it has recorded becomes part of the
- * one around it. Records that calls write hang on their program, under its lock. Everything else is under `lock`, which
- * nobody holds while he waits for a program: a host may load and unload programs wherever it likes.
+ * Each call is timed for the innermost profile, the one that began last before the call. A profile that ends adds its
+ * times to the profile around it. The times that calls still add to belong to their program and are protected by its
+ * lock. All other data is protected by `lock`. No thread holds `lock` while it waits for a program.
  */
 #define _GNU_SOURCE
-#include "profile/profile.h"
+#include "profile/histogram.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,16 +15,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/forks.h"
-#include "base/lock.h"
-#include "profile/histogram.h"
+#include "base/clock.h"
+#include "program/enter.h"
+#include "program/hooks.h"
+#include "program/loaded.h"
 
 struct gts_profile {
     gts_profile *outer;
-    gts_record *records; /* that no program writes any more, one for each stub */
-    char *report;        /* after it has ended */
-    uint64_t begin;
-    unsigned int generation; /* forks that the process had behind it */
+    gts_program_times *times; /* one for each stub; calls add to them no more */
+    char *report;             /* NULL until the profile has ended */
+    uint64_t begin;           /* in ns */
+    unsigned int generation;  /* gts_forks when the profile began */
     bool has_ended;
 };
 
@@ -32,111 +33,94 @@ gts_profile *gts_profile_running;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* one profile ends at a time */
-static pthread_cond_t unpinned = PTHREAD_COND_INITIALIZER;
-static gts_program *programs;
 
-/* Where the process ends, a call is waited for so many nanoseconds: its thread may never leave. */
-#define PATIENCE UINT64_C(1000000000)
+/* At the end of the process, a profile waits at most this long for a call, because its thread may never leave. */
+#define PATIENCE_NS UINT64_C(1000000000)
 
-/* Where a program keeps the record of `profile`, or would keep it. */
-static gts_record **place_of_record(gts_program *program, const gts_profile *profile)
+/* Returns the link in a program's list that points to the times of `profile`, or the last link if there are none. */
+static gts_program_times **find_link(gts_program *program, const gts_profile *profile)
 {
-    gts_record **place = &program->record;
-    while (*place != NULL && (*place)->profile != profile)
-        place = &(*place)->next;
-    return place;
+    gts_program_times **link = &program->runtime->times;
+    while (*link != NULL && (*link)->profile != profile)
+        link = &(*link)->next;
+    return link;
 }
 
-/* Takes the record of `profile` off a program; NULL where there is none. */
-static gts_record *take_off(gts_program *program, const gts_profile *profile)
+/* Removes the times of `profile` from a program's list and returns them; NULL if there are none. */
+static gts_program_times *unlink_times(gts_program *program, const gts_profile *profile)
 {
-    gts_record **const place = place_of_record(program, profile);
-    gts_record *const record = *place;
-    if (record != NULL)
-        *place = record->next;
-    return record;
+    gts_program_times **const link = find_link(program, profile);
+    gts_program_times *const times = *link;
+    if (times != NULL)
+        *link = times->next;
+    return times;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* Makes the record of `profile` the program's first one; it may be behind those of profiles that are ending. */
-static GTS_COLD bool find_record(gts_program *self, gts_profile *profile)
+/* Moves the times of `profile` to the front of the program's list, or creates them; false when memory runs out. */
+static GTS_COLD bool prepare_times(gts_program *self, gts_profile *profile)
 {
-    gts_record *const record = take_off(self, profile);
-    gts_record *const found = record != NULL ? record : gts_record_new(profile, self->stub);
+    gts_program_times *const times = unlink_times(self, profile);
+    gts_program_times *const found = times != NULL ? times : gts_program_times_new(profile, self->stub);
     if (found == NULL)
-        return false; /* the call goes on without */
-    found->next = self->record;
-    self->record = found;
+        return false; /* the call runs without being timed */
+    found->next = self->runtime->times;
+    self->runtime->times = found;
     return true;
 }
 
 void gts_profile_enter(gts_program *self, gts_profile *profile)
 {
-    const bool has_record = self->record != NULL && self->record->profile == profile;
-    self->entered = GTS_LIKELY(has_record) || find_record(self, profile) ? gts_now() : 0;
-    self->is_special = true;
+    gts_runtime *const runtime = self->runtime;
+    const bool has_times = runtime->times != NULL && runtime->times->profile == profile;
+    runtime->entered = GTS_LIKELY(has_times) || prepare_times(self, profile) ? gts_clock_ns() : 0;
+    self->has_extra_work = true;
 }
 
 int gts_profile_run(gts_program *self)
 {
-    const uint64_t converted = gts_now();
+    gts_runtime *const runtime = self->runtime;
+    const uint64_t converted = gts_clock_ns();
     const int status = self->stub->run(self);
-    const uint64_t ended = gts_now();
+    const uint64_t ended = gts_clock_ns();
     if (status == 0) {
-        const bool is_initial = !self->was_called || self->has_new_handle;
-        gts_calls *const calls = GTS_UNLIKELY(is_initial) ? &self->record->initial : &self->record->run;
+        const bool is_initial = !runtime->was_called || runtime->has_new_handle;
+        gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &runtime->times->initial : &runtime->times->run;
         ++calls->count;
-        gts_times_add(&calls->conversion, converted - self->entered);
-        gts_times_add(&calls->sdfg, ended - converted);
-        gts_times_add(&calls->whole, ended - self->entered);
+        gts_histogram_add(&calls->conversion, converted - runtime->entered);
+        gts_histogram_add(&calls->sdfg, ended - converted);
+        gts_histogram_add(&calls->whole, ended - runtime->entered);
     }
-    self->entered = 0;
+    runtime->entered = 0;
     return status;
 }
 
-/* ---- Records that no program writes any more ------------------------------------------------------------------- */
+/* ---- Times that calls add to no more --------------------------------------------------------------------------- */
 
-/* Makes a record part of a profile. */
-static void keep(gts_profile *profile, gts_record *record)
+/* Moves times into a profile. */
+static void keep(gts_profile *profile, gts_program_times *times)
 {
-    gts_record *same = profile->records;
-    while (same != NULL && same->stub != record->stub)
+    gts_program_times *same = profile->times;
+    while (same != NULL && same->stub != times->stub)
         same = same->next;
     if (same != NULL)
-        gts_record_merge(same, record);
-    if (same != NULL || record->initial.count + record->run.count == 0) {
-        free(record);
+        gts_program_times_merge(same, times);
+    if (same != NULL || times->initial.count + times->run.count == 0) {
+        free(times);
         return;
     }
-    record->next = profile->records;
-    profile->records = record;
+    times->next = profile->times;
+    profile->times = times;
 }
 
-void gts_profile_add_program(gts_program *self)
+void gts_profile_close(gts_program *self)
 {
     (void)pthread_mutex_lock(&lock);
-    self->next = programs;
-    programs = self;
-    (void)pthread_mutex_unlock(&lock);
-}
-
-void gts_profile_remove_program(gts_program *self)
-{
-    if (gts_is_parents(self)) /* as are its records, and it is on no list of this process */
-        return;
-    (void)pthread_mutex_lock(&lock);
-    while (self->pins > 0)
-        (void)pthread_cond_wait(&unpinned, &lock);
-    gts_program **link = &programs;
-    while (*link != NULL && *link != self)
-        link = &(*link)->next;
-    if (*link != NULL)
-        *link = self->next;
-    while (self->record != NULL) {
-        gts_record *const record = self->record;
-        self->record = record->next;
-        keep(record->profile, record);
+    while (self->runtime->times != NULL) {
+        gts_program_times *const times = self->runtime->times;
+        self->runtime->times = times->next;
+        keep(times->profile, times);
     }
     (void)pthread_mutex_unlock(&lock);
 }
@@ -151,86 +135,83 @@ gts_profile *gts_profile_begin(void)
     (void)pthread_mutex_lock(&lock);
     profile->outer = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
     profile->generation = __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST);
-    profile->begin = gts_now();
+    profile->begin = gts_clock_ns();
     __atomic_store_n(&gts_profile_running, profile, __ATOMIC_SEQ_CST);
     (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
     (void)pthread_mutex_unlock(&lock);
     return profile;
 }
 
-static GTS_COLD gts_record *copy_record(gts_program *program, const gts_profile *profile)
+static GTS_COLD gts_program_times *copy_times(gts_program *program, const gts_profile *profile)
 {
-    const gts_record *const record = *place_of_record(program, profile);
-    gts_record *const copy = record == NULL ? NULL : malloc(sizeof *copy);
+    const gts_program_times *const times = *find_link(program, profile);
+    gts_program_times *const copy = times == NULL ? NULL : malloc(sizeof *copy);
     if (copy != NULL)
-        *copy = *record;
+        *copy = *times;
     return copy;
 }
 
-/* Takes what `profile` has recorded of a program, after the call that is running. */
-static gts_record *take_record(gts_profile *profile, gts_program *program, bool at_exit)
-{
-    if (!gts_lock(program, at_exit ? PATIENCE : GTS_FOREVER)) /* its call outlives the process, and may still write */
-        return copy_record(program, profile);
-    gts_record *const record = take_off(program, profile);
-    program->entered = 0;
-    gts_leave(program);
-    return record;
-}
+typedef struct destination {
+    gts_profile *profile;
+    uint64_t patience; /* ns to wait for a call that is running */
+} destination;
 
-static void take_all_records(gts_profile *profile, bool at_exit)
+/* Moves the times of one program into the profile, after the call that is running. */
+static void collect(gts_program *program, void *context)
 {
-    (void)pthread_mutex_lock(&lock);
-    for (gts_program *program = programs; program != NULL; program = program->next) {
-        ++program->pins;
-        (void)pthread_mutex_unlock(&lock);
-        gts_record *const record = take_record(profile, program, at_exit);
-        (void)pthread_mutex_lock(&lock);
-        if (record != NULL)
-            keep(profile, record);
-        if (--program->pins == 0)
-            (void)pthread_cond_broadcast(&unpinned);
+    const destination *const to = context;
+    gts_program_times *times;
+    if (gts_lock(program, to->patience)) {
+        times = unlink_times(program, to->profile);
+        program->runtime->entered = 0;
+        gts_leave(program);
+    } else {
+        times = copy_times(program, to->profile); /* the call outlives the process, and may still add to them */
     }
+    if (times == NULL)
+        return;
+    (void)pthread_mutex_lock(&lock);
+    keep(to->profile, times);
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* Ends the profile that began last. */
-static gts_profile *end_innermost(bool at_exit)
+/* Ends the innermost profile. */
+static void end_innermost(uint64_t patience)
 {
     (void)pthread_mutex_lock(&lock);
     gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
     __atomic_store_n(&gts_profile_running, profile->outer, __ATOMIC_SEQ_CST);
     (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_SEQ_CST);
     (void)pthread_mutex_unlock(&lock);
-    take_all_records(profile, at_exit);
-    profile->report = gts_report(profile->records, gts_now() - profile->begin);
+    gts_loaded_visit(collect, &(destination){profile, patience});
+    profile->report = gts_profile_report(profile->times, gts_clock_ns() - profile->begin);
     profile->has_ended = true;
     (void)pthread_mutex_lock(&lock);
-    while (profile->records != NULL && profile->outer != NULL) {
-        gts_record *const record = profile->records;
-        profile->records = record->next;
-        keep(profile->outer, record);
+    while (profile->times != NULL && profile->outer != NULL) {
+        gts_program_times *const times = profile->times;
+        profile->times = times->next;
+        keep(profile->outer, times);
     }
     (void)pthread_mutex_unlock(&lock);
-    return profile;
 }
 
 char *gts_profile_end(gts_profile *profile)
 {
-    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) { /* the parent's, who ends it himself */
-        profile->records = NULL;
-        profile->report = gts_report(profile->records, gts_now() - profile->begin);
+    if (profile->generation !=
+        __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) { /* it belongs to the parent, which ends its own copy */
+        profile->times = NULL;
+        profile->report = gts_profile_report(profile->times, gts_clock_ns() - profile->begin);
     } else {
         (void)pthread_mutex_lock(&ending);
         while (!profile->has_ended)
-            (void)end_innermost(false);
+            end_innermost(GTS_FOREVER);
         (void)pthread_mutex_unlock(&ending);
     }
     char *const text = profile->report;
-    while (profile->records != NULL) {
-        gts_record *const record = profile->records;
-        profile->records = record->next;
-        free(record);
+    while (profile->times != NULL) {
+        gts_program_times *const times = profile->times;
+        profile->times = times->next;
+        free(times);
     }
     free(profile);
     return text;
@@ -239,11 +220,8 @@ char *gts_profile_end(gts_profile *profile)
 void gts_profile_forget(void)
 {
     __atomic_store_n(&gts_profile_running, NULL, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&gts_attention, 0, __ATOMIC_SEQ_CST); /* the threads that waited are the parent's, too */
-    programs = NULL;
     (void)pthread_mutex_init(&lock, NULL);
     (void)pthread_mutex_init(&ending, NULL);
-    (void)pthread_cond_init(&unpinned, NULL);
 }
 
 /* ---- GTSTUB_PROFILE -------------------------------------------------------------------------------------------- */
@@ -253,7 +231,7 @@ static struct {
     char *path;
 } whole_process;
 
-/* The path with the number of this process in the place of "%p"; NULL without memory. */
+/* Returns the path with the process id in place of "%p"; NULL when memory runs out. */
 static char *numbered(const char *path)
 {
     const char *const place = strstr(path, "%p");
@@ -270,7 +248,7 @@ static char *numbered(const char *path)
     return text;
 }
 
-/* Waits at most a second: the thread that ends a profile may never come back. */
+/* Waits at most a second, because a thread that is ending a profile may never finish. */
 static bool may_end(void)
 {
     struct timespec deadline;
@@ -285,8 +263,8 @@ static void write_report(void)
     if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST) || !may_end())
         return;
     while (!profile->has_ended)
-        (void)end_innermost(true);
-    if (profile->records == NULL || profile->report == NULL) /* a process without calls, such as one that compiles */
+        end_innermost(PATIENCE_NS);
+    if (profile->times == NULL || profile->report == NULL) /* no calls, as in a process that compiles */
         return;
     FILE *const file = fopen(whole_process.path, "we");
     bool is_written = file != NULL && fputs(profile->report, file) >= 0;

@@ -1,4 +1,4 @@
-/* The report of a profile: JSON, as docs/formats.md describes it, the same in every locale. */
+/* Writes the report of a profile as JSON (docs/formats.md), independently of the locale. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,13 +13,15 @@ static void print_seconds(FILE *out, uint64_t time)
     (void)fprintf(out, "%" PRIu64 ".%09" PRIu64, time / second, time % second);
 }
 
-static void print_times(FILE *out, const char *name, const gts_times *times, uint64_t count)
+static void print_histogram(FILE *out, const char *name, const gts_histogram *histogram, uint64_t count)
 {
     const struct {
         const char *name;
         uint64_t time;
-    } figures[] = {
-        {"min", times->min}, {"median", gts_times_median(times, count)}, {"max", times->max}, {"total", times->total}};
+    } figures[] = {{"min", histogram->min},
+                   {"median", gts_histogram_median(histogram, count)},
+                   {"max", histogram->max},
+                   {"total", histogram->total}};
     (void)fprintf(out, ", \"%s\": {", name);
     for (unsigned int i = 0; i < sizeof figures / sizeof *figures; ++i) {
         (void)fprintf(out, "%s\"%s\": ", i == 0 ? "" : ", ", figures[i].name);
@@ -28,16 +30,16 @@ static void print_times(FILE *out, const char *name, const gts_times *times, uin
     (void)fputs("}", out);
 }
 
-static void print_calls(FILE *out, const gts_calls *calls)
+static void print_calls(FILE *out, const gts_call_times *times)
 {
-    if (calls->count == 0) {
+    if (times->count == 0) {
         (void)fputs("null", out);
         return;
     }
-    (void)fprintf(out, "{\"calls\": %" PRIu64, calls->count);
-    print_times(out, "conversion", &calls->conversion, calls->count);
-    print_times(out, "sdfg", &calls->sdfg, calls->count);
-    print_times(out, "whole", &calls->whole, calls->count);
+    (void)fprintf(out, "{\"calls\": %" PRIu64, times->count);
+    print_histogram(out, "conversion", &times->conversion, times->count);
+    print_histogram(out, "sdfg", &times->sdfg, times->count);
+    print_histogram(out, "whole", &times->whole, times->count);
     (void)fputs("}", out);
 }
 
@@ -53,7 +55,7 @@ static void print_static_arguments(FILE *out, const gts_stub *stub)
     }
 }
 
-char *gts_report(const gts_record *records, uint64_t wall)
+char *gts_profile_report(const gts_program_times *programs, uint64_t wall)
 {
     char *text = NULL;
     size_t size = 0;
@@ -63,15 +65,15 @@ char *gts_report(const gts_record *records, uint64_t wall)
     (void)fputs("{\n\"schema\": \"gtstub/profile/1\",\n\"wall\": ", out);
     print_seconds(out, wall);
     (void)fputs(",\n\"programs\": [", out);
-    for (const gts_record *record = records; record != NULL; record = record->next) {
-        (void)fprintf(out, "\n {\"name\": \"%s\", \"sdfg_digest\": \"%s\",\n  \"static\": {", record->stub->name,
-                      record->stub->sdfg_digest);
-        print_static_arguments(out, record->stub);
+    for (const gts_program_times *program = programs; program != NULL; program = program->next) {
+        (void)fprintf(out, "\n {\"name\": \"%s\", \"sdfg_digest\": \"%s\",\n  \"static\": {", program->stub->name,
+                      program->stub->sdfg_digest);
+        print_static_arguments(out, program->stub);
         (void)fputs("},\n  \"initial\": ", out);
-        print_calls(out, &record->initial);
+        print_calls(out, &program->initial);
         (void)fputs(",\n  \"run\": ", out);
-        print_calls(out, &record->run);
-        (void)fputs(record->next == NULL ? "}\n" : "},", out);
+        print_calls(out, &program->run);
+        (void)fputs(program->next == NULL ? "}\n" : "},", out);
     }
     (void)fputs("]\n}\n", out);
     if (fclose(out) == 0)

@@ -1,4 +1,4 @@
-/* Loading: the two libraries of a program are opened and joined, and given up again. */
+/* Loads and closes a program: opens its two libraries, finds their functions, and allocates and frees its memory. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -6,18 +6,20 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/forks.h"
-#include "gtstub/stub.h"
-#include "profile/profile.h"
-#include "record/recorder.h"
+#include "program/enter.h"
+#include "program/hooks.h"
+#include "program/loaded.h"
 
 unsigned int gts_forks;
 
+/* Called in each forked child, in which no thread and no profile of the parent exists. */
 static void count_fork(void)
 {
     (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&gts_attention, 0, __ATOMIC_SEQ_CST);
+    gts_loaded_forget();
     gts_profile_forget();
-    gts_recording_forget();
+    gts_recorder_forget();
 }
 
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
@@ -26,7 +28,7 @@ static void start(void)
 {
     (void)pthread_atfork(NULL, NULL, count_fork);
     gts_profile_read_environment();
-    gts_recording_read_environment();
+    gts_recorder_read_environment();
 }
 
 static gts_function find_symbol(void *library, const char *prefix, const char *name)
@@ -37,7 +39,7 @@ static gts_function find_symbol(void *library, const char *prefix, const char *n
         return NULL;
     gts_function function;
     void *const address = dlsym(library, symbol);
-    memcpy(&function, &address, sizeof function); /* C has no conversion from object to function pointer */
+    memcpy(&function, &address, sizeof function); /* C does not convert an object pointer to a function pointer */
     return function;
 }
 
@@ -45,13 +47,13 @@ static const gts_stub *find_stub(void *library, const char *path)
 {
     const gts_stub *const stub = dlsym(library, "gts_descriptor");
     if (stub == NULL) {
-        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
+        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
         return NULL;
     }
     if (stub->abi != GTS_ABI) {
-        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                        "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
-                        stub->abi, GTS_ABI);
+        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                      "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
+                      stub->abi, GTS_ABI);
         return NULL;
     }
     return stub;
@@ -62,26 +64,26 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
     const gts_stub *const stub = self->stub;
     self->program = find_symbol(library, "__program_", stub->name);
     self->init = find_symbol(library, "__dace_init_", stub->name);
-    self->exit = find_symbol(library, "__dace_exit_", stub->name);
-    if (self->program == NULL || self->init == NULL || self->exit == NULL)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                               "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path,
-                               stub->name,
-                               self->program == NULL ? "__program_"
-                               : self->init == NULL  ? "__dace_init_"
-                                                     : "__dace_exit_",
-                               stub->name);
+    self->runtime->exit = find_symbol(library, "__dace_exit_", stub->name);
+    if (self->program == NULL || self->init == NULL || self->runtime->exit == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path,
+                             stub->name,
+                             self->program == NULL ? "__program_"
+                             : self->init == NULL  ? "__dace_init_"
+                                                   : "__dace_exit_",
+                             stub->name);
     for (uint32_t i = 0; i < stub->workspace_count; ++i) {
         const char *const storage = stub->workspaces[i].storage;
         self->bytes[i] = find_symbol(library, "__dace_get_external_memory_size_", storage);
         self->install[i] = find_symbol(library, "__dace_set_external_memory_", storage);
         if (self->bytes[i] == NULL || self->install[i] == NULL)
-            return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                                   "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
-                                   stub->name, storage);
+            return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                                 "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
+                                 stub->name, storage);
     }
     const gts_function gpu_error = find_symbol(library, "__dace_gpu_last_error", "");
-    memcpy(&self->gpu_error, &gpu_error, sizeof self->gpu_error);
+    memcpy(&self->runtime->gpu_error, &gpu_error, sizeof self->runtime->gpu_error);
     return 0;
 }
 
@@ -93,33 +95,33 @@ static void free_program(gts_program *self)
     }
     free(self->leaf);
     free(self->slots);
-    free(self->described);
+    free(self->descriptors);
     free(self->args);
     free(self->other.slots);
-    free(self->other.described);
+    free(self->other.descriptors);
     free(self->other.args);
     free(self->bytes);
     free(self->install);
     free(self->workspace);
-    free(self->workspace_size);
+    free(self->runtime->workspace_size);
     free(self->memory_symbol);
     free(self);
 }
 
-/* calloc(0) may return NULL without being out of memory. */
+/* Allocates zeroed memory; never 0 bytes, because calloc() may then return NULL although there is memory. */
 static void *new_array(size_t count, size_t size)
 {
     return calloc(count == 0 ? 1 : count, size);
 }
 
-void gts_forget(gts_seen *way)
+void gts_forget(gts_remembered *remembered)
 {
     static const void *const nothing = NULL;
-    way->object = &nothing;
+    remembered->object = &nothing;
 }
 
-/* An address for each array, and two words for each of its axes. */
-static size_t described_words(const gts_stub *stub)
+/* The length of gts_program.descriptors: an address for each array, and two words for each of its axes. */
+static size_t descriptor_words(const gts_stub *stub)
 {
     size_t words = 0;
     for (uint32_t i = 0; i < stub->leaf_count; ++i)
@@ -129,55 +131,63 @@ static size_t described_words(const gts_stub *stub)
 
 #define CACHE_LINE 64
 
+_Static_assert(offsetof(gts_program, stub) == CACHE_LINE, "what calls with known arrays need is one cache line");
+
 static gts_program *new_program(const gts_stub *stub)
 {
-    const size_t size = (sizeof(gts_program) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    gts_program *const self = aligned_alloc(CACHE_LINE, size);
-    if (self == NULL)
+    typedef struct pair {
+        gts_program program;
+        gts_runtime runtime;
+    } pair;
+    const size_t size = (sizeof(pair) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    pair *const memory = aligned_alloc(CACHE_LINE, size);
+    if (memory == NULL)
         return NULL;
-    memset(self, 0, size);
+    memset(memory, 0, size);
+    gts_program *const self = &memory->program;
+    self->runtime = &memory->runtime;
     self->stub = self->linked = stub;
     self->leaf = new_array(stub->leaf_count, sizeof *self->leaf);
     self->slots = new_array(1, stub->slots_size);
     self->args = new_array(1, stub->args_size);
-    self->described = new_array(described_words(stub), sizeof *self->described);
+    self->descriptors = new_array(descriptor_words(stub), sizeof *self->descriptors);
     self->other.slots = new_array(1, stub->slots_size);
     self->other.args = new_array(1, stub->args_size);
-    self->other.described = new_array(described_words(stub), sizeof *self->described);
+    self->other.descriptors = new_array(descriptor_words(stub), sizeof *self->descriptors);
     self->bytes = new_array(stub->workspace_count, sizeof *self->bytes);
     self->install = new_array(stub->workspace_count, sizeof *self->install);
     self->workspace = new_array(stub->workspace_count, sizeof *self->workspace);
-    self->workspace_size = new_array(stub->workspace_count, sizeof *self->workspace_size);
+    self->runtime->workspace_size = new_array(stub->workspace_count, sizeof *self->runtime->workspace_size);
     self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol);
-    if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->described == NULL ||
-        self->other.slots == NULL || self->other.args == NULL || self->other.described == NULL || self->bytes == NULL ||
-        self->install == NULL || self->workspace == NULL || self->workspace_size == NULL ||
-        self->memory_symbol == NULL) {
+    if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->descriptors == NULL ||
+        self->other.slots == NULL || self->other.args == NULL || self->other.descriptors == NULL ||
+        self->bytes == NULL || self->install == NULL || self->workspace == NULL ||
+        self->runtime->workspace_size == NULL || self->memory_symbol == NULL) {
         free_program(self);
         return NULL;
     }
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        self->leaf[i].now = &self->leaf[i].way[0];
-        gts_forget(&self->leaf[i].way[0]);
-        gts_forget(&self->leaf[i].way[1]);
-        self->leaf[i].index_base = GTS_ANY;
+        self->leaf[i].current = &self->leaf[i].remembered[0];
+        gts_forget(&self->leaf[i].remembered[0]);
+        gts_forget(&self->leaf[i].remembered[1]);
+        self->leaf[i].index_base = GTS_NO_INDEX_BASE;
     }
     const char *const debug = getenv("GTSTUB_DEBUG");
     self->debug = debug != NULL && *debug != '\0' && strcmp(debug, "0") != 0;
-    self->is_special = true; /* the first call */
-    self->recorded = gts_recording_of(stub);
-    gts_renew(self);
+    self->has_extra_work = true; /* the first call */
+    self->runtime->recorder = gts_recorder_find(stub);
+    gts_forget_arrays(self);
     self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
-    gts_profile_add_program(self);
+    gts_loaded_add(self);
     return self;
 }
 
-/* Opened once and never closed: the OpenMP threads that an SDFG has started may still execute its code. */
+/* Opens a library. It is never closed, because OpenMP threads that an SDFG has started may still execute its code. */
 static void *open_library(const char *path)
 {
     void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
-        gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, dlerror());
+        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, dlerror());
     return library;
 }
 
@@ -194,8 +204,8 @@ int gts_load(const char *stub_path, const char *library_path, gts_program **prog
         return -1;
     gts_program *self = new_program(stub);
     if (self == NULL)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.",
-                               stub->name);
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.",
+                             stub->name);
     if (find_sdfg(self, library, library_path) != 0) {
         gts_close(&self);
         return -1;
@@ -215,9 +225,8 @@ void gts_close(gts_program **program)
     *program = NULL;
     if (self == NULL)
         return;
-    gts_profile_remove_program(self);
-    /* In a forked child the handle is the parent's. */
-    if (self->sdfg != NULL && !gts_is_parents(self))
-        (void)((int (*)(void *))self->exit)(self->sdfg);
+    gts_loaded_remove(self);
+    if (self->sdfg != NULL && !gts_belongs_to_parent(self))
+        (void)((int (*)(void *))self->runtime->exit)(self->sdfg);
     free_program(self);
 }

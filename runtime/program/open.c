@@ -1,4 +1,4 @@
-/* Opening: a program is found where its two libraries lie together. */
+/* Opens a program whose two libraries are in the same directory. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ static bool is_stub(const char *name)
 
 static GTS_COLD int refuse_long_path(const char *path)
 {
-    return gts_error_write(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", path);
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Path '%s' is too long.", path);
 }
 
 /* Writes "directory/name" to `path`. */
@@ -29,13 +29,13 @@ static int join(char path[PATH_MAX], const char *directory, size_t length, const
     return written >= 0 && written < PATH_MAX ? 0 : refuse_long_path(directory);
 }
 
-/* Writes the path of the one stub in a directory to `stub`. */
+/* Writes the path of the only stub in a directory to `stub`. */
 static int find_in(const char *directory, char stub[PATH_MAX])
 {
     DIR *const entries = opendir(directory);
     if (entries == NULL)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open directory '%s': %s.", directory,
-                               strerror(errno));
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open directory '%s': %s.", directory,
+                             strerror(errno));
     unsigned int count = 0;
     int status = 0;
     for (const struct dirent *entry = readdir(entries); entry != NULL && status == 0; entry = readdir(entries)) {
@@ -44,18 +44,18 @@ static int find_in(const char *directory, char stub[PATH_MAX])
     }
     (void)closedir(entries);
     if (status == 0 && count != 1)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                               "Directory '%s' holds %u call stubs (*_stub.so), not one; name the file.", directory,
-                               count);
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "Directory '%s' holds %u call stubs (*_stub.so), not one; name the file.", directory,
+                             count);
     return status;
 }
 
-/* Writes the path of the SDFG library, which lies beside the stub, to `library`. */
+/* Writes the path of the SDFG library, which is in the directory of the stub, to `library`. */
 static int find_library(const char *stub_path, char library[PATH_MAX])
 {
     void *const handle = dlopen(stub_path, RTLD_NOW | RTLD_LOCAL);
     const gts_stub *const stub = handle == NULL ? NULL : dlsym(handle, "gts_descriptor");
-    if (stub == NULL || stub->abi != GTS_ABI) { /* gts_load() says why */
+    if (stub == NULL || stub->abi != GTS_ABI) { /* gts_load() will report the reason */
         library[0] = '\0';
         return 0;
     }
@@ -70,11 +70,11 @@ int gts_open(const char *path, gts_program **program)
     char stub[PATH_MAX], library[PATH_MAX];
     struct stat status;
     if (stat(path, &status) != 0)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open '%s': %s.", path, strerror(errno));
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot open '%s': %s.", path, strerror(errno));
     if (S_ISDIR(status.st_mode)) {
         if (find_in(path, stub) != 0)
             return -1;
-    } else if (strchr(path, '/') == NULL) { /* dlopen() would look elsewhere */
+    } else if (strchr(path, '/') == NULL) { /* without a slash, dlopen() would search the library path */
         if (join(stub, ".", 1, path) != 0)
             return -1;
     } else if (snprintf(stub, sizeof stub, "%s", path) >= (int)sizeof stub) {

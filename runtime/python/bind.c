@@ -1,9 +1,9 @@
-/* Positional and keyword arguments to parameters, with the errors that a Python function would raise. */
+/* Binds positional and keyword arguments to parameters, with the errors that a Python function would raise. */
 #include "python/host.h"
 
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
 
-/* 'a', 'a' and 'b', or 'a', 'b', and 'c' */
+/* Joins names as Python does: 'a'; 'a' and 'b'; 'a', 'b', and 'c'. */
 static PyObject *join_names(PyObject *names)
 {
     const Py_ssize_t count = PyList_GET_SIZE(names);

@@ -1,8 +1,8 @@
-/* One call of a program: enter, bind, convert, run, leave. */
+/* Calls a program: enters it, binds and converts the arguments, runs the SDFG, and leaves. */
 #include "python/host.h"
 
 static const gts_host HOST = {
-    .nothing = Py_None,
+    .none_object = Py_None,
     .field = gts_py_field,
     .zero_dim_field = gts_py_zero_dim_field,
     .scalar = gts_py_scalar,
@@ -12,78 +12,17 @@ static const gts_host HOST = {
     .connectivity = gts_py_connectivity,
 };
 
-void gts_py_raise(const gts_error *error)
-{
-    PyObject *const kind = error->kind == GTS_TYPE_ERROR    ? PyExc_TypeError
-                           : error->kind == GTS_VALUE_ERROR ? PyExc_ValueError
-                                                            : PyExc_RuntimeError;
-    /* A long message was cut off, perhaps within a character. */
-    PyObject *const message = PyUnicode_DecodeUTF8(error->message, (Py_ssize_t)strlen(error->message), "replace");
-    if (message != NULL)
-        PyErr_SetObject(kind, message);
-    Py_XDECREF(message);
-}
-
-/* ---- Entering and leaving -------------------------------------------------------------------------------------- */
-
-/* Another call is running, maybe one that waits for the GIL: waits without it. */
-static GTS_COLD int wait_to_enter(gts_py_program *self)
-{
-    if (self->caller == PyThreadState_Get()) { /* an argument's own code has called the program again */
-        PyErr_Format(PyExc_RuntimeError, "Program '%s' was called while it reads the arguments of another call.",
-                     self->program->stub->name);
-        return -1;
-    }
-    if (Py_IsFinalizing()) { /* the other thread will not get the GIL any more, and so never leave */
-        PyErr_Format(PyExc_RuntimeError,
-                     "Program '%s' was called at the end of the interpreter, while another thread is in a call.",
-                     self->program->stub->name);
-        return -1;
-    }
-    PyThreadState *const thread = PyEval_SaveThread();
-    const int status = gts_enter(self->program, true);
-    PyEval_RestoreThread(thread);
-    return status;
-}
-
-int gts_py_enter(gts_py_program *self)
-{
-    int status = gts_enter(self->program, false);
-    if (GTS_UNLIKELY(status > 0))
-        status = wait_to_enter(self);
-    if (GTS_LIKELY(status == 0))
-        self->caller = PyThreadState_Get();
-    else if (!PyErr_Occurred())
-        gts_py_raise(&self->program->error);
-    return status;
-}
-
-void gts_py_hold(gts_py_program *self, PyObject *object)
-{
-    self->held[self->held_count++] = object;
-}
-
-void gts_py_leave(gts_py_program *self)
-{
-    while (self->held_count > 0)
-        Py_DECREF(self->held[--self->held_count]);
-    self->caller = NULL;
-    gts_leave(self->program);
-}
-
-/* ---- Calling --------------------------------------------------------------------------------------------------- */
-
 static GTS_COLD void forget_all(gts_program *program)
 {
     for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
-        gts_forget(&program->leaf[i].way[0]);
-        gts_forget(&program->leaf[i].way[1]);
+        gts_forget(&program->leaf[i].remembered[0]);
+        gts_forget(&program->leaf[i].remembered[1]);
     }
 }
 
 /*
- * Whether nobody can want the GIL while the SDFG runs: no other Python thread exists, and no thread of the device can
- * become one, as it does to call back into Python. Releasing and taking the GIL costs as much as all the rest of a call.
+ * Whether no other thread can need the GIL while the SDFG runs: there is no other Python thread, and no thread of a
+ * device that could become one by calling Python. Releasing and taking the GIL costs as much as the rest of a call.
  */
 static bool is_alone(const gts_py_program *self)
 {
@@ -101,7 +40,7 @@ static int run(const gts_py_program *self)
     return status;
 }
 
-/* Whether a call is as gt4py's are: then its arguments lie in memory just as a stub expects them. */
+/* Whether a call has the form of gt4py's calls: then its arguments have the order that the stub expects. */
 static bool is_in_order(const gts_py_program *self, Py_ssize_t given, PyObject *keywords)
 {
     return given == PyTuple_GET_SIZE(self->parameters) && keywords != NULL && PyTuple_GET_SIZE(keywords) == 1 &&
@@ -115,7 +54,7 @@ static int convert(gts_py_program *self, PyObject *const *argv)
     return self->program->stub->convert(self->program, &HOST, (void *const *)argv);
 }
 
-/* Converts and runs, between enter and leave; then leaves. */
+/* Converts the arguments, runs the SDFG and leaves. `bound` is the status of binding the arguments. */
 static PyObject *finish(gts_py_program *self, int bound, PyObject *const *argv)
 {
     gts_program *const program = self->program;

@@ -1,4 +1,4 @@
-/* gt4py's metrics: the level is read at every call, because its users switch it on and off between calls. */
+/* gt4py's metrics. The level is read at every call, because users change it between calls. */
 #include "python/host.h"
 
 PyObject *gts_py_set_metrics(PyObject *object, PyObject *args, PyObject *keywords)

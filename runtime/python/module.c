@@ -38,9 +38,9 @@ static void fail(void)
 }
 
 PyDoc_STRVAR(fail_at_exit_doc, "fail_at_exit()\n--\n\n"
-                               "Makes 1 the exit status of this process, whose end is as it is without.");
+                               "Makes this process exit with status 1, after everything that it does at exit.");
 
-static PyObject *fail_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
+static PyObject *fail_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     return atexit(fail) != 0 ? PyErr_NoMemory() : Py_NewRef(Py_None);
 }
@@ -48,9 +48,10 @@ static PyObject *fail_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(n
 static PyMethodDef FUNCTIONS[] = {
     {"load", (PyCFunction)(void (*)(void))load, METH_VARARGS | METH_KEYWORDS, load_doc},
     {"begin_profile", gts_py_begin_profile, METH_NOARGS,
-     "begin_profile()\n--\n\nStarts to time all calls of programs; returns what end_profile() takes."},
+     "begin_profile()\n--\n\nBegins to time all calls of programs; returns the profile for end_profile()."},
     {"end_profile", gts_py_end_profile, METH_O,
-     "end_profile(profile, /)\n--\n\nEnds a profile, after the calls that are running; returns its report as JSON."},
+     "end_profile(profile, /)\n--\n\nWaits for the calls that are running, and returns the report of the profile as "
+     "JSON."},
     {"fail_at_exit", fail_at_exit, METH_NOARGS, fail_at_exit_doc},
     {NULL, NULL, 0, NULL},
 };
@@ -85,7 +86,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     return 0;
 }
 
-/* Programs may outlive this, at the end of the interpreter: numpy's types are then looked for again, and names stay. */
+/* At the end of the interpreter, programs may be called after this: they find numpy's types again, and need names. */
 static int clear(PyObject *module)
 {
     gts_py_state *const state = PyModule_GetState(module);

@@ -1,4 +1,4 @@
-/* Profiles, as gtstub.profiling begins and ends them. */
+/* Begins and ends profiles for gtstub.profiling. */
 #include <stdlib.h>
 
 #include "python/host.h"
@@ -6,7 +6,7 @@
 static const char RUNNING[] = "gts_profile";
 static const char ENDED[] = "gts_profile that has ended";
 
-PyObject *gts_py_begin_profile(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
+PyObject *gts_py_begin_profile(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     gts_profile *const profile = gts_profile_begin();
     return profile == NULL ? PyErr_NoMemory() : PyCapsule_New(profile, RUNNING, NULL);
@@ -18,14 +18,15 @@ static gts_profile *profile_of(PyObject *capsule)
     if (PyCapsule_IsValid(capsule, RUNNING))
         return PyCapsule_GetPointer(capsule, RUNNING);
     if (PyCapsule_IsValid(capsule, ENDED))
-        PyErr_SetString(PyExc_ValueError, "The profile has ended before.");
+        PyErr_SetString(PyExc_ValueError, "The profile has already ended.");
     else
-        PyErr_Format(PyExc_TypeError, "Argument 'profile' of 'end_profile' must be of 'begin_profile', not '%s'.",
+        PyErr_Format(PyExc_TypeError,
+                     "Argument 'profile' of 'end_profile' must be a result of 'begin_profile', not '%s'.",
                      Py_TYPE(capsule)->tp_name);
     return NULL;
 }
 
-/* A profile ends after the calls that are running: none may be one that waits for this very thread, or for nothing. */
+/* A profile ends after the calls that are running. Refuses to wait for a call of this thread, or one without end. */
 static int check_calls_can_end(void)
 {
     const PyThreadState *const thread = PyThreadState_Get();

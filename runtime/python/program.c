@@ -1,4 +1,4 @@
-/* The Program type: what its objects own, and its attributes. */
+/* The Program type: how its objects are created and freed, and their attributes. */
 #include <stddef.h>
 
 #include "python/host.h"
@@ -7,7 +7,7 @@ gts_py_program *gts_py_programs;
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
-/* A tuple. */
+/* A tuple of interned names; NULL after an exception. */
 static PyObject *intern_names(const char *const *texts, uint32_t count)
 {
     PyObject *const names = PyTuple_New((Py_ssize_t)count);
@@ -27,12 +27,21 @@ static int prepare_leaves(gts_py_program *self)
     const gts_stub *const stub = self->program->stub;
     self->on_cpu = true;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        self->on_cpu = self->on_cpu && stub->leaves[i].device == GTS_CPU;
-        if (stub->leaves[i].kind != GTS_CONNECTIVITY)
+        const gts_contract *const contract = &stub->leaves[i];
+        gts_py_leaf *const leaf = &self->leaf[i];
+        leaf->contract = contract;
+        leaf->argument = (gts_py_argument){.state = self->state,
+                                           .program = stub->name,
+                                           .path = contract->path,
+                                           .dtype = contract->dtype,
+                                           .device = contract->device,
+                                           .error = &self->program->error};
+        self->on_cpu = self->on_cpu && contract->device == GTS_CPU;
+        if (contract->kind != GTS_CONNECTIVITY)
             continue;
         self->needs_offset_provider = true;
-        self->leaf[i].name = PyUnicode_InternFromString(stub->leaves[i].path);
-        if (self->leaf[i].name == NULL)
+        leaf->name = PyUnicode_InternFromString(contract->path);
+        if (leaf->name == NULL)
             return -1;
     }
     return 0;
@@ -103,7 +112,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* Breaks cycles. The workspaces stay until the handle that uses them has ended. */
+/* Breaks cycles. The workspaces stay until the handle that uses them has been ended. */
 static int clear(PyObject *object)
 {
     gts_py_program *const self = (gts_py_program *)object;
@@ -117,7 +126,7 @@ static int clear(PyObject *object)
     return 0;
 }
 
-static void take_off_list(gts_py_program *self)
+static void remove_from_list(gts_py_program *self)
 {
     gts_py_program **link = &gts_py_programs;
     while (*link != self)
@@ -133,11 +142,11 @@ static void dealloc(PyObject *object)
     PyObject_ClearWeakRefs(object);
     if (self->program != NULL) {
         const gts_stub *const stub = self->program->stub;
-        take_off_list(self);
+        remove_from_list(self);
         (void)clear(object);
         for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-            Py_XDECREF((PyObject *)self->program->leaf[i].way[0].host);
-            Py_XDECREF((PyObject *)self->program->leaf[i].way[1].host);
+            Py_XDECREF((PyObject *)self->program->leaf[i].remembered[0].host);
+            Py_XDECREF((PyObject *)self->program->leaf[i].remembered[1].host);
             if (self->leaf != NULL)
                 Py_XDECREF(self->leaf[i].name);
         }
@@ -168,7 +177,7 @@ static PyObject *repr(PyObject *object)
                                 count == 1 ? "" : "s");
 }
 
-/* `offset`: of a text in gts_stub. */
+/* `offset` is that of a text in gts_stub. */
 static PyObject *get_text(PyObject *object, void *offset)
 {
     const char *const stub = (const char *)((gts_py_program *)object)->program->stub;
@@ -214,7 +223,7 @@ static PyGetSetDef ATTRIBUTES[] = {
     TEXT("sdfg_digest", sdfg_digest, "SHA-256 of the SDFG signature, in hexadecimal."),
     {"compute_time", get_compute_time, NULL, "Seconds that the SDFG measured in the last call with metrics.", NULL},
     {"metrics_level", get_metrics_level, set_metrics_level,
-     "Level of gt4py's metrics that the SDFG is told; read from elsewhere at each call after set_metrics().", NULL},
+     "Level of gt4py's metrics in the next call; after set_metrics(), each call reads it from the namespace.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -227,18 +236,19 @@ static PyMemberDef MEMBERS[] = {
 static PyMethodDef METHODS[] = {
     {"set_workspace", (PyCFunction)(void (*)(void))gts_py_set_workspace, METH_VARARGS | METH_KEYWORDS,
      "set_workspace(storage, array)\n--\n\n"
-     "Lends the program the memory of a contiguous array for its transients in `storage`, DaCe's name of the place.\n"
-     "The array is kept until another one is set."},
+     "Lends the program the memory of a contiguous array for its transients in `storage` ('CPU_Heap', for example).\n"
+     "The program keeps the array until another one is set."},
     {"set_metrics", (PyCFunction)(void (*)(void))gts_py_set_metrics, METH_VARARGS | METH_KEYWORDS,
      "set_metrics(namespace, key, threshold, sample)\n--\n\n"
-     "Takes the metrics level of each call from `namespace[key]`, and calls `sample(seconds)` after each call whose\n"
-     "level is at least `threshold`. Without effect on a program that was compiled without metrics."},
+     "Each call reads its metrics level from `namespace[key]`. After a call with at least the level `threshold`, it\n"
+     "calls `sample(seconds)`. This has no effect on a program that was compiled without metrics."},
     {NULL, NULL, 0, NULL},
 };
 
-static const char DOC[] =
-    "A compiled gt4py program: called with its arguments, and with `offset_provider` where it has connectivities, it\n"
-    "writes its results into them and returns None. One call runs at a time; the GIL is released while it runs.";
+static const char
+    DOC[] = "A compiled gt4py program. It is called with its arguments, and with `offset_provider` if it has "
+            "connectivities. It\n"
+            "writes its results into the arguments and returns None. One call runs at a time, without the GIL.";
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC},   {Py_tp_call, PyVectorcall_Call},

@@ -1,4 +1,4 @@
-/* Memory that a caller lends to a program, as an array. */
+/* Lends a program the memory of a Python array. */
 #include "python/host.h"
 
 /* The index of the workspace in `storage`; workspace_count after an exception. */
@@ -12,7 +12,7 @@ static uint32_t find_workspace(const gts_stub *stub, const char *storage)
     return i;
 }
 
-/* The bytes of an array that is contiguous in C's order; -1 after an exception. */
+/* The size in bytes of an array, which must be contiguous in C order; -1 after an exception. */
 static Py_ssize_t contiguous_bytes(const gts_stub *stub, const char *storage, const gts_array *array)
 {
     int64_t elements = 1;
@@ -27,7 +27,7 @@ static Py_ssize_t contiguous_bytes(const gts_stub *stub, const char *storage, co
     return (Py_ssize_t)elements * (Py_ssize_t)gts_dtype_size(array->dtype);
 }
 
-/* Whether the memory of `array` may be lent: on the right device, writable, of a rank that can be read. */
+/* Whether the memory of `array` can be lent: its device, rank and writability; false after an exception. */
 static bool is_lendable(const gts_stub *stub, uint32_t index, const gts_array *array)
 {
     const gts_workspace *const workspace = &stub->workspaces[index];
@@ -44,15 +44,21 @@ static bool is_lendable(const gts_stub *stub, uint32_t index, const gts_array *a
     return PyErr_Occurred() == NULL;
 }
 
-/* Reads the array within a call's lock, because it may run Python code and report in the program's error. */
-static int read_workspace(gts_py_program *self, PyObject *object, gts_array *array, PyObject **owner)
+/* Reads the array while the program is entered, because reading may run Python code and set the program's error. */
+static int read_workspace(gts_py_program *self, uint32_t index, PyObject *object, gts_array *array, PyObject **owner)
 {
-    static const gts_contract contract = {.path = "array", .dtype = GTS_UINT8};
+    gts_program *const program = self->program;
+    const gts_py_argument argument = {.state = self->state,
+                                      .program = program->stub->name,
+                                      .path = "array",
+                                      .dtype = GTS_UINT8,
+                                      .device = program->stub->workspaces[index].device,
+                                      .error = &program->error};
     if (gts_py_enter(self) != 0)
         return -1;
-    const int status = gts_py_read_array(self, &contract, object, array, owner);
+    const int status = gts_py_read_array(&argument, object, array, owner);
     if (status != 0 && !PyErr_Occurred())
-        gts_py_raise(&self->program->error);
+        gts_py_raise(&program->error);
     gts_py_leave(self);
     return status;
 }
@@ -71,7 +77,7 @@ PyObject *gts_py_set_workspace(PyObject *object, PyObject *args, PyObject *keywo
         return NULL;
     gts_array array;
     PyObject *owner;
-    if (read_workspace(self, memory, &array, &owner) != 0)
+    if (read_workspace(self, index, memory, &array, &owner) != 0)
         return NULL;
     if (owner == NULL)
         owner = Py_NewRef(memory);

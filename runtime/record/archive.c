@@ -1,7 +1,7 @@
 /*
- * The files of a recording: an index of text, which grows by whole calls, and a file of values for each argument, laid
- * out as serialbox does. A value lies in its file before the index mentions it, so whatever ends the process, all calls
- * of the index are whole.
+ * Writes the files of a recording: an index, which is text and grows by whole calls, and a file of values for each
+ * argument, in the layout of serialbox. A value is in its file before the index mentions it. So all calls of the index
+ * are complete, however the process ends.
  */
 #define _GNU_SOURCE
 #include "record/archive.h"
@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 static struct {
-    char directory[PATH_MAX]; /* of all recordings */
-    char path[PATH_MAX];      /* of this process's; empty where it has none */
-    int index;
-    off_t end; /* of the index */
+    char directory[PATH_MAX]; /* that contains all recordings */
+    char path[PATH_MAX];      /* of the archive of this process; empty if there is none */
+    int index;                /* a file descriptor */
+    off_t end;                /* size of the index */
 } archive = {.index = -1};
 
 const char *const gts_kind_names[] = {[GTS_FIELD] = "field",
@@ -68,16 +68,16 @@ void gts_archive_note_program(const char *program)
     char path[PATH_MAX], line[PATH_MAX];
     const int length = snprintf(line, sizeof line, "%s\n", program);
     if (length >= (int)sizeof line ||
-        snprintf(path, sizeof path, "%s/%s", archive.directory, GTS_RECORDING_PROGRAMS) >= (int)sizeof path)
+        snprintf(path, sizeof path, "%s/%s", archive.directory, GTS_ARCHIVE_PROGRAMS) >= (int)sizeof path)
         return;
     const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (file < 0)
         return;
-    (void)!write(file, line, (size_t)length); /* in one piece, because other processes write as well */
+    (void)!write(file, line, (size_t)length); /* one call, because other processes append to the file, too */
     (void)close(file);
 }
 
-/* Makes a directory that nobody else has: processes have numbers that return, on other machines and later. */
+/* Creates a new directory. Its name has a number if need be, because process ids repeat. */
 static bool make_own_directory(void)
 {
     char host[256] = "";
@@ -101,11 +101,11 @@ bool gts_archive_make(void)
         archive.path[0] = '\0';
         return false;
     }
-    if (!fits(snprintf(path, sizeof path, "%s/%s", archive.path, GTS_RECORDING_INDEX), sizeof path))
+    if (!fits(snprintf(path, sizeof path, "%s/%s", archive.path, GTS_ARCHIVE_INDEX), sizeof path))
         return false;
     archive.index = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     archive.end = 0;
-    static const char first[] = GTS_RECORDING_SCHEMA "\n";
+    static const char first[] = GTS_ARCHIVE_SCHEMA "\n";
     return archive.index >= 0 && gts_archive_append(first, sizeof first - 1);
 }
 
@@ -138,7 +138,7 @@ void gts_archive_forget(void)
 
 /* ---- Values ---------------------------------------------------------------------------------------------------- */
 
-/* Whether a file has these bytes at `place`. */
+/* Whether a file contains these bytes at offset `place`. */
 static bool has(int file, const char *bytes, size_t size, off_t place)
 {
     char found[1 << 16];

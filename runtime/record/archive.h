@@ -1,55 +1,55 @@
-/* Inside the runtime: the files of a recording. docs/record.md describes them. */
+/* Inside the runtime: writes the files of a recording, which docs/record.md describes. */
 #ifndef GTSTUB_RECORD_ARCHIVE_H
 #define GTSTUB_RECORD_ARCHIVE_H
 
-#include "gtstub/stub.h"
+#include "gtstub/program.h"
 
 /* The text file of a recording, and its first line. */
-#define GTS_RECORDING_INDEX "recording.txt"
-#define GTS_RECORDING_SCHEMA "gtstub/recording/1"
+#define GTS_ARCHIVE_INDEX "recording.txt"
+#define GTS_ARCHIVE_SCHEMA "gtstub/recording/1"
 
-/* The file beside the archives with the names of all programs that were loaded, where only some are recorded. */
-#define GTS_RECORDING_PROGRAMS "programs.txt"
+/* The file beside the archives that lists all programs that were loaded; written if only some are recorded. */
+#define GTS_ARCHIVE_PROGRAMS "programs.txt"
 
-/* gts_leaf_kind, as the index names it. */
+/* The names of gts_leaf_kind in the index. */
 extern const char *const gts_kind_names[GTS_STATIC + 1] __attribute__((visibility("hidden")));
 
-/* The file that holds all values of one argument which have the same shape, one after the other. */
+/* A file that contains all values of one argument that have the same shape, one after the other. */
 typedef struct gts_store {
     struct gts_store *next;
     uint32_t leaf;
-    unsigned int number; /* among the stores of this argument, from 1 */
+    unsigned int number; /* among the stores of this argument, counted from 1 */
     int64_t shape[GTS_MAX_RANK];
     int64_t end;
-    int64_t last; /* where the last value begins; -1 where there is none */
+    int64_t last; /* offset of the last value in bytes; -1 if there is none */
 } gts_store;
 
-/* The name of the file of a store, beside the index. */
+/* Writes the path of the file of a store, relative to the index, to `path`; returns what snprintf() returns. */
 int gts_store_path(char *path, size_t size, const char *program, const char *leaf, unsigned int number);
 
-/* The directory that recordings go to, made if need be; false with errno. Once. */
+/* Sets the directory of all recordings and creates it if need be; false with errno. Called once. */
 bool gts_archive_choose(const char *directory);
 
-/* Says that a program was loaded, for who asked for another one; nothing hangs on it, so a failure is not told. */
+/* Adds the name of a loaded program to GTS_ARCHIVE_PROGRAMS. A failure is ignored: the list only informs users. */
 void gts_archive_note_program(const char *program);
 
-/* Makes the archive of this process and its index, if it has none yet; false with errno. */
+/* Create the archive of this process, if there is none, and the directory of a program in it; false with errno. */
 bool gts_archive_make(void);
 bool gts_archive_make_program(const char *program);
 
-/* Writes a value to the end of a store, unless the last one has the same bytes. Where it lies; -1 with errno. */
+/* Appends a value to a store, unless the last value has the same bytes. Returns its offset in bytes; -1 with errno. */
 int64_t gts_archive_put(gts_store *store, const char *program, const char *leaf, const void *value, size_t size);
 
-/* Writes whole lines to the index, all of them or none; false with errno. */
+/* Appends complete lines to the index: all of them, or none; false with errno. */
 bool gts_archive_append(const char *lines, size_t size);
 
-/* Marks the archive as one that lacks calls, in its name. */
+/* Renames the archive to show that it lacks calls. */
 void gts_archive_give_up(void);
 
-/* Where the archive is, for messages. */
+/* The path of the archive, for messages. */
 const char *gts_archive_path(void);
 
-/* In a forked child: the archive is the parent's, another one can be made. */
+/* Closes the parent's archive in a forked child, which can create its own. */
 void gts_archive_forget(void);
 
 #endif

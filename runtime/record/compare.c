@@ -1,10 +1,10 @@
-/* Values, compared in units in the last place. */
+/* Compares values in units in the last place. */
 #include "record/compare.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The place of a number among all of its type, counted from 0, which -0 shares: neighbors are 1 apart. */
+/* The position of a number among all numbers of its type: 0 for 0 and -0, and 1 more for each next larger number. */
 static int64_t place_of_float(const void *value)
 {
     int32_t bits;

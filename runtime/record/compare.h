@@ -1,27 +1,27 @@
-/* Inside the runtime: how far two values are from each other. */
+/* Inside the runtime: the distance of values. */
 #ifndef GTSTUB_RECORD_COMPARE_H
 #define GTSTUB_RECORD_COMPARE_H
 
 #include "gtstub/gtstub.h"
 
-/* The distance of values that no number of units in the last place joins. */
+/* The distance of different values that cannot be measured in units in the last place. */
 #define GTS_APART UINT64_MAX
 
-/* What a comparison has found. */
+/* The result of a comparison. */
 typedef struct gts_difference {
-    size_t differ; /* elements that are not equal */
-    size_t beyond; /* of these, how many by more than was tolerated */
-    size_t worst;  /* the first one of the greatest distance; of no meaning where differ is 0 */
-    uint64_t ulp;  /* its distance */
+    size_t differ; /* number of elements that are not equal */
+    size_t beyond; /* number of elements whose distance exceeds the tolerance */
+    size_t worst;  /* index of the first element of the greatest distance, if differ > 0 */
+    uint64_t ulp;  /* distance of that element */
 } gts_difference;
 
 /*
- * Units in the last place between two elements: 0 where they are equal, as are 0 and -0, and any two NaNs. GTS_APART
- * where they differ and are integers, or one is NaN or infinite.
+ * The distance of two elements in units in the last place. It is 0 if they are equal; so are 0 and -0, and any two NaN.
+ * It is GTS_APART if they are different integers, or if only one is NaN, or one is infinite.
  */
 uint64_t gts_distance(gts_dtype dtype, const void *a, const void *b);
 
-/* Compares `count` elements, one after the other. */
+/* Compares `count` elements of two packed arrays. */
 gts_difference gts_compare(gts_dtype dtype, size_t count, const void *expected, const void *found, uint64_t tolerance);
 
 #endif

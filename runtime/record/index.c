@@ -1,4 +1,4 @@
-/* The index of a recording, read line by line; what was not written to the end, because its process was killed, is not. */
+/* Reads the index of a recording, line by line. An incomplete call of a process that was killed is left out. */
 #define _GNU_SOURCE
 #include "record/index.h"
 
@@ -9,21 +9,20 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "record/archive.h"
-#include "base/error.h"
 #include "base/layout.h"
+#include "record/archive.h"
 
 /* ---- Words ----------------------------------------------------------------------------------------------------- */
 
-/* What is still to be read, of the file and of the line; `is_right` ends with the first word that is wrong. */
+/* The rest of the file and of the current line. `is_right` becomes false at the first word that is wrong. */
 typedef struct reader {
     char *rest;
     char *line;
-    size_t number; /* of the line */
+    size_t number; /* of the current line */
     bool is_right;
 } reader;
 
-/* To the next line, which must begin with `keyword`; false at the end of what is whole. */
+/* Goes to the next line, which must begin with `keyword` unless that is NULL; false if no complete line is left. */
 static bool next_line(reader *in, const char *keyword)
 {
     char *const end = strchr(in->rest, '\n');
@@ -85,7 +84,7 @@ static gts_dtype next_dtype(reader *in)
 
 /* ---- Lines ----------------------------------------------------------------------------------------------------- */
 
-/* calloc(), and what is read without memory is wrong. */
+/* Allocates zeroed memory; when memory runs out, the file counts as wrong. */
 static void *allocate(reader *in, size_t size)
 {
     void *const memory = calloc(1, size);
@@ -93,15 +92,15 @@ static void *allocate(reader *in, size_t size)
     return memory;
 }
 
-/* Of a program, behind its keyword; NULL without memory, or where the file ends within it. */
-static gts_recorded_program *read_program(reader *in)
+/* Reads a program behind its keyword; NULL when memory runs out, or if the file ends within the program. */
+static gts_archive_program *read_program(reader *in)
 {
     const char *const id = next_word(in);
     const char *const name = next_word(in);
     const char *const program_digest = next_word(in);
     const char *const sdfg_digest = next_word(in);
     const uint32_t count = (uint32_t)next_number(in, 0, INT16_MAX);
-    gts_recorded_program *const program = allocate(in, sizeof *program + count * sizeof *program->leaves);
+    gts_archive_program *const program = allocate(in, sizeof *program + count * sizeof *program->leaves);
     if (program == NULL)
         return NULL;
     program->id = id;
@@ -110,7 +109,7 @@ static gts_recorded_program *read_program(reader *in)
     program->sdfg_digest = sdfg_digest;
     program->leaf_count = count;
     for (uint32_t i = 0; i < count; ++i) {
-        gts_recorded_leaf *const leaf = &program->leaves[i];
+        gts_archive_leaf *const leaf = &program->leaves[i];
         if (!next_line(in, "leaf")) {
             free(program);
             return NULL;
@@ -127,8 +126,8 @@ static gts_recorded_program *read_program(reader *in)
     return program;
 }
 
-/* Whether the value's bytes are such as a memory can have; the recorder saw them in one. */
-static bool is_possible(const gts_recorded_value *value)
+/* Whether the extent of a value is possible in its memory, as it was for the recorder. */
+static bool is_possible(const gts_archive_value *value)
 {
     size_t size;
     gts_extent extent;
@@ -137,9 +136,9 @@ static bool is_possible(const gts_recorded_value *value)
            !__builtin_add_overflow(value->offset, extent.high, &high);
 }
 
-static void read_value(reader *in, const gts_recorded_program *program, uint32_t index, gts_recorded_value *value)
+static void read_value(reader *in, const gts_archive_program *program, uint32_t index, gts_archive_value *value)
 {
-    const gts_recorded_leaf *const leaf = &program->leaves[index];
+    const gts_archive_leaf *const leaf = &program->leaves[index];
     value->store = (unsigned int)next_number(in, 1, INT_MAX);
     value->before = next_number(in, 0, INT64_MAX);
     value->after = next_number(in, -1, INT64_MAX);
@@ -153,23 +152,23 @@ static void read_value(reader *in, const gts_recorded_program *program, uint32_t
     in->is_right = in->is_right && is_possible(value);
 }
 
-static gts_recorded_program *find_program(const gts_index *index, const char *id)
+static gts_archive_program *find_program(const gts_archive_index *index, const char *id)
 {
-    gts_recorded_program *program = index->programs;
+    gts_archive_program *program = index->programs;
     while (program != NULL && strcmp(program->id, id) != 0)
         program = program->next;
     return program;
 }
 
-/* Of a call, behind its keyword; NULL without memory, or where the file ends within it. */
-static gts_replayed_call *read_call(const gts_index *index, reader *in)
+/* Reads a call behind its keyword; NULL when memory runs out, or if the file ends within the call. */
+static gts_archive_call *read_call(const gts_archive_index *index, reader *in)
 {
-    gts_recorded_program *const program = find_program(index, next_word(in));
+    gts_archive_program *const program = find_program(index, next_word(in));
     if (program == NULL) {
         in->is_right = false;
         return NULL;
     }
-    gts_replayed_call *const call = allocate(in, sizeof *call + program->leaf_count * sizeof *call->values);
+    gts_archive_call *const call = allocate(in, sizeof *call + program->leaf_count * sizeof *call->values);
     if (call == NULL)
         return NULL;
     call->program = program;
@@ -184,11 +183,11 @@ static gts_replayed_call *read_call(const gts_index *index, reader *in)
     return call;
 }
 
-static bool add_call(gts_index *index, gts_replayed_call *call)
+static bool add_call(gts_archive_index *index, gts_archive_call *call)
 {
     const size_t count = index->call_count;
-    if ((count & (count - 1)) == 0) { /* grow at powers of two */
-        gts_replayed_call **const larger = realloc(index->calls, (count == 0 ? 1 : 2 * count) * sizeof *larger);
+    if ((count & (count - 1)) == 0) { /* grow at each power of two */
+        gts_archive_call **const larger = realloc(index->calls, (count == 0 ? 1 : 2 * count) * sizeof *larger);
         if (larger == NULL) {
             free(call);
             return false;
@@ -199,20 +198,20 @@ static bool add_call(gts_index *index, gts_replayed_call *call)
     return true;
 }
 
-/* Reads a program or a call; false at the end, or where it is wrong. */
-static bool read_block(gts_index *index, reader *in)
+/* Reads a program or a call; false at the end of the file, or if it is wrong. */
+static bool read_block(gts_archive_index *index, reader *in)
 {
     if (!next_line(in, NULL))
         return false;
     const char *const keyword = strsep(&in->line, "\t");
     if (strcmp(keyword, "program") == 0) {
-        gts_recorded_program *const program = read_program(in);
+        gts_archive_program *const program = read_program(in);
         if (program == NULL)
             return false;
         program->next = index->programs;
         index->programs = program;
     } else if (strcmp(keyword, "call") == 0) {
-        gts_replayed_call *const call = read_call(index, in);
+        gts_archive_call *const call = read_call(index, in);
         if (call == NULL || !add_call(index, call))
             return false;
     } else {
@@ -223,7 +222,7 @@ static bool read_block(gts_index *index, reader *in)
 
 /* ---- Files ----------------------------------------------------------------------------------------------------- */
 
-/* All of a file, with a 0 behind it; NULL with errno. */
+/* The contents of a file as a string, to be freed with free(); NULL with errno. */
 static char *read_text(const char *path)
 {
     FILE *const file = fopen(path, "re");
@@ -239,35 +238,34 @@ static char *read_text(const char *path)
     return text;
 }
 
-int gts_index_read(gts_index *index, const char *path, gts_error *error)
+int gts_archive_index_read(gts_archive_index *index, const char *path, gts_error *error)
 {
     char file[PATH_MAX];
-    *index = (gts_index){0};
-    const int length = snprintf(file, sizeof file, "%s/%s", path, GTS_RECORDING_INDEX);
+    *index = (gts_archive_index){0};
+    const int length = snprintf(file, sizeof file, "%s/%s", path, GTS_ARCHIVE_INDEX);
     index->text = length < (int)sizeof file ? read_text(file) : NULL;
     if (index->text == NULL)
-        return gts_error_write(
-            error, GTS_RUNTIME_ERROR,
-            "There is no recording at '%s': '%s' cannot be read. A recording is the directory of one "
-            "process, as 'recording/host-1234'.",
-            path, GTS_RECORDING_INDEX);
+        return gts_error_set(error, GTS_RUNTIME_ERROR,
+                             "There is no recording at '%s': '%s' cannot be read. A recording is the directory of one "
+                             "process, as 'recording/host-1234'.",
+                             path, GTS_ARCHIVE_INDEX);
     reader in = {.rest = index->text, .is_right = true};
-    (void)next_line(&in, GTS_RECORDING_SCHEMA);
+    (void)next_line(&in, GTS_ARCHIVE_SCHEMA);
     while (in.is_right && read_block(index, &in))
         ;
     if (!in.is_right)
-        return gts_error_write(error, GTS_VALUE_ERROR, "The recording '%s' is malformed in line %zu of '%s'.", path,
-                               in.number, GTS_RECORDING_INDEX);
+        return gts_error_set(error, GTS_VALUE_ERROR, "The recording '%s' is malformed in line %zu of '%s'.", path,
+                             in.number, GTS_ARCHIVE_INDEX);
     return 0;
 }
 
-void gts_index_free(gts_index *index)
+void gts_archive_index_free(gts_archive_index *index)
 {
     for (size_t i = 0; i < index->call_count; ++i)
         free(index->calls[i]);
     free(index->calls);
     while (index->programs != NULL) {
-        gts_recorded_program *const program = index->programs;
+        gts_archive_program *const program = index->programs;
         index->programs = program->next;
         free(program);
     }

@@ -1,11 +1,11 @@
-/* Inside the runtime: the index of a recording, read. docs/record.md describes the file. */
+/* Inside the runtime: reads the index of a recording, which docs/record.md describes. */
 #ifndef GTSTUB_RECORD_INDEX_H
 #define GTSTUB_RECORD_INDEX_H
 
-#include "gtstub/stub.h"
+#include "gtstub/program.h"
 
-/* All text below points into gts_index.text. */
-typedef struct gts_recorded_leaf {
+/* All texts below point into gts_archive_index.text. */
+typedef struct gts_archive_leaf {
     const char *name;
     const char *path;
     gts_leaf_kind kind;
@@ -15,41 +15,41 @@ typedef struct gts_recorded_leaf {
     const char *dims[GTS_MAX_RANK];
     bool has_tolerance;
     uint64_t tolerance; /* in units in the last place */
-} gts_recorded_leaf;
+} gts_archive_leaf;
 
-typedef struct gts_recorded_program {
-    struct gts_recorded_program *next;
+typedef struct gts_archive_program {
+    struct gts_archive_program *next;
     const char *id;
     const char *name;
     const char *program_digest;
     const char *sdfg_digest;
     uint32_t leaf_count;
-    gts_recorded_leaf leaves[]; /* [leaf_count] */
-} gts_recorded_program;
+    gts_archive_leaf leaves[]; /* [leaf_count] */
+} gts_archive_program;
 
-typedef struct gts_recorded_value {
+typedef struct gts_archive_value {
     unsigned int store;
-    int64_t before, after; /* where they lie in the store; `after` is -1 where nothing was written */
-    uint32_t memory;       /* values of one memory have one number, less than leaf_count */
-    int64_t offset;        /* bytes from the begin of the memory to array.data, which is NULL here */
+    int64_t before, after; /* offsets in the store, in bytes; `after` is -1 if the call did not write the argument */
+    uint32_t memory;       /* number of the memory, less than leaf_count; values that overlap have the same */
+    int64_t offset;        /* bytes from the beginning of the memory to array.data, which is NULL here */
     gts_array array;
-} gts_recorded_value;
+} gts_archive_value;
 
-typedef struct gts_replayed_call {
-    gts_recorded_program *program;
+typedef struct gts_archive_call {
+    gts_archive_program *program;
     uint64_t number;
-    gts_recorded_value values[]; /* [program->leaf_count] */
-} gts_replayed_call;
+    gts_archive_value values[]; /* [program->leaf_count] */
+} gts_archive_call;
 
-typedef struct gts_index {
+typedef struct gts_archive_index {
     char *text;
-    gts_recorded_program *programs;
+    gts_archive_program *programs;
     size_t call_count;
-    gts_replayed_call **calls;
-} gts_index;
+    gts_archive_call **calls;
+} gts_archive_index;
 
-/* Reads the index of the archive at `path`: all calls that are whole. After -1 it still has to be freed. */
-int gts_index_read(gts_index *index, const char *path, gts_error *error);
-void gts_index_free(gts_index *index);
+/* Reads all complete calls of the archive at `path`. The index must be freed even after -1. */
+int gts_archive_index_read(gts_archive_index *index, const char *path, gts_error *error);
+void gts_archive_index_free(gts_archive_index *index);
 
 #endif

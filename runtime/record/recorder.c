@@ -1,11 +1,11 @@
 /*
- * Recordings: the arguments of every call, before it and after it, written to the archive of this process.
+ * The recorder writes the arguments of every call, before and after it, to the archive of this process.
  *
- * Everything is under `lock`, which nobody holds while an SDFG runs. A recording that cannot go on ends with a message
- * on stderr; the calls themselves go on.
+ * All data is protected by `lock`, which no thread holds while an SDFG runs. If a call cannot be recorded, the recorder
+ * stops with a message on stderr; the calls themselves continue.
  */
 #define _GNU_SOURCE
-#include "record/recorder.h"
+#include "program/hooks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,20 +18,20 @@
 
 static struct {
     bool is_on;
-    char *programs;       /* names, with a comma and maybe blanks between two; NULL is all */
-    uint64_t first, last; /* calls of each program, from 1 */
-    gts_recorded *recorded;
-} recording;
+    char *wanted;         /* names, separated by commas and blanks; NULL: all programs are recorded */
+    uint64_t first, last; /* calls of each program to record, counted from 1 */
+    gts_recorder_program *programs;
+} recorder;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- What is recorded ------------------------------------------------------------------------------------------ */
 
-/* A number of a range, or `open` where there is none; *rest is what follows. */
+/* Reads a number of a range, or returns `open` if there is none; *rest is the text behind it. */
 static uint64_t read_number(const char *text, uint64_t open, const char **rest)
 {
     char *end = (char *)text;
-    const bool is_number = *text >= '0' && *text <= '9'; /* strtoull() would take a sign and blanks */
+    const bool is_number = *text >= '0' && *text <= '9'; /* strtoull() would accept a sign and blanks */
     const uint64_t number = is_number ? strtoull(text, &end, 10) : open;
     *rest = end;
     return number;
@@ -40,28 +40,28 @@ static uint64_t read_number(const char *text, uint64_t open, const char **rest)
 static bool read_calls(const char *text)
 {
     const char *rest;
-    recording.first = read_number(text, 1, &rest);
-    recording.last = rest == text ? UINT64_MAX : recording.first;
+    recorder.first = read_number(text, 1, &rest);
+    recorder.last = rest == text ? UINT64_MAX : recorder.first;
     if (strncmp(rest, "..", 2) == 0)
-        recording.last = read_number(rest + 2, UINT64_MAX, &rest);
-    return *rest == '\0' && recording.first > 0 && recording.first <= recording.last;
+        recorder.last = read_number(rest + 2, UINT64_MAX, &rest);
+    return *rest == '\0' && recorder.first > 0 && recorder.first <= recorder.last;
 }
 
-/* The value of a variable, or NULL where it is not set or empty. */
+/* The value of an environment variable; NULL if it is not set or empty. */
 static const char *variable(const char *name)
 {
     const char *const value = getenv(name);
     return value == NULL || *value == '\0' ? NULL : value;
 }
 
-void gts_recording_read_environment(void)
+void gts_recorder_read_environment(void)
 {
     const char *const directory = variable("GTSTUB_RECORD");
     const char *const calls = variable("GTSTUB_RECORD_CALLS");
     const char *const programs = variable("GTSTUB_RECORD_PROGRAMS");
     if (directory == NULL)
         return;
-    recording.programs = programs == NULL ? NULL : strdup(programs);
+    recorder.wanted = programs == NULL ? NULL : strdup(programs);
     if (!read_calls(calls == NULL ? "" : calls))
         (void)fprintf(
             stderr,
@@ -70,7 +70,7 @@ void gts_recording_read_environment(void)
     else if (!gts_archive_choose(directory))
         (void)fprintf(stderr, "Nothing is recorded: directory '%s' cannot be made: %s.\n", directory, strerror(errno));
     else
-        recording.is_on = true;
+        recorder.is_on = true;
 }
 
 #define BLANKS " \t"
@@ -84,7 +84,7 @@ static bool is_end(const char *text)
 static bool is_wanted(const char *name)
 {
     const size_t length = strlen(name);
-    const char *place = recording.programs;
+    const char *place = recorder.wanted;
     while (place != NULL) {
         place += strspn(place, BLANKS);
         if (strncmp(place, name, length) == 0 && is_end(place + length))
@@ -93,7 +93,7 @@ static bool is_wanted(const char *name)
         if (place != NULL)
             ++place;
     }
-    return recording.programs == NULL;
+    return recorder.wanted == NULL;
 }
 
 static bool is_on_cpu(const gts_stub *stub)
@@ -109,11 +109,11 @@ static bool is_on_cpu(const gts_stub *stub)
     return true;
 }
 
-/* A name that no other program of the recording has; NULL without memory. */
+/* A name that no other program of the recording has; NULL when memory runs out. */
 static char *new_id(const char *name)
 {
     unsigned int number = 1;
-    for (const gts_recorded *other = recording.recorded; other != NULL; other = other->next)
+    for (const gts_recorder_program *other = recorder.programs; other != NULL; other = other->next)
         number += strcmp(other->stub->name, name) == 0;
     char *id = NULL;
     if (number == 1)
@@ -127,41 +127,41 @@ static bool is_same_program(const gts_stub *a, const gts_stub *b)
            strcmp(a->sdfg_digest, b->sdfg_digest) == 0;
 }
 
-static gts_recorded *find_or_make(const gts_stub *stub)
+static gts_recorder_program *find_or_make(const gts_stub *stub)
 {
-    for (gts_recorded *known = recording.recorded; known != NULL; known = known->next) {
+    for (gts_recorder_program *known = recorder.programs; known != NULL; known = known->next) {
         if (is_same_program(known->stub, stub))
             return known;
     }
-    gts_recorded *const made = calloc(1, sizeof *made);
+    gts_recorder_program *const made = calloc(1, sizeof *made);
     char *const id = made == NULL ? NULL : new_id(stub->name);
     if (id == NULL) {
         (void)fprintf(stderr, "Program '%s' is not recorded: out of memory.\n", stub->name);
         free(made);
         return NULL;
     }
-    *made = (gts_recorded){.next = recording.recorded, .stub = stub, .id = id};
-    return recording.recorded = made;
+    *made = (gts_recorder_program){.next = recorder.programs, .stub = stub, .id = id};
+    return recorder.programs = made;
 }
 
-gts_recorded *gts_recording_of(const gts_stub *stub)
+gts_recorder_program *gts_recorder_find(const gts_stub *stub)
 {
     (void)pthread_mutex_lock(&lock);
-    if (recording.is_on && recording.programs != NULL)
+    if (recorder.is_on && recorder.wanted != NULL)
         gts_archive_note_program(stub->name);
-    gts_recorded *const recorded = recording.is_on && is_wanted(stub->name) && is_on_cpu(stub) ? find_or_make(stub)
-                                                                                               : NULL;
+    const bool is_recorded = recorder.is_on && is_wanted(stub->name) && is_on_cpu(stub);
+    gts_recorder_program *const program = is_recorded ? find_or_make(stub) : NULL;
     (void)pthread_mutex_unlock(&lock);
-    return recorded;
+    return program;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* Ends the recording because of errno. */
+/* Ends the recording; errno is the reason. */
 static void give_up(const gts_program *self, uint64_t call)
 {
     const int reason = errno;
-    recording.is_on = false;
+    recorder.is_on = false;
     gts_archive_give_up();
     (void)fprintf(stderr,
                   "The recording ends before call %" PRIu64 " of program '%s', because '%s' cannot be written: %s. "
@@ -169,12 +169,12 @@ static void give_up(const gts_program *self, uint64_t call)
                   call, self->stub->name, gts_archive_path(), strerror(reason));
 }
 
-gts_recorded_call *gts_recording_before(gts_program *self)
+gts_recorder_call *gts_recorder_before(gts_program *self)
 {
     (void)pthread_mutex_lock(&lock);
-    gts_recorded_call *call = NULL;
-    const uint64_t number = ++self->recorded->calls;
-    if (recording.is_on && number >= recording.first && number <= recording.last) {
+    gts_recorder_call *call = NULL;
+    const uint64_t number = ++self->runtime->recorder->calls;
+    if (recorder.is_on && number >= recorder.first && number <= recorder.last) {
         call = calloc(1, sizeof *call + self->stub->leaf_count * sizeof *call->values);
         if (call != NULL)
             call->number = number;
@@ -188,19 +188,19 @@ gts_recorded_call *gts_recording_before(gts_program *self)
     return call;
 }
 
-void gts_recording_after(gts_program *self, gts_recorded_call *call, bool has_run)
+void gts_recorder_after(gts_program *self, gts_recorder_call *call, bool has_run)
 {
     (void)pthread_mutex_lock(&lock);
-    if (has_run && recording.is_on && !gts_snapshot_after(self, call))
+    if (has_run && recorder.is_on && !gts_snapshot_after(self, call))
         give_up(self, call->number);
     (void)pthread_mutex_unlock(&lock);
     free(call);
 }
 
-void gts_recording_forget(void)
+void gts_recorder_forget(void)
 {
     gts_archive_forget();
-    recording.recorded = NULL;
+    recorder.programs = NULL;
     gts_snapshot_forget();
     (void)pthread_mutex_init(&lock, NULL);
 }

@@ -1,4 +1,4 @@
-/* Recorded calls, made again: their arguments are laid out as they were, and the results compared. */
+/* Makes recorded calls again: restores their arguments in memory, calls the program and compares the results. */
 #define _GNU_SOURCE
 #include "gtstub/replay.h"
 
@@ -9,22 +9,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/layout.h"
+#include "base/refuse.h"
 #include "record/archive.h"
 #include "record/compare.h"
-#include "record/report.h"
-#include "base/error.h"
 #include "record/index.h"
-#include "base/layout.h"
+#include "record/report.h"
 
 struct gts_replay {
     char *path;
-    gts_index index;
-    uint64_t tolerance; /* of arguments that have none of their own */
+    gts_archive_index index;
+    uint64_t tolerance; /* for arguments without their own */
     gts_findings findings;
     struct {
-        const gts_replayed_call *call;
+        const gts_archive_call *call;
         uint32_t leaf;
-        uint64_t ulp; /* 0 where nothing has differed */
+        uint64_t ulp; /* 0 if no field has differed yet */
         void *found;  /* packed */
     } worst;
 };
@@ -33,7 +34,7 @@ struct gts_replay {
 
 static void free_replay(gts_replay *self)
 {
-    gts_index_free(&self->index);
+    gts_archive_index_free(&self->index);
     free(self->worst.found);
     free(self->path);
     free(self);
@@ -46,9 +47,9 @@ int gts_replay_open(const char *path, gts_replay **replay)
     if (self == NULL || (self->path = strdup(path)) == NULL || !gts_findings_begin(&self->findings)) {
         if (self != NULL)
             free_replay(self);
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while opening recording '%s'.", path);
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while opening recording '%s'.", path);
     }
-    if (gts_index_read(&self->index, path, &gts_own_error) != 0) {
+    if (gts_archive_index_read(&self->index, path, &gts_own_error) != 0) {
         free(gts_findings_end(&self->findings));
         free_replay(self);
         return -1;
@@ -73,34 +74,34 @@ size_t gts_replay_count(const gts_replay *self)
     return self->index.call_count;
 }
 
-/* NULL with an error where there is no such call. */
-static const gts_replayed_call *find_call(const gts_replay *self, size_t call, gts_error *error)
+/* The call of this number; NULL with an error if there is none. */
+static const gts_archive_call *find_call(const gts_replay *self, size_t call, gts_error *error)
 {
     if (call < self->index.call_count)
         return self->index.calls[call];
-    (void)gts_error_write(error, GTS_VALUE_ERROR, "The recording has %zu calls, counted from 0, and no call %zu.",
-                          self->index.call_count, call);
+    (void)gts_error_set(error, GTS_VALUE_ERROR, "The recording has %zu calls, counted from 0, and no call %zu.",
+                        self->index.call_count, call);
     return NULL;
 }
 
 const char *gts_replay_program(const gts_replay *self, size_t call)
 {
-    const gts_replayed_call *const found = find_call(self, call, &gts_own_error);
+    const gts_archive_call *const found = find_call(self, call, &gts_own_error);
     return found == NULL ? NULL : found->program->name;
 }
 
 bool gts_replay_is_of(const gts_replay *self, size_t call, const gts_program *program)
 {
-    const gts_replayed_call *const found = find_call(self, call, &gts_own_error);
+    const gts_archive_call *const found = find_call(self, call, &gts_own_error);
     if (found == NULL || program == NULL)
         return false;
-    const gts_recorded_program *const recorded = found->program;
+    const gts_archive_program *const recorded = found->program;
     return strcmp(recorded->program_digest, program->stub->program_digest) == 0 &&
            strcmp(recorded->sdfg_digest, program->stub->sdfg_digest) == 0;
 }
 
-/* The leaf at `path`; leaf_count where there is none. */
-static uint32_t find_path(const gts_recorded_program *program, const char *path)
+/* The index of the leaf at `path`; leaf_count if there is none. */
+static uint32_t find_path(const gts_archive_program *program, const char *path)
 {
     uint32_t i = 0;
     while (i < program->leaf_count && strcmp(program->leaves[i].path, path) != 0)
@@ -115,7 +116,7 @@ int gts_replay_tolerate(gts_replay *self, const char *argument, uint64_t ulp)
         return 0;
     }
     bool is_found = false;
-    for (gts_recorded_program *program = self->index.programs; program != NULL; program = program->next) {
+    for (gts_archive_program *program = self->index.programs; program != NULL; program = program->next) {
         const uint32_t i = find_path(program, argument);
         if (i == program->leaf_count)
             continue;
@@ -124,18 +125,18 @@ int gts_replay_tolerate(gts_replay *self, const char *argument, uint64_t ulp)
     }
     if (is_found)
         return 0;
-    return gts_error_write(&gts_own_error, GTS_VALUE_ERROR, "No program of recording '%s' has an argument '%s'.",
-                           self->path, argument);
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "No program of recording '%s' has an argument '%s'.",
+                         self->path, argument);
 }
 
 /* ---- Values ---------------------------------------------------------------------------------------------------- */
 
-/* Reads `size` bytes of a store from `place` on; false with an error. */
-static bool read_store(const gts_replay *self, const gts_replayed_call *call, uint32_t leaf, int64_t place, void *bytes,
+/* Reads `size` bytes of a store from offset `place`; false with an error. */
+static bool read_store(const gts_replay *self, const gts_archive_call *call, uint32_t leaf, int64_t place, void *bytes,
                        size_t size, gts_error *error)
 {
     char name[PATH_MAX], path[PATH_MAX];
-    const gts_recorded_program *const program = call->program;
+    const gts_archive_program *const program = call->program;
     (void)gts_store_path(name, sizeof name, program->id, program->leaves[leaf].name, call->values[leaf].store);
     const int length = snprintf(path, sizeof path, "%s/%s", self->path, name);
     const int file = length < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -149,23 +150,23 @@ static bool read_store(const gts_replay *self, const gts_replayed_call *call, ui
         (void)close(file);
     if (file >= 0 && done == size)
         return true;
-    (void)gts_error_write(error, GTS_RUNTIME_ERROR,
-                          "Recording '%s' lacks a value of argument '%s' of program '%s': '%s' cannot be read, or is "
-                          "shorter than the index says.",
-                          self->path, program->leaves[leaf].path, program->name, name);
+    (void)gts_error_set(error, GTS_RUNTIME_ERROR,
+                        "Recording '%s' lacks a value of argument '%s' of program '%s': '%s' cannot be read, or is "
+                        "shorter than the index says.",
+                        self->path, program->leaves[leaf].path, program->name, name);
     return false;
 }
 
-/* A packed value of a call in new memory; NULL with an error. */
-static void *read_value(const gts_replay *self, const gts_replayed_call *call, uint32_t leaf, int64_t place,
+/* Reads a packed value into memory to be freed with free(); NULL with an error. */
+static void *read_value(const gts_replay *self, const gts_archive_call *call, uint32_t leaf, int64_t place,
                         size_t *size, gts_error *error)
 {
     gts_extent extent;
-    (void)gts_measure(&call->values[leaf].array, size, &extent); /* it was, when the index was read */
+    (void)gts_measure(&call->values[leaf].array, size, &extent); /* it succeeded when the index was read */
     void *const packed = malloc(*size + 1);
     if (packed == NULL) {
-        (void)gts_error_write(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
-                              call->program->name);
+        (void)gts_error_set(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
+                            call->program->name);
         return NULL;
     }
     if (read_store(self, call, leaf, place, packed, *size, error))
@@ -174,19 +175,19 @@ static void *read_value(const gts_replay *self, const gts_replayed_call *call, u
     return NULL;
 }
 
-/* Compares a field with what the call has left in it. 0, 1 or -1. */
-static int compare(gts_replay *self, const gts_replayed_call *call, uint32_t leaf, const gts_array *found,
+/* Compares a field with its recorded result. Returns 0, 1 if it differs by more than is tolerated, or -1. */
+static int compare(gts_replay *self, const gts_archive_call *call, uint32_t leaf, const gts_array *found,
                    gts_error *error)
 {
-    const gts_recorded_leaf *const recorded = &call->program->leaves[leaf];
-    const gts_recorded_value *const value = &call->values[leaf];
+    const gts_archive_leaf *const recorded = &call->program->leaves[leaf];
+    const gts_archive_value *const value = &call->values[leaf];
     size_t size;
     void *const expected = read_value(self, call, leaf, value->after, &size, error);
     void *const packed = expected == NULL ? NULL : malloc(size + 1);
     if (packed == NULL) {
         if (expected != NULL)
-            (void)gts_error_write(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
-                                  call->program->name);
+            (void)gts_error_set(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
+                                call->program->name);
         free(expected);
         return -1;
     }
@@ -221,38 +222,37 @@ const void *gts_replay_worst(const gts_replay *self, size_t *call, const char **
 
 int gts_replay_compare(gts_replay *self, size_t index, const char *argument, const gts_array *found)
 {
-    const gts_replayed_call *const call = find_call(self, index, &gts_own_error);
+    const gts_archive_call *const call = find_call(self, index, &gts_own_error);
     if (call == NULL)
         return -1;
     const uint32_t leaf = find_path(call->program, argument);
     if (leaf == call->program->leaf_count || call->values[leaf].after < 0)
-        return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
-                               "Argument '%s' of program '%s' is not one that the recorded call has written.", argument,
-                               call->program->name);
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             GTS_ARGUMENT "is not one that the recorded call has written.", argument,
+                             call->program->name);
     const gts_array *const recorded = &call->values[leaf].array;
     if (found->dtype != recorded->dtype || found->rank != recorded->rank ||
         memcmp(found->shape, recorded->shape, (size_t)recorded->rank * sizeof *found->shape) != 0)
-        return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
-                               "Argument '%s' of program '%s' must have the type and the shape that were recorded.",
-                               argument, call->program->name);
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             GTS_ARGUMENT "must have the type and the shape that were recorded.", argument,
+                             call->program->name);
     if (found->device != GTS_CPU)
-        return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
-                               "Argument '%s' of program '%s' must be in host memory to be compared, not on device "
-                               "'%s'.",
-                               argument, call->program->name, gts_device_name(found->device));
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             GTS_ARGUMENT "must be in host memory to be compared, not on device "
+                                          "'%s'.",
+                             argument, call->program->name, gts_device_name(found->device));
     size_t size;
     gts_extent extent;
     (void)gts_measure(recorded, &size, &extent);
     if (found->data == NULL && size > 0)
-        return gts_error_write(&gts_own_error, GTS_VALUE_ERROR,
-                               "Argument '%s' of program '%s' has no memory: its pointer is NULL.", argument,
-                               call->program->name);
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, GTS_ARGUMENT "has no memory: its pointer is NULL.",
+                             argument, call->program->name);
     return compare(self, call, leaf, found, &gts_own_error);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* The memory that the arguments of one call lie in, and the call's struct <name>_args. */
+/* The memory of the arguments of one call, and the call's `struct <name>_args`. */
 typedef struct stage {
     void **memories; /* [call->program->leaf_count] */
     gts_array *arrays;
@@ -268,12 +268,12 @@ static void clear(stage *stage, uint32_t count)
     free(stage->args);
 }
 
-/* Bytes that the values of one memory need. */
-static size_t memory_size(const gts_replayed_call *call, uint32_t memory)
+/* The bytes that the values of one memory need. */
+static size_t memory_size(const gts_archive_call *call, uint32_t memory)
 {
     int64_t high = 0;
     for (uint32_t i = 0; i < call->program->leaf_count; ++i) {
-        const gts_recorded_value *const value = &call->values[i];
+        const gts_archive_value *const value = &call->values[i];
         size_t size;
         gts_extent extent;
         (void)gts_measure(&value->array, &size, &extent);
@@ -283,8 +283,8 @@ static size_t memory_size(const gts_replayed_call *call, uint32_t memory)
     return (size_t)high;
 }
 
-/* Lays out all arguments as they were before the call. */
-static int set_up(const gts_replay *self, const gts_replayed_call *call, stage *stage, gts_program *program)
+/* Restores all arguments as they were before the call. */
+static int set_up(const gts_replay *self, const gts_archive_call *call, stage *stage, gts_program *program)
 {
     const uint32_t count = call->program->leaf_count;
     stage->memories = calloc(count + 1, sizeof *stage->memories);
@@ -296,10 +296,10 @@ static int set_up(const gts_replay *self, const gts_replayed_call *call, stage *
         has_memory = stage->memories[i] != NULL;
     }
     if (!has_memory)
-        return gts_error_set(program, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
+        return gts_error_set(&program->error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
                              call->program->name);
     for (uint32_t i = 0; i < count; ++i) {
-        const gts_recorded_value *const value = &call->values[i];
+        const gts_archive_value *const value = &call->values[i];
         stage->arrays[i] = value->array;
         stage->arrays[i].data = (char *)stage->memories[value->memory] + value->offset;
         size_t size;
@@ -312,17 +312,17 @@ static int set_up(const gts_replay *self, const gts_replayed_call *call, stage *
     return 0;
 }
 
-/* Puts one argument into struct <name>_args, where the stub's own checks see it; of scalars it has none. */
-static int pass(const gts_replayed_call *call, const stage *stage, gts_program *program, uint32_t index)
+/* Copies one argument to `struct <name>_args`. The stub will check arrays; all else is checked here. */
+static int pass(const gts_archive_call *call, const stage *stage, gts_program *program, uint32_t index)
 {
     const gts_contract *const leaf = &program->stub->leaves[index];
-    const gts_recorded_program *const recorded = call->program;
+    const gts_archive_program *const recorded = call->program;
     uint32_t i = 0;
     while (i < recorded->leaf_count && strcmp(recorded->leaves[i].name, leaf->name) != 0)
         ++i;
     if (i == recorded->leaf_count || gts_is_array(leaf->kind) != gts_is_array(recorded->leaves[i].kind) ||
         (!gts_is_array(leaf->kind) && leaf->dtype != recorded->leaves[i].dtype))
-        return gts_error_set(program, GTS_VALUE_ERROR,
+        return gts_error_set(&program->error, GTS_VALUE_ERROR,
                              "Program '%s' takes argument '%s', which is not in the recording, or is of another kind "
                              "there: it is not the program that was recorded.",
                              program->stub->name, leaf->path);
@@ -330,16 +330,15 @@ static int pass(const gts_replayed_call *call, const stage *stage, gts_program *
     if (leaf->kind == GTS_STATIC) {
         if (memcmp(leaf->value, array->data, gts_dtype_size(leaf->dtype)) == 0)
             return 0;
-        return gts_error_set(program, GTS_VALUE_ERROR,
-                             "Argument '%s' of program '%s' was compiled in with another value than the recorded one.",
-                             leaf->path, program->stub->name);
+        return gts_error_set(&program->error, GTS_VALUE_ERROR,
+                             GTS_ARGUMENT "was compiled in with another value than the recorded one.", leaf->path,
+                             program->stub->name);
     }
     if (leaf->kind == GTS_CONNECTIVITY && program->leaf[index].index_base == 1)
-        return gts_error_set(
-            program, GTS_VALUE_ERROR,
-            "Connectivity '%s' of program '%s' has index base 1, but recorded tables count from 0; open "
-            "the program anew.",
-            leaf->path, program->stub->name);
+        return gts_error_set(&program->error, GTS_VALUE_ERROR,
+                             GTS_TABLE "has index base 1, but recorded tables count from 0; open "
+                                       "the program anew.",
+                             leaf->path, program->stub->name);
     char *const member = (char *)stage->args + leaf->member;
     if (gts_is_array(leaf->kind))
         (void)memcpy(member, array, sizeof *array);
@@ -348,7 +347,7 @@ static int pass(const gts_replayed_call *call, const stage *stage, gts_program *
     return 0;
 }
 
-static int call_and_compare(gts_replay *self, const gts_replayed_call *call, const stage *stage, gts_program *program)
+static int call_and_compare(gts_replay *self, const gts_archive_call *call, const stage *stage, gts_program *program)
 {
     const gts_stub *const stub = program->stub;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
@@ -372,13 +371,13 @@ static int call_and_compare(gts_replay *self, const gts_replayed_call *call, con
 int gts_replay_call(gts_replay *self, size_t index, gts_program *program)
 {
     if (program == NULL)
-        return gts_error_write(&gts_own_error, GTS_RUNTIME_ERROR,
-                               "The program is not open: it was closed, or never opened.");
-    const gts_replayed_call *const call = find_call(self, index, &program->error);
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "The program is not open: it was closed, or never opened.");
+    const gts_archive_call *const call = find_call(self, index, &program->error);
     if (call == NULL)
         return -1;
     if (strcmp(call->program->name, program->stub->name) != 0)
-        return gts_error_set(program, GTS_VALUE_ERROR,
+        return gts_error_set(&program->error, GTS_VALUE_ERROR,
                              "A call of program '%s' was recorded; it cannot be replayed on '%s'.", call->program->name,
                              program->stub->name);
     stage stage = {0};

@@ -1,4 +1,4 @@
-/* The report of a replay: JSON, as docs/formats.md describes it. */
+/* Writes the report of a replay as JSON (docs/formats.md). */
 #define _GNU_SOURCE
 #include "record/report.h"
 
@@ -56,7 +56,7 @@ static double to_double(gts_dtype dtype, const void *value)
     return NAN;
 }
 
-/* Where the two differ most, and by how much. */
+/* Writes where the two differ most, and by how much. */
 static void print_worst(FILE *out, const gts_array *array, const gts_difference *difference, const void *expected,
                         const void *found)
 {
@@ -85,7 +85,7 @@ static void print_worst(FILE *out, const gts_array *array, const gts_difference 
     (void)fputs("}", out);
 }
 
-void gts_findings_add(gts_findings *findings, const gts_replayed_call *call, uint32_t leaf, uint64_t tolerance,
+void gts_findings_add(gts_findings *findings, const gts_archive_call *call, uint32_t leaf, uint64_t tolerance,
                       const gts_difference *difference, const void *expected, const void *found)
 {
     FILE *const out = findings->out;

@@ -1,4 +1,4 @@
-/* Inside the runtime: the report of a replay, which grows with every comparison. */
+/* Inside the runtime: writes the report of a replay, which grows with every comparison. */
 #ifndef GTSTUB_RECORD_REPORT_H
 #define GTSTUB_RECORD_REPORT_H
 
@@ -14,14 +14,14 @@ typedef struct gts_findings {
     bool has_any;
 } gts_findings;
 
-/* False without memory. */
+/* Begins a report; false when memory runs out. */
 bool gts_findings_begin(gts_findings *findings);
 
-/* Adds what the comparison of one field has found; expected and found are packed. */
-void gts_findings_add(gts_findings *findings, const gts_replayed_call *call, uint32_t leaf, uint64_t tolerance,
+/* Adds the comparison of one field; `expected` and `found` are packed. */
+void gts_findings_add(gts_findings *findings, const gts_archive_call *call, uint32_t leaf, uint64_t tolerance,
                       const gts_difference *difference, const void *expected, const void *found);
 
-/* The JSON, to be freed with free(); NULL without memory. */
+/* Ends the report and returns its text, to be freed with free(); NULL when memory runs out. */
 char *gts_findings_end(gts_findings *findings);
 
 #endif

@@ -1,4 +1,4 @@
-/* The arguments of one call: written as they are before it and after it, and then to the index. */
+/* Writes the arguments of one call to the archive, before and after the call, and then the call to the index. */
 #define _GNU_SOURCE
 #include "record/snapshot.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/layout.h"
 
-/* Memory that values are packed into, which grows with them. */
+/* The memory that values are packed into. */
 static struct {
     void *memory;
     size_t size;
@@ -17,20 +17,20 @@ static struct {
 
 /* ---- Values ---------------------------------------------------------------------------------------------------- */
 
-/* What the SDFG is passed for a leaf; a scalar is an array without axes. */
+/* The argument of a leaf in this call; a scalar becomes an array without axes. */
 static gts_array array_of(gts_program *self, uint32_t index)
 {
     const gts_contract *const leaf = &self->stub->leaves[index];
     if (gts_is_array(leaf->kind))
-        return self->leaf[index].now->array;
+        return self->leaf[index].current->array;
     void *const place = leaf->kind == GTS_STATIC ? (void *)leaf->value : (char *)self->slots + leaf->slot;
     return (gts_array){.data = place, .dtype = leaf->dtype, .device = GTS_CPU};
 }
 
-static gts_store *find_store(gts_recorded *recorded, uint32_t leaf, const gts_array *array)
+static gts_store *find_store(gts_recorder_program *program, uint32_t leaf, const gts_array *array)
 {
     unsigned int number = 1;
-    for (gts_store *store = recorded->stores; store != NULL; store = store->next) {
+    for (gts_store *store = program->stores; store != NULL; store = store->next) {
         if (store->leaf != leaf)
             continue;
         if (memcmp(store->shape, array->shape, (size_t)array->rank * sizeof *array->shape) == 0)
@@ -40,16 +40,16 @@ static gts_store *find_store(gts_recorded *recorded, uint32_t leaf, const gts_ar
     gts_store *const store = calloc(1, sizeof *store);
     if (store == NULL)
         return NULL;
-    *store = (gts_store){.next = recorded->stores, .leaf = leaf, .number = number, .last = -1};
+    *store = (gts_store){.next = program->stores, .leaf = leaf, .number = number, .last = -1};
     (void)memcpy(store->shape, array->shape, sizeof store->shape);
-    return recorded->stores = store;
+    return program->stores = store;
 }
 
-/* Writes what a value is now to its store; where it lies, -1 with errno. */
-static int64_t put(gts_recorded *recorded, uint32_t leaf, gts_value *value)
+/* Writes the current contents of a value to its store. Returns the offset in bytes; -1 with errno. */
+static int64_t put(gts_recorder_program *program, uint32_t leaf, gts_recorder_value *value)
 {
     if (value->store == NULL)
-        value->store = find_store(recorded, leaf, &value->array);
+        value->store = find_store(program, leaf, &value->array);
     if (value->size > packed.size) {
         void *const larger = realloc(packed.memory, value->size);
         packed.memory = larger == NULL ? packed.memory : larger;
@@ -60,7 +60,7 @@ static int64_t put(gts_recorded *recorded, uint32_t leaf, gts_value *value)
         return -1;
     }
     gts_pack(&value->array, packed.memory);
-    return gts_archive_put(value->store, recorded->id, recorded->stub->leaves[leaf].name, packed.memory, value->size);
+    return gts_archive_put(value->store, program->id, program->stub->leaves[leaf].name, packed.memory, value->size);
 }
 
 static bool overlap(const gts_span *a, const gts_span *b)
@@ -68,8 +68,8 @@ static bool overlap(const gts_span *a, const gts_span *b)
     return a->low < b->high && b->low < a->high;
 }
 
-/* Makes one span of two, and of all that were one with either. */
-static void join(gts_value *values, uint32_t count, gts_span a, gts_span b)
+/* Joins two spans, and with them all spans that were joined with either before. */
+static void join(gts_recorder_value *values, uint32_t count, gts_span a, gts_span b)
 {
     const gts_span both = {a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high,
                            a.memory < b.memory ? a.memory : b.memory};
@@ -79,13 +79,13 @@ static void join(gts_value *values, uint32_t count, gts_span a, gts_span b)
     }
 }
 
-static void join_overlapping(gts_value *values, uint32_t count)
+static void join_overlapping(gts_recorder_value *values, uint32_t count)
 {
     for (uint32_t i = 1; i < count; ++i) {
         for (uint32_t j = 0; j < i; ++j) {
             if (values[i].span.memory != values[j].span.memory && overlap(&values[i].span, &values[j].span)) {
                 join(values, count, values[i].span, values[j].span);
-                i = 0; /* the new span may reach others */
+                i = 0; /* the larger span may overlap others */
                 break;
             }
         }
@@ -94,10 +94,10 @@ static void join_overlapping(gts_value *values, uint32_t count)
 
 /* ---- Lines of the index ---------------------------------------------------------------------------------------- */
 
-static void print_program(FILE *out, const gts_recorded *recorded)
+static void print_program(FILE *out, const gts_recorder_program *program)
 {
-    const gts_stub *const stub = recorded->stub;
-    (void)fprintf(out, "program\t%s\t%s\t%s\t%s\t%" PRIu32 "\n", recorded->id, stub->name, stub->program_digest,
+    const gts_stub *const stub = program->stub;
+    (void)fprintf(out, "program\t%s\t%s\t%s\t%s\t%" PRIu32 "\n", program->id, stub->name, stub->program_digest,
                   stub->sdfg_digest, stub->leaf_count);
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         const gts_contract *const leaf = &stub->leaves[i];
@@ -117,11 +117,11 @@ static void print_numbers(FILE *out, const int64_t *numbers, int32_t count)
         (void)fprintf(out, "\t%" PRId64, numbers[i]);
 }
 
-static void print_call(FILE *out, const gts_recorded *recorded, const gts_recorded_call *call)
+static void print_call(FILE *out, const gts_recorder_program *program, const gts_recorder_call *call)
 {
-    (void)fprintf(out, "call\t%s\t%" PRIu64 "\n", recorded->id, call->number);
-    for (uint32_t i = 0; i < recorded->stub->leaf_count; ++i) {
-        const gts_value *const value = &call->values[i];
+    (void)fprintf(out, "call\t%s\t%" PRIu64 "\n", program->id, call->number);
+    for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
+        const gts_recorder_value *const value = &call->values[i];
         const gts_array *const array = &value->array;
         (void)fprintf(out, "value\t%u\t%" PRId64 "\t%" PRId64 "\t%" PRIu32 "\t%" PRIu64, value->store->number,
                       value->before, value->after, value->span.memory,
@@ -133,42 +133,42 @@ static void print_call(FILE *out, const gts_recorded *recorded, const gts_record
     }
 }
 
-/* Adds a call to the index, after its program where that is not there yet. */
-static bool append(gts_recorded *recorded, const gts_recorded_call *call)
+/* Adds a call to the index, and before it its program if the index does not have it. */
+static bool append(gts_recorder_program *program, const gts_recorder_call *call)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *const out = open_memstream(&text, &size);
     if (out == NULL)
         return false;
-    if (!recorded->is_announced)
-        print_program(out, recorded);
-    print_call(out, recorded, call);
+    if (!program->is_announced)
+        print_program(out, program);
+    print_call(out, program, call);
     const bool is_added = fclose(out) == 0 && gts_archive_append(text, size);
-    recorded->is_announced |= is_added;
+    program->is_announced |= is_added;
     free(text);
     return is_added;
 }
 
 /* ---- Before and after -------------------------------------------------------------------------------------------- */
 
-bool gts_snapshot_before(gts_program *self, gts_recorded_call *call)
+bool gts_snapshot_before(gts_program *self, gts_recorder_call *call)
 {
-    gts_recorded *const recorded = self->recorded;
+    gts_recorder_program *const program = self->runtime->recorder;
     const uint32_t count = self->stub->leaf_count;
-    if (!gts_archive_make() || (recorded->stores == NULL && count > 0 && !gts_archive_make_program(recorded->id)))
+    if (!gts_archive_make() || (program->stores == NULL && count > 0 && !gts_archive_make_program(program->id)))
         return false;
     for (uint32_t i = 0; i < count; ++i) {
-        gts_value *const value = &call->values[i];
+        gts_recorder_value *const value = &call->values[i];
         gts_extent extent;
-        *value = (gts_value){.array = array_of(self, i), .after = -1};
+        *value = (gts_recorder_value){.array = array_of(self, i), .after = -1};
         if (!gts_measure(&value->array, &value->size, &extent)) {
             errno = EOVERFLOW;
             return false;
         }
         const uintptr_t data = (uintptr_t)value->array.data;
         value->span = (gts_span){data + (uintptr_t)extent.low, data + (uintptr_t)extent.high, i};
-        value->before = put(recorded, i, value);
+        value->before = put(program, i, value);
         if (value->before < 0)
             return false;
     }
@@ -176,16 +176,16 @@ bool gts_snapshot_before(gts_program *self, gts_recorded_call *call)
     return true;
 }
 
-bool gts_snapshot_after(gts_program *self, gts_recorded_call *call)
+bool gts_snapshot_after(gts_program *self, gts_recorder_call *call)
 {
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         if (!self->stub->leaves[i].written)
             continue;
-        call->values[i].after = put(self->recorded, i, &call->values[i]);
+        call->values[i].after = put(self->runtime->recorder, i, &call->values[i]);
         if (call->values[i].after < 0)
             return false;
     }
-    return append(self->recorded, call);
+    return append(self->runtime->recorder, call);
 }
 
 void gts_snapshot_forget(void)

@@ -1,45 +1,45 @@
-/* Inside the runtime: the arguments of one call of a recording. All of it is under the recording's lock. */
+/* Inside the runtime: the arguments of one call of a recording. All data is protected by the recorder's lock. */
 #ifndef GTSTUB_RECORD_SNAPSHOT_H
 #define GTSTUB_RECORD_SNAPSHOT_H
 
+#include "program/hooks.h"
 #include "record/archive.h"
-#include "record/recorder.h"
 
-struct gts_recorded {
-    gts_recorded *next;
-    const gts_stub *stub; /* is never unmapped */
-    char *id;             /* the program's name in the recording: of two with one name the second is <name>-2 */
-    bool is_announced;    /* in the index */
-    uint64_t calls;       /* that have begun */
+struct gts_recorder_program {
+    gts_recorder_program *next;
+    const gts_stub *stub; /* never unmapped */
+    char *id;             /* its name in the recording; the second program of the same name is <name>-2 */
+    bool is_announced;    /* the index has it */
+    uint64_t calls;       /* number of calls that have begun */
     gts_store *stores;
 };
 
-/* Bytes of one argument, or of all that overlap: then low and high are of all of them. */
+/* The addresses of one argument, or of all arguments that overlap. */
 typedef struct gts_span {
     uintptr_t low, high;
-    uint32_t memory; /* the least index of these arguments */
+    uint32_t memory; /* the lowest index of these arguments */
 } gts_span;
 
-typedef struct gts_value {
+typedef struct gts_recorder_value {
     gts_array array;
     size_t size;
     gts_span span;
     gts_store *store;
-    int64_t before, after; /* where they lie in the store; `after` is -1 where nothing is written */
-} gts_value;
+    int64_t before, after; /* offsets in the store, in bytes; `after` is -1 if the call does not write the argument */
+} gts_recorder_value;
 
-struct gts_recorded_call {
+struct gts_recorder_call {
     uint64_t number;
-    gts_value values[]; /* [stub->leaf_count] */
+    gts_recorder_value values[]; /* [stub->leaf_count] */
 };
 
-/* Writes all arguments to the archive, as they are before the call. False with errno. */
-bool gts_snapshot_before(gts_program *self, gts_recorded_call *call);
+/* Writes all arguments to the archive, before the call; false with errno. */
+bool gts_snapshot_before(gts_program *self, gts_recorder_call *call);
 
-/* Writes what the call has written, and the call to the index. False with errno. */
-bool gts_snapshot_after(gts_program *self, gts_recorded_call *call);
+/* Writes the arguments that the call has written to the archive, and the call to the index; false with errno. */
+bool gts_snapshot_after(gts_program *self, gts_recorder_call *call);
 
-/* In a forked child: the memory that the parent was packing values into is left alone. */
+/* Forgets the memory for packing in a forked child, because a thread of the parent may have been using it. */
 void gts_snapshot_forget(void);
 
 #endif

@@ -91,9 +91,9 @@ static void test_constants(void)
 static void test_negative_sizes(void)
 {
     REFUSED(w.args.x_0.shape[0] = -3, GTS_VALUE_ERROR,
-            "Argument 'x[0]' of program 'whole' has size -3 on axis 0 ('K'), which no array has.");
+            "Argument 'x[0]' of program 'whole' has the negative size -3 on axis 0 ('K').");
     REFUSED(w.args.gt_conn_E2V.shape[0] = -1, GTS_VALUE_ERROR,
-            "Argument 'E2V' of program 'whole' has size -1 on axis 0 ('Edge'), which no array has.");
+            "Argument 'E2V' of program 'whole' has the negative size -1 on axis 0 ('Edge').");
 }
 
 static void test_int32(void)

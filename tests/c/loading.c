@@ -1,6 +1,9 @@
 /* Libraries that do not fit each other: each a clear error, and nothing of the SDFG has been called. */
 #include "whole.h"
 
+#define TEXT_(number) #number
+#define TEXT(number) TEXT_(number)
+
 static void refused(const char *stub, const char *library, const char *text)
 {
     gts_program *program = NULL;
@@ -48,7 +51,8 @@ int main(void)
     refused("./whole_stub.so", "./without_workspace.so",
             "Library './without_workspace.so' is not the SDFG of program 'whole': it has no workspace in 'CPU_Heap'.");
     refused("./other_abi.so", "./libwhole.so",
-            "Stub './other_abi.so' was generated for ABI 99 of gtstub, but this is ABI 3; generate it again.");
+            "Stub './other_abi.so' was generated for ABI 99 of gtstub, but this is ABI " TEXT(
+                GTS_ABI) "; generate it again.");
     refused("./huge.so", "./libwhole.so", "Out of memory while loading program 'whole'.");
     CHECK(recorder.count() == 0);
     load_well();

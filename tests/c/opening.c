@@ -36,7 +36,7 @@ static void test_program_of_another_stub(const char *path, const char *name)
     set_up(&w);
     char text[256];
     (void)snprintf(text, sizeof text,
-                   "Program '%s' was opened from another stub than that of 'whole' which the host is linked with; "
+                   "Program '%s' was opened from a stub that differs from that of 'whole' in the host; "
                    "generate and build both from the same signatures.",
                    name);
     for (int i = 0; i < 2; ++i) { /* it is not left busy */

@@ -69,15 +69,15 @@ static void test_base_0(void)
     args.gt_conn_E2V.data = other;
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
+            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
+            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
     other[2] = 3;
     other[4] = -2;
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index -2 in row 1, column 1, but with index base 0 those "
-            "of 'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
+            "of 'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
     args.gt_conn_E2V.data = table;
     CHECK(gather_call(program, &args) == 0);
 }
@@ -89,13 +89,13 @@ static void test_wrong_base(void)
     struct gather_args args = args_of(from_1);
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
+            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
     CHECK(gts_set_index_base(program, "E2V", 1) == 0);
     static int32_t from_0[] = {0, 1, 3, 1, 2, -1};
     args = args_of(from_0);
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index -1 in row 2, column 1, but with index base 1 those "
-            "of 'Vertex' are 1 to 4; gts_set_index_base() says where indices count from.");
+            "of 'Vertex' are 1 to 4; gts_set_index_base() sets the index base.");
     CHECK(gts_set_index_base(program, "E2V", 0) == 0);
     CHECK(gather_call(program, &args) == 0);
 }
@@ -157,7 +157,7 @@ static void test_origin(void)
     struct gather_args args = args_of(table);
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index 5 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
+            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
     args.x.origin[0] = 2;
     CHECK(gather_call(program, &args) == 0);
 }
@@ -191,9 +191,9 @@ static void test_field_that_gets_shorter(void)
         const char *const
             text = base == 0
                        ? "Connectivity 'E2V' of program 'gather' has index 3 in row 2, column 0, but with index base 0 "
-                         "those of 'Vertex' are 0 to 2; gts_set_index_base() says where indices count from."
+                         "those of 'Vertex' are 0 to 2; gts_set_index_base() sets the index base."
                        : "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 1 "
-                         "those of 'Vertex' are 1 to 3; gts_set_index_base() says where indices count from.";
+                         "those of 'Vertex' are 1 to 3; gts_set_index_base() sets the index base.";
         refused(&args, text);
         refused(&args, text);
         args.x.shape[0] = VERTICES;
@@ -239,7 +239,7 @@ static void test_in_turn(void)
     wrong.x = line(third, VERTICES - 1);
     refused(&wrong,
             "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 1 those "
-            "of 'Vertex' are 1 to 3; gts_set_index_base() says where indices count from.");
+            "of 'Vertex' are 1 to 3; gts_set_index_base() sets the index base.");
     CHECK(gather_call(program, &new) == 0); /* is known still */
     CHECK(passed_table() == other_copy);
     wrong.x = line(third, VERTICES);
@@ -252,10 +252,10 @@ static void test_in_turn(void)
     CHECK(gts_set_index_base(program, "E2V", 0) == 0); /* nothing is known of either */
     refused(&new,
             "Connectivity 'E2V' of program 'gather' has index 4 in row 0, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
+            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
     refused(&now,
             "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
+            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
 }
 
 /* The shortest of the fields along the table's own dimension counts. */
@@ -299,7 +299,7 @@ static void test_debugging(const char *stub, const char *library)
     table[2] = 4;
     refused(&args,
             "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() says where indices count from.");
+            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
     gts_close(&program);
     program = known;
     CHECK(unsetenv("GTSTUB_DEBUG") == 0);
@@ -312,9 +312,9 @@ static void test_what_is_said_wrongly(void)
     CHECK_TEXT(gts_last_error(program)->message,
                "Connectivity 'E2V' of program 'gather' must have an index base of 0 or 1, not 2.");
     CHECK(gts_set_index_base(program, "x", 1) == -1);
-    CHECK_TEXT(gts_last_error(program)->message, "Program 'gather' has no connectivity 'x', but 'E2V'.");
+    CHECK_TEXT(gts_last_error(program)->message, "Program 'gather' has no connectivity 'x'; it has 'E2V'.");
     CHECK(gts_set_origin(program, "E2V", origin, 2) == -1);
-    CHECK_TEXT(gts_last_error(program)->message, "Program 'gather' has no field 'E2V', but 'x', 'out'.");
+    CHECK_TEXT(gts_last_error(program)->message, "Program 'gather' has no field 'E2V'; it has 'x', 'out'.");
     CHECK(gts_set_origin(program, "x", origin, 2) == -1);
     CHECK_TEXT(gts_last_error(program)->message,
                "Argument 'x' of program 'gather' has 1 axes, but its origin was given for 2.");

@@ -112,7 +112,7 @@ def test_header_is_cpp(name: str, compiler: str, tmp_path: Path) -> None:
     compiles(compiler, "-std=c++17", user, folder=tmp_path)
 
 
-@pytest.mark.parametrize("header", ["gtstub.h", "replay.h", "stub.h"])
+@pytest.mark.parametrize("header", ["gtstub.h", "replay.h", "stub.h", "contract.h", "arrays.h", "program.h", "host.h"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_header_of_the_runtime_stands_alone(header: str, compiler: str, tmp_path: Path) -> None:
     user = tmp_path / "user.c"

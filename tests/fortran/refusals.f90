@@ -81,7 +81,7 @@ contains
 
         silent = open_program()
         call whole(silent, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, table, stat, errmsg)
-        call refused(gts_value_error, "Connectivity 'E2V' of program 'whole' has no index base: say 0 or 1 with" // &
+        call refused(gts_value_error, "Connectivity 'E2V' of program 'whole' has no index base: set 0 or 1 with" // &
             " gts_set_index_base().")
         call gts_close(silent)
         other = table

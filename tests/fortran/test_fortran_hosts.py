@@ -131,7 +131,7 @@ def test_calls_from_fortran_are_recorded(
     ("what", "text"),
     [
         ("open", "./nowhere_stub.so"),
-        ("origin", "Program 'whole' has no field 'nothing', but 'vn', 'x[0]', 'out[0]', 'out[1]'."),
+        ("origin", "Program 'whole' has no field 'nothing'; it has 'vn', 'x[0]', 'out[0]', 'out[1]'."),
         ("call", "Argument 'vn' of program 'whole' must be allocated or associated."),
         ("closed", "Program 'whole' is not open: it was closed, or never opened."),
     ],

@@ -437,7 +437,7 @@ def test_a_field_that_calls_its_own_program_is_refused(bound: Bound) -> None:
 
     with pytest.raises(RuntimeError) as caught:
         call(bound, vn=Calling())
-    assert str(caught.value) == "Program 'host' was called while it reads the arguments of another call."
+    assert str(caught.value) == "Program 'host' was called while it was reading the arguments of another call."
     call(bound)
 
 
@@ -579,7 +579,7 @@ def test_debugging_notices_an_array_that_was_changed_in_place(
     with pytest.raises(ValueError) as caught:
         call(bound, program, vn=vn)
     assert str(caught.value) == (
-        "Argument 'vn' of program 'host' was changed in place (shape, strides or memory) since it was last seen."
+        "Argument 'vn' of program 'host' was changed in place (shape, strides or memory) since an earlier call."
     )
     assert bound.recorder.calls() == []
     call(bound, program, vn=other)
@@ -838,7 +838,7 @@ builtins.last = Finalizer()
 
 def test_a_finalizer_does_not_wait_for_a_thread_that_will_never_leave(bound: Bound) -> None:
     assert run_script(FINALIZER, bound.stub, bound.library) == (
-        "Program 'host' was called at the end of the interpreter, while another thread is in a call.\n"
+        "Program 'host' was called at the end of the interpreter, while another thread was in a call.\n"
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from gtstub.abi import SONAME
 from gtstub.install import INCLUDE
 from tests.support.runtime import RUNTIME, runtime_sources
 from tests.support.sdfg_libraries import build_recording_library
@@ -52,19 +53,19 @@ class Build:
     def __init__(self, folder: Path, command: Sequence[str]) -> None:
         self.folder = folder
         self._command = command
-        hidden = ("-shared", "-fvisibility=hidden", "-Wl,-soname,libgtstub.so.3")
-        self.compile("libgtstub.so.3", *runtime_sources(), *hidden)
+        hidden = ("-shared", "-fvisibility=hidden", f"-Wl,-soname,{SONAME}")
+        self.compile(SONAME, *runtime_sources(), *hidden)
         for sdfg, program in PROGRAMS:
             source = write_stub(sdfg, program, folder)
             self.shared(f"{source.stem}.so", source, "-fvisibility=hidden")
             build_recording_library(sdfg, folder, [*command, *WARNINGS])
 
     def shared(self, output: str, *sources: Path | str) -> None:
-        self.compile(output, *sources, "-shared", "-L.", "-l:libgtstub.so.3")
+        self.compile(output, *sources, "-shared", "-L.", f"-l:{SONAME}")
 
     def executable(self, source: Path, *stubs: str) -> Path:
         output = source.stem
-        self.compile(output, source, *(f"./{stub}" for stub in stubs), "-L.", "-l:libgtstub.so.3", "-Wl,-rpath,$ORIGIN")
+        self.compile(output, source, *(f"./{stub}" for stub in stubs), "-L.", f"-l:{SONAME}", "-Wl,-rpath,$ORIGIN")
         return self.folder / output
 
     def run(self, source: str, *arguments: str, stubs: Sequence[str], under: Sequence[str] = ()) -> None:

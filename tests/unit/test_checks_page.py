@@ -21,24 +21,24 @@ EXCEPTIONS = {
     "GTS_RUNTIME_ERROR": "RuntimeError",
 }
 
-TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|WHERE)'
+TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|GTS_ARGUMENT|GTS_TABLE)'
 RAISES = re.compile(
-    rf"\b(?:gts_error_set|gts_error_write|PyErr_Format|PyErr_SetString)\([^;\"]*?\b(GTS_\w+_ERROR|PyExc_\w+),\s*({TEXT}(?:\s*{TEXT})*)"
+    rf"\b(?:gts_error_set|PyErr_Format|PyErr_SetString)\([^;\"]*?\b(GTS_\w+_ERROR|PyExc_\w+),\s*({TEXT}(?:\s*{TEXT})*)"
 )
+BEGINNINGS = dict(
+    re.findall(r'#define (GTS_\w+) "(.*)"', (ROOT / "runtime" / "base" / "refuse.h").read_text(encoding="utf-8"))
+)
+"""How messages begin that refuse an argument, by the name that C gives it."""
+
 CONVERSION = re.compile(r"%[-+0-9.]*(?:hh|h|ll|l|z)?[a-zA-Z]|%(?=PRI)")
 
 
 def checks_of_c(path: Path) -> Iterator[Check]:
     text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    where = re.search(r'#define WHERE "(.*)"', text)
     for exception, literals in RAISES.findall(text):
         parts = []
         for part in re.findall(TEXT, literals):
-            if part == "WHERE":
-                assert where is not None
-                parts.append(where[1])
-            else:
-                parts.append(part.strip('"'))
+            parts.append(BEGINNINGS.get(part) or part.strip('"'))
         message = re.sub(r"%PRI\w+", "<>", "".join(parts))
         yield EXCEPTIONS.get(exception, exception.removeprefix("PyExc_")), CONVERSION.sub("<>", message)
 
@@ -89,7 +89,7 @@ def test_every_message_of_the_runtime_is_seen() -> None:
     """No call with a message is written in a way that the pattern above misses."""
     for path in sorted((ROOT / "runtime").rglob("*.c")):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-        calls = re.findall(r"\b(?:gts_error_set|gts_error_write|PyErr_Format|PyErr_SetString)\((?!gts_|const)", text)
+        calls = re.findall(r"\b(?:gts_error_set|PyErr_Format|PyErr_SetString)\((?!gts_|const)", text)
         assert len(calls) == len(list(checks_of_c(path))), path.name
 
 

@@ -193,7 +193,7 @@ def test_a_collection_that_calls_its_own_program_is_refused(bound: Bound) -> Non
         def y(self) -> Any:
             bound.program(**good())
 
-    with pytest.raises(RuntimeError, match="was called while it reads the arguments of another call"):
+    with pytest.raises(RuntimeError, match="was called while it was reading the arguments of another call"):
         bound.program(**{**good(), "pair": (Calling(), 7)})
     bound.program(**good())
     assert bound.recorder.calls() == [EXPECTED]

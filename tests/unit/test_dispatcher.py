@@ -228,7 +228,7 @@ def test_a_variant_compiled_later(variants: Variants) -> None:
     assert variants.called() == {(2, False): 1, (1, True): 1}
     with pytest.raises(ValueError) as caught:
         program.compile(n=[2], flag=[False])
-    assert str(caught.value) == "Program 'host' was compiled for (n=2, flag=False) before."
+    assert str(caught.value) == "Program 'host' has already been compiled for (n=2, flag=False)."
     with pytest.raises(TypeError) as refused:
         program.compile(n=[2])
     assert str(refused.value) == "Program 'host' must be compiled for values of 'n', 'flag', not of 'n'."

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import gtstub
+from gtstub.abi import ABI
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -73,7 +74,7 @@ def test_wheel_has_every_part_of_the_package(wheel: Path) -> None:
         }
         assert sources
         assert sources <= files
-    assert "gtstub/lib/libgtstub.so.3" in files
+    assert f"gtstub/lib/libgtstub.so.{ABI}" in files
     assert [file for file in files if re.fullmatch(r"gtstub/_host\.[^/]*\.so", file)]
     assert [file for file in files if file.endswith("/licenses/LICENSE")]
 
@@ -87,8 +88,8 @@ def test_libraries_find_each_other_wherever_the_package_is_put(wheel: Path, tmp_
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     (host,) = (tmp_path / "gtstub").glob("_host.*.so")
-    runtime = tmp_path / "gtstub" / "lib" / "libgtstub.so.3"
-    assert b"libgtstub.so.3\0" in host.read_bytes()
+    runtime = tmp_path / "gtstub" / "lib" / f"libgtstub.so.{ABI}"
+    assert f"libgtstub.so.{ABI}\0".encode() in host.read_bytes()
     assert b"$ORIGIN/lib\0" in host.read_bytes()
     for library in (host, runtime):
         assert str(CHECKOUT).encode() not in library.read_bytes()

@@ -181,10 +181,10 @@ def test_no_call_of_a_thread_is_lost_when_profiles_end(bound: Bound) -> None:
 def test_a_profile_ends_once() -> None:
     running = _host.begin_profile()
     _host.end_profile(running)
-    with pytest.raises(ValueError, match=r"^The profile has ended before\.$"):
+    with pytest.raises(ValueError, match=r"^The profile has already ended\.$"):
         _host.end_profile(running)
     with pytest.raises(
-        TypeError, match=r"^Argument 'profile' of 'end_profile' must be of 'begin_profile', not 'int'\.$"
+        TypeError, match=r"^Argument 'profile' of 'end_profile' must be a result of 'begin_profile', not 'int'\.$"
     ):
         _host.end_profile(3)
 

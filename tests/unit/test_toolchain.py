@@ -87,7 +87,7 @@ def test_command_is_one_compiler_call(stub: Path, warm_cache: Path) -> None:
     toolchain = find(warm_cache)
     command = toolchain.command(stub, stub.with_suffix(".so"))
     assert command[0] == str(toolchain.compiler[0])
-    for flag in ("-std=c11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-l:libgtstub.so.3", str(stub)):
+    for flag in ("-std=c11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-l:{RUNTIME.name}", str(stub)):
         assert flag in command
 
 

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -70,21 +70,21 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const kh_smag_e_array = &self->leaf[0].now->array;
-    const gts_array *const inv_dual_edge_length_array = &self->leaf[1].now->array;
-    const gts_array *const theta_v_in_array = &self->leaf[2].now->array;
-    const gts_array *const geofac_div_array = &self->leaf[3].now->array;
-    const gts_array *const zd_vertoffset_array = &self->leaf[4].now->array;
-    const gts_array *const zd_diffcoef_array = &self->leaf[5].now->array;
-    const gts_array *const geofac_n2s_c_array = &self->leaf[6].now->array;
-    const gts_array *const geofac_n2s_nbh_array = &self->leaf[7].now->array;
-    const gts_array *const vcoef_array = &self->leaf[8].now->array;
-    const gts_array *const area_array = &self->leaf[9].now->array;
-    const gts_array *const theta_v_array = &self->leaf[10].now->array;
-    const gts_array *const exner_array = &self->leaf[11].now->array;
-    const gts_array *const gt_conn_C2E_array = &self->leaf[18].now->array;
-    const gts_array *const gt_conn_C2E2C_array = &self->leaf[19].now->array;
-    const gts_array *const gt_conn_E2C_array = &self->leaf[20].now->array;
+    const gts_array *const kh_smag_e_array = &self->leaf[0].current->array;
+    const gts_array *const inv_dual_edge_length_array = &self->leaf[1].current->array;
+    const gts_array *const theta_v_in_array = &self->leaf[2].current->array;
+    const gts_array *const geofac_div_array = &self->leaf[3].current->array;
+    const gts_array *const zd_vertoffset_array = &self->leaf[4].current->array;
+    const gts_array *const zd_diffcoef_array = &self->leaf[5].current->array;
+    const gts_array *const geofac_n2s_c_array = &self->leaf[6].current->array;
+    const gts_array *const geofac_n2s_nbh_array = &self->leaf[7].current->array;
+    const gts_array *const vcoef_array = &self->leaf[8].current->array;
+    const gts_array *const area_array = &self->leaf[9].current->array;
+    const gts_array *const theta_v_array = &self->leaf[10].current->array;
+    const gts_array *const exner_array = &self->leaf[11].current->array;
+    const gts_array *const gt_conn_C2E_array = &self->leaf[18].current->array;
+    const gts_array *const gt_conn_C2E2C_array = &self->leaf[19].current->array;
+    const gts_array *const gt_conn_E2C_array = &self->leaf[20].current->array;
 
     s->area = area_array->data;
     s->exner = exner_array->data;
@@ -557,13 +557,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct apply_diffusion_to_thet
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct apply_diffusion_to_theta_and_exner_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct apply_diffusion_to_theta_and_exner_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *self, const struct apply_diffusion_to_theta_and_exner_args *args)
@@ -572,9 +572,9 @@ GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *self, const 
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -591,10 +591,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct apply_diffusion_to_theta_and_exner_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
@@ -624,7 +624,7 @@ GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(inv_dual_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
@@ -658,10 +658,10 @@ GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
             gt_conn_C2E2C_,
             gt_conn_E2C_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -701,4 +701,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c49bb119e1445c32e87ccdbc2706fb58c52f5e451fa54066d171cef81909af29 */
+/* gtstub: sha256 of the text above: 6896437e9ddddf3e07918bf0a11c5adbca457908f9934ed24c6dd65078c2ccc8 */

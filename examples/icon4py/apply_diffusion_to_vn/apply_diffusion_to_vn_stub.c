@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -60,19 +60,19 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const u_vert_array = &self->leaf[0].now->array;
-    const gts_array *const v_vert_array = &self->leaf[1].now->array;
-    const gts_array *const primal_normal_vert_v1_array = &self->leaf[2].now->array;
-    const gts_array *const primal_normal_vert_v2_array = &self->leaf[3].now->array;
-    const gts_array *const z_nabla2_e_array = &self->leaf[4].now->array;
-    const gts_array *const inv_vert_vert_length_array = &self->leaf[5].now->array;
-    const gts_array *const inv_primal_edge_length_array = &self->leaf[6].now->array;
-    const gts_array *const area_edge_array = &self->leaf[7].now->array;
-    const gts_array *const kh_smag_e_array = &self->leaf[8].now->array;
-    const gts_array *const diff_multfac_vn_array = &self->leaf[9].now->array;
-    const gts_array *const nudgecoeff_e_array = &self->leaf[10].now->array;
-    const gts_array *const vn_array = &self->leaf[11].now->array;
-    const gts_array *const gt_conn_E2C2V_array = &self->leaf[20].now->array;
+    const gts_array *const u_vert_array = &self->leaf[0].current->array;
+    const gts_array *const v_vert_array = &self->leaf[1].current->array;
+    const gts_array *const primal_normal_vert_v1_array = &self->leaf[2].current->array;
+    const gts_array *const primal_normal_vert_v2_array = &self->leaf[3].current->array;
+    const gts_array *const z_nabla2_e_array = &self->leaf[4].current->array;
+    const gts_array *const inv_vert_vert_length_array = &self->leaf[5].current->array;
+    const gts_array *const inv_primal_edge_length_array = &self->leaf[6].current->array;
+    const gts_array *const area_edge_array = &self->leaf[7].current->array;
+    const gts_array *const kh_smag_e_array = &self->leaf[8].current->array;
+    const gts_array *const diff_multfac_vn_array = &self->leaf[9].current->array;
+    const gts_array *const nudgecoeff_e_array = &self->leaf[10].current->array;
+    const gts_array *const vn_array = &self->leaf[11].current->array;
+    const gts_array *const gt_conn_E2C2V_array = &self->leaf[20].current->array;
 
     s->area_edge = area_edge_array->data;
     s->diff_multfac_vn = diff_multfac_vn_array->data;
@@ -489,13 +489,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct apply_diffusion_to_vn_a
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct apply_diffusion_to_vn_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct apply_diffusion_to_vn_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *self, const struct apply_diffusion_to_vn_args *args)
@@ -504,9 +504,9 @@ GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *self, const struct apply_
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -523,10 +523,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct apply_diffusion_to_vn_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void apply_diffusion_to_vn_fortran(
@@ -554,7 +554,7 @@ GTS_EXPORT void apply_diffusion_to_vn_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
@@ -584,10 +584,10 @@ GTS_EXPORT void apply_diffusion_to_vn_fortran(
             vn_,
             gt_conn_E2C2V_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -627,4 +627,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e54fd92e48df35d063adbe072debea5d42a6143d97221890d5e619a1f5803393 */
+/* gtstub: sha256 of the text above: 10cdd93489bd8487e6825ced049fe6dc9786196f84de0079a75cbb4ec5684d90 */

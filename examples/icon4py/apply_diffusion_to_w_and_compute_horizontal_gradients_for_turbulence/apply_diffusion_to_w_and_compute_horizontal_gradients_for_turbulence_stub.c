@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -54,16 +54,16 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const area_array = &self->leaf[0].now->array;
-    const gts_array *const geofac_n2s_array = &self->leaf[1].now->array;
-    const gts_array *const geofac_grg_x_array = &self->leaf[2].now->array;
-    const gts_array *const geofac_grg_y_array = &self->leaf[3].now->array;
-    const gts_array *const w_old_array = &self->leaf[4].now->array;
-    const gts_array *const w_array = &self->leaf[5].now->array;
-    const gts_array *const dwdx_array = &self->leaf[7].now->array;
-    const gts_array *const dwdy_array = &self->leaf[8].now->array;
-    const gts_array *const diff_multfac_n2w_array = &self->leaf[10].now->array;
-    const gts_array *const gt_conn_C2E2CO_array = &self->leaf[18].now->array;
+    const gts_array *const area_array = &self->leaf[0].current->array;
+    const gts_array *const geofac_n2s_array = &self->leaf[1].current->array;
+    const gts_array *const geofac_grg_x_array = &self->leaf[2].current->array;
+    const gts_array *const geofac_grg_y_array = &self->leaf[3].current->array;
+    const gts_array *const w_old_array = &self->leaf[4].current->array;
+    const gts_array *const w_array = &self->leaf[5].current->array;
+    const gts_array *const dwdx_array = &self->leaf[7].current->array;
+    const gts_array *const dwdy_array = &self->leaf[8].current->array;
+    const gts_array *const diff_multfac_n2w_array = &self->leaf[10].current->array;
+    const gts_array *const gt_conn_C2E2CO_array = &self->leaf[18].current->array;
 
     s->area = area_array->data;
     s->diff_multfac_n2w = diff_multfac_n2w_array->data;
@@ -433,13 +433,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct apply_diffusion_to_w_an
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_call(gts_program *self, const struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args *args)
@@ -448,9 +448,9 @@ GTS_EXPORT int apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbule
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -467,10 +467,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence_fortran(
@@ -495,7 +495,7 @@ GTS_EXPORT void apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbul
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(area_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(geofac_n2s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[3]) ||
@@ -519,10 +519,10 @@ GTS_EXPORT void apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbul
             diff_multfac_n2w_,
             gt_conn_C2E2CO_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -562,4 +562,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c5609cf554b5005734c3e8698365aa15eb838b0e64fa30f2507b66a8f8a2111d */
+/* gtstub: sha256 of the text above: d56b07eab3f018fc2e498dd37e284fffc8726eed5934447e0b7624c8518f9d50 */

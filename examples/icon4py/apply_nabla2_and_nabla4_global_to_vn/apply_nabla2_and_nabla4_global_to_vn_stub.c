@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -47,12 +47,12 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const area_edge_array = &self->leaf[0].now->array;
-    const gts_array *const kh_smag_e_array = &self->leaf[1].now->array;
-    const gts_array *const z_nabla2_e_array = &self->leaf[2].now->array;
-    const gts_array *const z_nabla4_e2_array = &self->leaf[3].now->array;
-    const gts_array *const diff_multfac_vn_array = &self->leaf[4].now->array;
-    const gts_array *const vn_array = &self->leaf[5].now->array;
+    const gts_array *const area_edge_array = &self->leaf[0].current->array;
+    const gts_array *const kh_smag_e_array = &self->leaf[1].current->array;
+    const gts_array *const z_nabla2_e_array = &self->leaf[2].current->array;
+    const gts_array *const z_nabla4_e2_array = &self->leaf[3].current->array;
+    const gts_array *const diff_multfac_vn_array = &self->leaf[4].current->array;
+    const gts_array *const vn_array = &self->leaf[5].current->array;
 
     s->area_edge = area_edge_array->data;
     s->diff_multfac_vn = diff_multfac_vn_array->data;
@@ -305,13 +305,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct apply_nabla2_and_nabla4
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct apply_nabla2_and_nabla4_global_to_vn_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct apply_nabla2_and_nabla4_global_to_vn_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int apply_nabla2_and_nabla4_global_to_vn_call(gts_program *self, const struct apply_nabla2_and_nabla4_global_to_vn_args *args)
@@ -320,14 +320,14 @@ GTS_EXPORT int apply_nabla2_and_nabla4_global_to_vn_call(gts_program *self, cons
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->horizontal_end = args->horizontal_end;
         s->horizontal_start = args->horizontal_start;
         s->vertical_end = args->vertical_end;
         s->vertical_start = args->vertical_start;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -344,10 +344,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct apply_nabla2_and_nabla4_global_to_vn_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran(
@@ -372,7 +372,7 @@ GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(area_edge_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_STRIDE, &known[3]) ||
@@ -388,7 +388,7 @@ GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran(
             diff_multfac_vn_,
             vn_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -396,7 +396,7 @@ GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran(
         s->horizontal_end = horizontal_end_;
         s->vertical_start = vertical_start_;
         s->vertical_end = vertical_end_;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -436,4 +436,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2bc325fa40cdaee5d20d9f6bb4c4f1158495061f5ad214fba685f5a6c6ab394c */
+/* gtstub: sha256 of the text above: c3382190170c7fe01512807e71343ed94d1eef8e0acf0b0c13d72c9eb4c2321a */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -53,15 +53,15 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const kh_smag_ec_array = &self->leaf[0].now->array;
-    const gts_array *const vn_array = &self->leaf[1].now->array;
-    const gts_array *const e_bln_c_s_array = &self->leaf[2].now->array;
-    const gts_array *const geofac_div_array = &self->leaf[3].now->array;
-    const gts_array *const diff_multfac_smag_array = &self->leaf[4].now->array;
-    const gts_array *const wgtfac_c_array = &self->leaf[5].now->array;
-    const gts_array *const div_ic_array = &self->leaf[6].now->array;
-    const gts_array *const hdef_ic_array = &self->leaf[7].now->array;
-    const gts_array *const gt_conn_C2E_array = &self->leaf[12].now->array;
+    const gts_array *const kh_smag_ec_array = &self->leaf[0].current->array;
+    const gts_array *const vn_array = &self->leaf[1].current->array;
+    const gts_array *const e_bln_c_s_array = &self->leaf[2].current->array;
+    const gts_array *const geofac_div_array = &self->leaf[3].current->array;
+    const gts_array *const diff_multfac_smag_array = &self->leaf[4].current->array;
+    const gts_array *const wgtfac_c_array = &self->leaf[5].current->array;
+    const gts_array *const div_ic_array = &self->leaf[6].current->array;
+    const gts_array *const hdef_ic_array = &self->leaf[7].current->array;
+    const gts_array *const gt_conn_C2E_array = &self->leaf[12].current->array;
 
     s->diff_multfac_smag = diff_multfac_smag_array->data;
     s->div_ic = div_ic_array->data;
@@ -382,13 +382,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_diagnostic_qu
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct calculate_diagnostic_quantities_for_turbulence_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct calculate_diagnostic_quantities_for_turbulence_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *self, const struct calculate_diagnostic_quantities_for_turbulence_args *args)
@@ -397,9 +397,9 @@ GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -416,10 +416,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct calculate_diagnostic_quantities_for_turbulence_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
@@ -443,7 +443,7 @@ GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(kh_smag_ec_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
@@ -465,10 +465,10 @@ GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
             hdef_ic_,
             gt_conn_C2E_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -508,4 +508,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d14677e0c1de5dd9361f0120f3b83fb080b1d24edc286d949caaac2e0fa14d39 */
+/* gtstub: sha256 of the text above: 867bb10077ecdf3b9de5d2183e8cb1057a8a27554e6e3fc7e5a8dae0f32116db */

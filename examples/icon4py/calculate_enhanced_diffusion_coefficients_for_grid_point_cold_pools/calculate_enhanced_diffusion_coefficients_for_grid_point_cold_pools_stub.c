@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -38,11 +38,11 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const theta_v_array = &self->leaf[0].now->array;
-    const gts_array *const theta_ref_mc_array = &self->leaf[1].now->array;
-    const gts_array *const kh_smag_e_array = &self->leaf[4].now->array;
-    const gts_array *const gt_conn_C2E2C_array = &self->leaf[9].now->array;
-    const gts_array *const gt_conn_E2C_array = &self->leaf[10].now->array;
+    const gts_array *const theta_v_array = &self->leaf[0].current->array;
+    const gts_array *const theta_ref_mc_array = &self->leaf[1].current->array;
+    const gts_array *const kh_smag_e_array = &self->leaf[4].current->array;
+    const gts_array *const gt_conn_C2E2C_array = &self->leaf[9].current->array;
+    const gts_array *const gt_conn_E2C_array = &self->leaf[10].current->array;
 
     s->gt_conn_C2E2C = gt_conn_C2E2C_array->data;
     s->gt_conn_E2C = gt_conn_E2C_array->data;
@@ -276,13 +276,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_enhanced_diff
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_call(gts_program *self, const struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args *args)
@@ -291,9 +291,9 @@ GTS_EXPORT int calculate_enhanced_diffusion_coefficients_for_grid_point_cold_poo
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -310,10 +310,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools_fortran(
@@ -333,7 +333,7 @@ GTS_EXPORT void calculate_enhanced_diffusion_coefficients_for_grid_point_cold_po
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(theta_v_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(theta_ref_mc_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
@@ -347,10 +347,10 @@ GTS_EXPORT void calculate_enhanced_diffusion_coefficients_for_grid_point_cold_po
             gt_conn_C2E2C_,
             gt_conn_E2C_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -390,4 +390,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cab8749f47b25e55ff5beafcbba0179d419a71009f401531cf4409f998a222e5 */
+/* gtstub: sha256 of the text above: 79fedfca831161a3806898e1f1db1a3368583e2affa111653459fb3a480ced44 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -73,22 +73,22 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const diff_multfac_smag_array = &self->leaf[0].now->array;
-    const gts_array *const tangent_orientation_array = &self->leaf[1].now->array;
-    const gts_array *const inv_primal_edge_length_array = &self->leaf[2].now->array;
-    const gts_array *const inv_vert_vert_length_array = &self->leaf[3].now->array;
-    const gts_array *const u_vert_array = &self->leaf[4].now->array;
-    const gts_array *const v_vert_array = &self->leaf[5].now->array;
-    const gts_array *const primal_normal_vert_x_array = &self->leaf[6].now->array;
-    const gts_array *const primal_normal_vert_y_array = &self->leaf[7].now->array;
-    const gts_array *const dual_normal_vert_x_array = &self->leaf[8].now->array;
-    const gts_array *const dual_normal_vert_y_array = &self->leaf[9].now->array;
-    const gts_array *const vn_array = &self->leaf[10].now->array;
-    const gts_array *const smag_limit_array = &self->leaf[11].now->array;
-    const gts_array *const kh_smag_e_array = &self->leaf[12].now->array;
-    const gts_array *const kh_smag_ec_array = &self->leaf[13].now->array;
-    const gts_array *const z_nabla2_e_array = &self->leaf[14].now->array;
-    const gts_array *const gt_conn_E2C2V_array = &self->leaf[20].now->array;
+    const gts_array *const diff_multfac_smag_array = &self->leaf[0].current->array;
+    const gts_array *const tangent_orientation_array = &self->leaf[1].current->array;
+    const gts_array *const inv_primal_edge_length_array = &self->leaf[2].current->array;
+    const gts_array *const inv_vert_vert_length_array = &self->leaf[3].current->array;
+    const gts_array *const u_vert_array = &self->leaf[4].current->array;
+    const gts_array *const v_vert_array = &self->leaf[5].current->array;
+    const gts_array *const primal_normal_vert_x_array = &self->leaf[6].current->array;
+    const gts_array *const primal_normal_vert_y_array = &self->leaf[7].current->array;
+    const gts_array *const dual_normal_vert_x_array = &self->leaf[8].current->array;
+    const gts_array *const dual_normal_vert_y_array = &self->leaf[9].current->array;
+    const gts_array *const vn_array = &self->leaf[10].current->array;
+    const gts_array *const smag_limit_array = &self->leaf[11].current->array;
+    const gts_array *const kh_smag_e_array = &self->leaf[12].current->array;
+    const gts_array *const kh_smag_ec_array = &self->leaf[13].current->array;
+    const gts_array *const z_nabla2_e_array = &self->leaf[14].current->array;
+    const gts_array *const gt_conn_E2C2V_array = &self->leaf[20].current->array;
 
     s->diff_multfac_smag = diff_multfac_smag_array->data;
     s->dual_normal_vert_x = dual_normal_vert_x_array->data;
@@ -568,13 +568,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_nabla2_and_sm
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct calculate_nabla2_and_smag_coefficients_for_vn_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct calculate_nabla2_and_smag_coefficients_for_vn_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int calculate_nabla2_and_smag_coefficients_for_vn_call(gts_program *self, const struct calculate_nabla2_and_smag_coefficients_for_vn_args *args)
@@ -583,11 +583,11 @@ GTS_EXPORT int calculate_nabla2_and_smag_coefficients_for_vn_call(gts_program *s
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->smag_offset = args->smag_offset;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -604,10 +604,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct calculate_nabla2_and_smag_coefficients_for_vn_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
@@ -639,7 +639,7 @@ GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(diff_multfac_smag_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(tangent_orientation_, 1, GTS_START | GTS_STRIDE, &known[3]) ||
@@ -675,12 +675,12 @@ GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
             z_nabla2_e_,
             gt_conn_E2C2V_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->smag_offset = smag_offset_;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -720,4 +720,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3f4deb8ea7654e233cf35501285521e40bc04ba7f5e03b15abb3da859070cf85 */
+/* gtstub: sha256 of the text above: 3ab14dd155776202c7f714bcfbcc0823bcef15b1443107be699d872ea3728057 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -54,15 +54,15 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const u_vert_array = &self->leaf[0].now->array;
-    const gts_array *const v_vert_array = &self->leaf[1].now->array;
-    const gts_array *const primal_normal_vert_v1_array = &self->leaf[2].now->array;
-    const gts_array *const primal_normal_vert_v2_array = &self->leaf[3].now->array;
-    const gts_array *const z_nabla2_e_array = &self->leaf[4].now->array;
-    const gts_array *const inv_vert_vert_length_array = &self->leaf[5].now->array;
-    const gts_array *const inv_primal_edge_length_array = &self->leaf[6].now->array;
-    const gts_array *const z_nabla4_e2_array = &self->leaf[7].now->array;
-    const gts_array *const gt_conn_E2C2V_array = &self->leaf[12].now->array;
+    const gts_array *const u_vert_array = &self->leaf[0].current->array;
+    const gts_array *const v_vert_array = &self->leaf[1].current->array;
+    const gts_array *const primal_normal_vert_v1_array = &self->leaf[2].current->array;
+    const gts_array *const primal_normal_vert_v2_array = &self->leaf[3].current->array;
+    const gts_array *const z_nabla2_e_array = &self->leaf[4].current->array;
+    const gts_array *const inv_vert_vert_length_array = &self->leaf[5].current->array;
+    const gts_array *const inv_primal_edge_length_array = &self->leaf[6].current->array;
+    const gts_array *const z_nabla4_e2_array = &self->leaf[7].current->array;
+    const gts_array *const gt_conn_E2C2V_array = &self->leaf[12].current->array;
 
     s->gt_conn_E2C2V = gt_conn_E2C2V_array->data;
     s->inv_primal_edge_length = inv_primal_edge_length_array->data;
@@ -378,13 +378,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_nabla4_args *
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct calculate_nabla4_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct calculate_nabla4_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int calculate_nabla4_call(gts_program *self, const struct calculate_nabla4_args *args)
@@ -393,14 +393,14 @@ GTS_EXPORT int calculate_nabla4_call(gts_program *self, const struct calculate_n
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->horizontal_end = args->horizontal_end;
         s->horizontal_start = args->horizontal_start;
         s->vertical_end = args->vertical_end;
         s->vertical_start = args->vertical_start;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -417,10 +417,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct calculate_nabla4_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void calculate_nabla4_fortran(
@@ -448,7 +448,7 @@ GTS_EXPORT void calculate_nabla4_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
@@ -470,7 +470,7 @@ GTS_EXPORT void calculate_nabla4_fortran(
             z_nabla4_e2_,
             gt_conn_E2C2V_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -478,7 +478,7 @@ GTS_EXPORT void calculate_nabla4_fortran(
         s->horizontal_end = horizontal_end_;
         s->vertical_start = vertical_start_;
         s->vertical_end = vertical_end_;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -518,4 +518,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cd9fc321023faa8b181044311436c46f398f2b26f71cd3df99dcf731d87c0a77 */
+/* gtstub: sha256 of the text above: 4c107b380413fc1795d08032211effc541100560067cb8ef787bbdb641746a88 */

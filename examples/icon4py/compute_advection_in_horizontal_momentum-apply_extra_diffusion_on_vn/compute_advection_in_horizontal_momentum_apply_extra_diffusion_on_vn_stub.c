@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -86,27 +86,27 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const normal_wind_advective_tendency_array = &self->leaf[0].now->array;
-    const gts_array *const vn_array = &self->leaf[1].now->array;
-    const gts_array *const horizontal_kinetic_energy_at_edges_on_model_levels_array = &self->leaf[2].now->array;
-    const gts_array *const tangential_wind_array = &self->leaf[3].now->array;
-    const gts_array *const coriolis_frequency_array = &self->leaf[4].now->array;
-    const gts_array *const contravariant_corrected_w_at_cells_on_model_levels_array = &self->leaf[5].now->array;
-    const gts_array *const vn_on_half_levels_array = &self->leaf[6].now->array;
-    const gts_array *const e_bln_c_s_array = &self->leaf[7].now->array;
-    const gts_array *const geofac_rot_array = &self->leaf[8].now->array;
-    const gts_array *const coeff_gradekin_array = &self->leaf[9].now->array;
-    const gts_array *const c_lin_e_array = &self->leaf[10].now->array;
-    const gts_array *const ddqz_z_full_e_array = &self->leaf[11].now->array;
-    const gts_array *const area_edge_array = &self->leaf[12].now->array;
-    const gts_array *const tangent_orientation_array = &self->leaf[13].now->array;
-    const gts_array *const inv_primal_edge_length_array = &self->leaf[14].now->array;
-    const gts_array *const geofac_grdiv_array = &self->leaf[15].now->array;
-    const gts_array *const gt_conn_C2E_array = &self->leaf[25].now->array;
-    const gts_array *const gt_conn_E2C_array = &self->leaf[26].now->array;
-    const gts_array *const gt_conn_E2C2EO_array = &self->leaf[27].now->array;
-    const gts_array *const gt_conn_E2V_array = &self->leaf[28].now->array;
-    const gts_array *const gt_conn_V2E_array = &self->leaf[29].now->array;
+    const gts_array *const normal_wind_advective_tendency_array = &self->leaf[0].current->array;
+    const gts_array *const vn_array = &self->leaf[1].current->array;
+    const gts_array *const horizontal_kinetic_energy_at_edges_on_model_levels_array = &self->leaf[2].current->array;
+    const gts_array *const tangential_wind_array = &self->leaf[3].current->array;
+    const gts_array *const coriolis_frequency_array = &self->leaf[4].current->array;
+    const gts_array *const contravariant_corrected_w_at_cells_on_model_levels_array = &self->leaf[5].current->array;
+    const gts_array *const vn_on_half_levels_array = &self->leaf[6].current->array;
+    const gts_array *const e_bln_c_s_array = &self->leaf[7].current->array;
+    const gts_array *const geofac_rot_array = &self->leaf[8].current->array;
+    const gts_array *const coeff_gradekin_array = &self->leaf[9].current->array;
+    const gts_array *const c_lin_e_array = &self->leaf[10].current->array;
+    const gts_array *const ddqz_z_full_e_array = &self->leaf[11].current->array;
+    const gts_array *const area_edge_array = &self->leaf[12].current->array;
+    const gts_array *const tangent_orientation_array = &self->leaf[13].current->array;
+    const gts_array *const inv_primal_edge_length_array = &self->leaf[14].current->array;
+    const gts_array *const geofac_grdiv_array = &self->leaf[15].current->array;
+    const gts_array *const gt_conn_C2E_array = &self->leaf[25].current->array;
+    const gts_array *const gt_conn_E2C_array = &self->leaf[26].current->array;
+    const gts_array *const gt_conn_E2C2EO_array = &self->leaf[27].current->array;
+    const gts_array *const gt_conn_E2V_array = &self->leaf[28].current->array;
+    const gts_array *const gt_conn_V2E_array = &self->leaf[29].current->array;
 
     s->area_edge = area_edge_array->data;
     s->c_lin_e = c_lin_e_array->data;
@@ -726,13 +726,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct compute_advection_in_ho
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_call(gts_program *self, const struct compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_args *args)
@@ -741,13 +741,13 @@ GTS_EXPORT int compute_advection_in_horizontal_momentum_apply_extra_diffusion_on
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->cfl_w_limit = args->cfl_w_limit;
         s->dtime = args->dtime;
         s->scalfac_exdiff = args->scalfac_exdiff;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -764,10 +764,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void compute_advection_in_horizontal_momentum_apply_extra_diffusion_on_vn_fortran(
@@ -806,7 +806,7 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_apply_extra_diffusion_o
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(normal_wind_advective_tendency_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
@@ -852,14 +852,14 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_apply_extra_diffusion_o
             gt_conn_E2V_,
             gt_conn_V2E_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->cfl_w_limit = cfl_w_limit_;
         s->scalfac_exdiff = scalfac_exdiff_;
         s->dtime = dtime_;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -899,4 +899,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: dfacf6e76d1008e2ae58b368a90aadaff9acd1bae8034b457f8c51e4b9295d58 */
+/* gtstub: sha256 of the text above: fefce3ff31d993ae1df19a8e7ddcd95e44f718b2a0a6fce977ea39730eb83551 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -76,26 +76,26 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const normal_wind_advective_tendency_array = &self->leaf[0].now->array;
-    const gts_array *const vn_array = &self->leaf[1].now->array;
-    const gts_array *const horizontal_kinetic_energy_at_edges_on_model_levels_array = &self->leaf[2].now->array;
-    const gts_array *const tangential_wind_array = &self->leaf[3].now->array;
-    const gts_array *const coriolis_frequency_array = &self->leaf[4].now->array;
-    const gts_array *const contravariant_corrected_w_at_cells_on_model_levels_array = &self->leaf[5].now->array;
-    const gts_array *const vn_on_half_levels_array = &self->leaf[6].now->array;
-    const gts_array *const e_bln_c_s_array = &self->leaf[7].now->array;
-    const gts_array *const geofac_rot_array = &self->leaf[8].now->array;
-    const gts_array *const coeff_gradekin_array = &self->leaf[9].now->array;
-    const gts_array *const c_lin_e_array = &self->leaf[10].now->array;
-    const gts_array *const ddqz_z_full_e_array = &self->leaf[11].now->array;
-    const gts_array *const area_edge_array = &self->leaf[12].now->array;
-    const gts_array *const tangent_orientation_array = &self->leaf[13].now->array;
-    const gts_array *const inv_primal_edge_length_array = &self->leaf[14].now->array;
-    const gts_array *const geofac_grdiv_array = &self->leaf[15].now->array;
-    const gts_array *const gt_conn_C2E_array = &self->leaf[22].now->array;
-    const gts_array *const gt_conn_E2C_array = &self->leaf[23].now->array;
-    const gts_array *const gt_conn_E2V_array = &self->leaf[24].now->array;
-    const gts_array *const gt_conn_V2E_array = &self->leaf[25].now->array;
+    const gts_array *const normal_wind_advective_tendency_array = &self->leaf[0].current->array;
+    const gts_array *const vn_array = &self->leaf[1].current->array;
+    const gts_array *const horizontal_kinetic_energy_at_edges_on_model_levels_array = &self->leaf[2].current->array;
+    const gts_array *const tangential_wind_array = &self->leaf[3].current->array;
+    const gts_array *const coriolis_frequency_array = &self->leaf[4].current->array;
+    const gts_array *const contravariant_corrected_w_at_cells_on_model_levels_array = &self->leaf[5].current->array;
+    const gts_array *const vn_on_half_levels_array = &self->leaf[6].current->array;
+    const gts_array *const e_bln_c_s_array = &self->leaf[7].current->array;
+    const gts_array *const geofac_rot_array = &self->leaf[8].current->array;
+    const gts_array *const coeff_gradekin_array = &self->leaf[9].current->array;
+    const gts_array *const c_lin_e_array = &self->leaf[10].current->array;
+    const gts_array *const ddqz_z_full_e_array = &self->leaf[11].current->array;
+    const gts_array *const area_edge_array = &self->leaf[12].current->array;
+    const gts_array *const tangent_orientation_array = &self->leaf[13].current->array;
+    const gts_array *const inv_primal_edge_length_array = &self->leaf[14].current->array;
+    const gts_array *const geofac_grdiv_array = &self->leaf[15].current->array;
+    const gts_array *const gt_conn_C2E_array = &self->leaf[22].current->array;
+    const gts_array *const gt_conn_E2C_array = &self->leaf[23].current->array;
+    const gts_array *const gt_conn_E2V_array = &self->leaf[24].current->array;
+    const gts_array *const gt_conn_V2E_array = &self->leaf[25].current->array;
 
     s->area_edge = area_edge_array->data;
     s->c_lin_e = c_lin_e_array->data;
@@ -655,13 +655,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct compute_advection_in_ho
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_call(gts_program *self, const struct compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_args *args)
@@ -670,9 +670,9 @@ GTS_EXPORT int compute_advection_in_horizontal_momentum_no_apply_extra_diffusion
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -689,10 +689,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void compute_advection_in_horizontal_momentum_no_apply_extra_diffusion_on_vn_fortran(
@@ -727,7 +727,7 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_no_apply_extra_diffusio
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(normal_wind_advective_tendency_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
@@ -771,10 +771,10 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_no_apply_extra_diffusio
             gt_conn_E2V_,
             gt_conn_V2E_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -814,4 +814,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: eb3c58b914ea71093bc7aedc13989bd222469e145b8ae416d1b18f498558e323 */
+/* gtstub: sha256 of the text above: 2f149d00af46df8a3d571ea1d2df404858258d0423070aa2aeae0f81ccb16ce7 */

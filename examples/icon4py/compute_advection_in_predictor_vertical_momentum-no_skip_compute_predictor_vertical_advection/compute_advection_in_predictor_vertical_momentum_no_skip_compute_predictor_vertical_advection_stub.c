@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -83,23 +83,23 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const contravariant_correction_at_cells_on_half_levels_array = &self->leaf[0].now->array;
-    const gts_array *const vertical_wind_advective_tendency_array = &self->leaf[1].now->array;
-    const gts_array *const contravariant_corrected_w_at_cells_on_model_levels_array = &self->leaf[2].now->array;
-    const gts_array *const vertical_cfl_array = &self->leaf[3].now->array;
-    const gts_array *const w_array = &self->leaf[4].now->array;
-    const gts_array *const horizontal_advection_of_w_at_edges_on_half_levels_array = &self->leaf[5].now->array;
-    const gts_array *const contravariant_correction_at_edges_on_model_levels_array = &self->leaf[6].now->array;
-    const gts_array *const coeff1_dwdz_array = &self->leaf[7].now->array;
-    const gts_array *const coeff2_dwdz_array = &self->leaf[8].now->array;
-    const gts_array *const e_bln_c_s_array = &self->leaf[9].now->array;
-    const gts_array *const wgtfac_c_array = &self->leaf[10].now->array;
-    const gts_array *const ddqz_z_half_array = &self->leaf[11].now->array;
-    const gts_array *const area_array = &self->leaf[12].now->array;
-    const gts_array *const geofac_n2s_array = &self->leaf[13].now->array;
-    const gts_array *const owner_mask_array = &self->leaf[14].now->array;
-    const gts_array *const gt_conn_C2E_array = &self->leaf[25].now->array;
-    const gts_array *const gt_conn_C2E2CO_array = &self->leaf[26].now->array;
+    const gts_array *const contravariant_correction_at_cells_on_half_levels_array = &self->leaf[0].current->array;
+    const gts_array *const vertical_wind_advective_tendency_array = &self->leaf[1].current->array;
+    const gts_array *const contravariant_corrected_w_at_cells_on_model_levels_array = &self->leaf[2].current->array;
+    const gts_array *const vertical_cfl_array = &self->leaf[3].current->array;
+    const gts_array *const w_array = &self->leaf[4].current->array;
+    const gts_array *const horizontal_advection_of_w_at_edges_on_half_levels_array = &self->leaf[5].current->array;
+    const gts_array *const contravariant_correction_at_edges_on_model_levels_array = &self->leaf[6].current->array;
+    const gts_array *const coeff1_dwdz_array = &self->leaf[7].current->array;
+    const gts_array *const coeff2_dwdz_array = &self->leaf[8].current->array;
+    const gts_array *const e_bln_c_s_array = &self->leaf[9].current->array;
+    const gts_array *const wgtfac_c_array = &self->leaf[10].current->array;
+    const gts_array *const ddqz_z_half_array = &self->leaf[11].current->array;
+    const gts_array *const area_array = &self->leaf[12].current->array;
+    const gts_array *const geofac_n2s_array = &self->leaf[13].current->array;
+    const gts_array *const owner_mask_array = &self->leaf[14].current->array;
+    const gts_array *const gt_conn_C2E_array = &self->leaf[25].current->array;
+    const gts_array *const gt_conn_C2E2CO_array = &self->leaf[26].current->array;
 
     s->area = area_array->data;
     s->coeff1_dwdz = coeff1_dwdz_array->data;
@@ -666,13 +666,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct compute_advection_in_pr
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_call(gts_program *self, const struct compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_args *args)
@@ -681,13 +681,13 @@ GTS_EXPORT int compute_advection_in_predictor_vertical_momentum_no_skip_compute_
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->cfl_w_limit = args->cfl_w_limit;
         s->dtime = args->dtime;
         s->scalfac_exdiff = args->scalfac_exdiff;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -704,10 +704,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_no_skip_compute_predictor_vertical_advection_fortran(
@@ -742,7 +742,7 @@ GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_no_skip_compute
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(contravariant_correction_at_cells_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(vertical_wind_advective_tendency_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
@@ -780,14 +780,14 @@ GTS_EXPORT void compute_advection_in_predictor_vertical_momentum_no_skip_compute
             gt_conn_C2E_,
             gt_conn_C2E2CO_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->scalfac_exdiff = scalfac_exdiff_;
         s->cfl_w_limit = cfl_w_limit_;
         s->dtime = dtime_;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -827,4 +827,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4c13cb30d904b49686f73e89788fd6bfd0d580d6c031eb119ccafe2493c2ab8d */
+/* gtstub: sha256 of the text above: f5d2d2be9c5acc5ee9d36d46575e2c2f29f8f6e453e729a8e0a86baba733be86 */

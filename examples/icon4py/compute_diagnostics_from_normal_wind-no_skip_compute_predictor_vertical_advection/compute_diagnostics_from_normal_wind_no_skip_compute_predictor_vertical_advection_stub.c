@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -90,27 +90,27 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const tangential_wind_array = &self->leaf[0].now->array;
-    const gts_array *const tangential_wind_on_half_levels_array = &self->leaf[1].now->array;
-    const gts_array *const vn_on_half_levels_array = &self->leaf[2].now->array;
-    const gts_array *const horizontal_kinetic_energy_at_edges_on_model_levels_array = &self->leaf[3].now->array;
-    const gts_array *const contravariant_correction_at_edges_on_model_levels_array = &self->leaf[4].now->array;
-    const gts_array *const horizontal_advection_of_w_at_edges_on_half_levels_array = &self->leaf[5].now->array;
-    const gts_array *const vn_array = &self->leaf[6].now->array;
-    const gts_array *const w_array = &self->leaf[7].now->array;
-    const gts_array *const rbf_vec_coeff_e_array = &self->leaf[8].now->array;
-    const gts_array *const wgtfac_e_array = &self->leaf[9].now->array;
-    const gts_array *const ddxn_z_full_array = &self->leaf[10].now->array;
-    const gts_array *const ddxt_z_full_array = &self->leaf[11].now->array;
-    const gts_array *const wgtfacq_e_array = &self->leaf[12].now->array;
-    const gts_array *const c_intp_array = &self->leaf[13].now->array;
-    const gts_array *const inv_dual_edge_length_array = &self->leaf[14].now->array;
-    const gts_array *const inv_primal_edge_length_array = &self->leaf[15].now->array;
-    const gts_array *const tangent_orientation_array = &self->leaf[16].now->array;
-    const gts_array *const gt_conn_E2C_array = &self->leaf[23].now->array;
-    const gts_array *const gt_conn_E2C2E_array = &self->leaf[24].now->array;
-    const gts_array *const gt_conn_E2V_array = &self->leaf[25].now->array;
-    const gts_array *const gt_conn_V2C_array = &self->leaf[26].now->array;
+    const gts_array *const tangential_wind_array = &self->leaf[0].current->array;
+    const gts_array *const tangential_wind_on_half_levels_array = &self->leaf[1].current->array;
+    const gts_array *const vn_on_half_levels_array = &self->leaf[2].current->array;
+    const gts_array *const horizontal_kinetic_energy_at_edges_on_model_levels_array = &self->leaf[3].current->array;
+    const gts_array *const contravariant_correction_at_edges_on_model_levels_array = &self->leaf[4].current->array;
+    const gts_array *const horizontal_advection_of_w_at_edges_on_half_levels_array = &self->leaf[5].current->array;
+    const gts_array *const vn_array = &self->leaf[6].current->array;
+    const gts_array *const w_array = &self->leaf[7].current->array;
+    const gts_array *const rbf_vec_coeff_e_array = &self->leaf[8].current->array;
+    const gts_array *const wgtfac_e_array = &self->leaf[9].current->array;
+    const gts_array *const ddxn_z_full_array = &self->leaf[10].current->array;
+    const gts_array *const ddxt_z_full_array = &self->leaf[11].current->array;
+    const gts_array *const wgtfacq_e_array = &self->leaf[12].current->array;
+    const gts_array *const c_intp_array = &self->leaf[13].current->array;
+    const gts_array *const inv_dual_edge_length_array = &self->leaf[14].current->array;
+    const gts_array *const inv_primal_edge_length_array = &self->leaf[15].current->array;
+    const gts_array *const tangent_orientation_array = &self->leaf[16].current->array;
+    const gts_array *const gt_conn_E2C_array = &self->leaf[23].current->array;
+    const gts_array *const gt_conn_E2C2E_array = &self->leaf[24].current->array;
+    const gts_array *const gt_conn_E2V_array = &self->leaf[25].current->array;
+    const gts_array *const gt_conn_V2C_array = &self->leaf[26].current->array;
 
     s->c_intp = c_intp_array->data;
     s->contravariant_correction_at_edges_on_model_levels = contravariant_correction_at_edges_on_model_levels_array->data;
@@ -729,13 +729,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct compute_diagnostics_fro
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_call(gts_program *self, const struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args *args)
@@ -744,9 +744,9 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_no_skip_compute_predictor_ve
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -763,10 +763,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void compute_diagnostics_from_normal_wind_no_skip_compute_predictor_vertical_advection_fortran(
@@ -802,7 +802,7 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_no_skip_compute_predictor_v
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(tangential_wind_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(tangential_wind_on_half_levels_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
@@ -848,10 +848,10 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_no_skip_compute_predictor_v
             gt_conn_E2V_,
             gt_conn_V2C_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -891,4 +891,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 245e0ed234abd9fed5e10f3971accc18d5a33bdc959564cc27fcf893b3af9adc */
+/* gtstub: sha256 of the text above: 8e4d49c7d398358c48f15054825713ce6cfcfd99634a80048846686b26e0fdfc */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -32,8 +32,8 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const old_f_array = &self->leaf[0].now->array;
-    const gts_array *const new_f_array = &self->leaf[1].now->array;
+    const gts_array *const old_f_array = &self->leaf[0].current->array;
+    const gts_array *const new_f_array = &self->leaf[1].current->array;
 
     s->new_f = new_f_array->data;
     s->old_f = old_f_array->data;
@@ -163,13 +163,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct copy_field_args *a, con
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct copy_field_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct copy_field_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int copy_field_call(gts_program *self, const struct copy_field_args *args)
@@ -178,9 +178,9 @@ GTS_EXPORT int copy_field_call(gts_program *self, const struct copy_field_args *
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -197,10 +197,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct copy_field_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void copy_field_fortran(
@@ -217,7 +217,7 @@ GTS_EXPORT void copy_field_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(old_f_, 2, GTS_START | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(new_f_, 2, GTS_START | GTS_STOP | GTS_STRIDE, &known[5])) {
@@ -225,10 +225,10 @@ GTS_EXPORT void copy_field_fortran(
             old_f_,
             new_f_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -268,4 +268,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: abd20ca8e1c1db6dfffedb01aeb8635fd163631aa72edd2795ad8a83c489fb6d */
+/* gtstub: sha256 of the text above: 5ef5e09cbd5bd105b376afba85e50e51fdf86a5ef61cd4acad85beeff8db8c87 */

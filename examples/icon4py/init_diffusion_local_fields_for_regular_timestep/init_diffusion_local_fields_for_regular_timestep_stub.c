@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -47,10 +47,10 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const vect_a_array = &self->leaf[10].now->array;
-    const gts_array *const diff_multfac_vn_array = &self->leaf[11].now->array;
-    const gts_array *const smag_limit_array = &self->leaf[12].now->array;
-    const gts_array *const enh_smag_fac_array = &self->leaf[13].now->array;
+    const gts_array *const vect_a_array = &self->leaf[10].current->array;
+    const gts_array *const diff_multfac_vn_array = &self->leaf[11].current->array;
+    const gts_array *const smag_limit_array = &self->leaf[12].current->array;
+    const gts_array *const enh_smag_fac_array = &self->leaf[13].current->array;
 
     s->diff_multfac_vn = diff_multfac_vn_array->data;
     s->enh_smag_fac = enh_smag_fac_array->data;
@@ -309,13 +309,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct init_diffusion_local_fi
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct init_diffusion_local_fields_for_regular_timestep_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct init_diffusion_local_fields_for_regular_timestep_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int init_diffusion_local_fields_for_regular_timestep_call(gts_program *self, const struct init_diffusion_local_fields_for_regular_timestep_args *args)
@@ -324,7 +324,7 @@ GTS_EXPORT int init_diffusion_local_fields_for_regular_timestep_call(gts_program
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->dyn_substeps = args->dyn_substeps;
@@ -337,7 +337,7 @@ GTS_EXPORT int init_diffusion_local_fields_for_regular_timestep_call(gts_program
         s->hdiff_smag_z3 = args->hdiff_smag_z3;
         s->hdiff_smag_z4 = args->hdiff_smag_z4;
         s->k4 = args->k4;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -354,10 +354,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct init_diffusion_local_fields_for_regular_timestep_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void init_diffusion_local_fields_for_regular_timestep_fortran(
@@ -386,7 +386,7 @@ GTS_EXPORT void init_diffusion_local_fields_for_regular_timestep_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(vect_a_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(diff_multfac_vn_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[3]) ||
@@ -398,7 +398,7 @@ GTS_EXPORT void init_diffusion_local_fields_for_regular_timestep_fortran(
             smag_limit_,
             enh_smag_fac_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -412,7 +412,7 @@ GTS_EXPORT void init_diffusion_local_fields_for_regular_timestep_fortran(
         s->hdiff_smag_z2 = hdiff_smag_z2_;
         s->hdiff_smag_z3 = hdiff_smag_z3_;
         s->hdiff_smag_z4 = hdiff_smag_z4_;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -452,4 +452,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 646af39f6443e8a7f9d2777077d40a19b167b4194279637ad32bb3bcf01ec392 */
+/* gtstub: sha256 of the text above: 4b6335eca54106379e259f45567cf614e13a64f72086e713a300536aa8ff0c40 */

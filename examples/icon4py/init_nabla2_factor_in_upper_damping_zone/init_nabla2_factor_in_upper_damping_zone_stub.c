@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -28,8 +28,8 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const physical_heights_array = &self->leaf[0].now->array;
-    const gts_array *const diff_multfac_n2w_array = &self->leaf[1].now->array;
+    const gts_array *const physical_heights_array = &self->leaf[0].current->array;
+    const gts_array *const diff_multfac_n2w_array = &self->leaf[1].current->array;
 
     s->diff_multfac_n2w = diff_multfac_n2w_array->data;
     s->physical_heights = physical_heights_array->data;
@@ -184,13 +184,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct init_nabla2_factor_in_u
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct init_nabla2_factor_in_upper_damping_zone_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct init_nabla2_factor_in_upper_damping_zone_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *self, const struct init_nabla2_factor_in_upper_damping_zone_args *args)
@@ -199,9 +199,9 @@ GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *self, 
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -218,10 +218,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct init_nabla2_factor_in_upper_damping_zone_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
@@ -238,7 +238,7 @@ GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(physical_heights_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(diff_multfac_n2w_, 1, GTS_START | GTS_STRIDE, &known[3])) {
@@ -246,10 +246,10 @@ GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
             physical_heights_,
             diff_multfac_n2w_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -289,4 +289,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 68d52cb667d2a6efd4c77a481fcaf27d33ca525db2a46caf0c0056393566b461 */
+/* gtstub: sha256 of the text above: 44931e4cdfdeff5807b7f370a40e869bcf2e9479c5c83cbe91da0c4061a15bd7 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -42,12 +42,12 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const p_e_in_array = &self->leaf[0].now->array;
-    const gts_array *const ptr_coeff_1_array = &self->leaf[1].now->array;
-    const gts_array *const ptr_coeff_2_array = &self->leaf[2].now->array;
-    const gts_array *const p_u_out_array = &self->leaf[3].now->array;
-    const gts_array *const p_v_out_array = &self->leaf[4].now->array;
-    const gts_array *const gt_conn_V2E_array = &self->leaf[9].now->array;
+    const gts_array *const p_e_in_array = &self->leaf[0].current->array;
+    const gts_array *const ptr_coeff_1_array = &self->leaf[1].current->array;
+    const gts_array *const ptr_coeff_2_array = &self->leaf[2].current->array;
+    const gts_array *const p_u_out_array = &self->leaf[3].current->array;
+    const gts_array *const p_v_out_array = &self->leaf[4].current->array;
+    const gts_array *const gt_conn_V2E_array = &self->leaf[9].current->array;
 
     s->gt_conn_V2E = gt_conn_V2E_array->data;
     s->p_e_in = p_e_in_array->data;
@@ -292,13 +292,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct mo_intp_rbf_rbf_vec_int
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *self, const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *args)
@@ -307,9 +307,9 @@ GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *self, const
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -326,10 +326,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct mo_intp_rbf_rbf_vec_interpol_vertex_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
@@ -350,7 +350,7 @@ GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(p_e_in_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(ptr_coeff_1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
@@ -366,10 +366,10 @@ GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
             p_v_out_,
             gt_conn_V2E_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -409,4 +409,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2f0c1a4e2cd3e58f494a977996e382377220cca16f6d3977a09cb803e8974fa4 */
+/* gtstub: sha256 of the text above: 32e2528243b0299baac92eba589b5e9f976a74410a9e5ea3e24c55a7bacc2c23 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -30,8 +30,8 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const field_array = &self->leaf[0].now->array;
-    const gts_array *const scaled_field_array = &self->leaf[2].now->array;
+    const gts_array *const field_array = &self->leaf[0].current->array;
+    const gts_array *const scaled_field_array = &self->leaf[2].current->array;
 
     s->field = field_array->data;
     s->scaled_field = scaled_field_array->data;
@@ -157,13 +157,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct scale_k_args *a, const 
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct scale_k_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct scale_k_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int scale_k_call(gts_program *self, const struct scale_k_args *args)
@@ -172,11 +172,11 @@ GTS_EXPORT int scale_k_call(gts_program *self, const struct scale_k_args *args)
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->factor = args->factor;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -193,10 +193,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct scale_k_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void scale_k_fortran(
@@ -214,7 +214,7 @@ GTS_EXPORT void scale_k_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(field_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(scaled_field_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[3])) {
@@ -222,12 +222,12 @@ GTS_EXPORT void scale_k_fortran(
             field_,
             scaled_field_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->factor = factor_;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -267,4 +267,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f0f9c9bb33d146b909d1979860f8e87635201cbc171085feef6dcfb02cc39545 */
+/* gtstub: sha256 of the text above: 70c0987c04b6f37fec2cdb8cb41c06bfdbdf56dc4d6d5c63faa8750fae6ec8b8 */

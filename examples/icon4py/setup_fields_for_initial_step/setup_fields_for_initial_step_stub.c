@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -32,8 +32,8 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const diff_multfac_vn_array = &self->leaf[2].now->array;
-    const gts_array *const smag_limit_array = &self->leaf[3].now->array;
+    const gts_array *const diff_multfac_vn_array = &self->leaf[2].current->array;
+    const gts_array *const smag_limit_array = &self->leaf[3].current->array;
 
     s->diff_multfac_vn = diff_multfac_vn_array->data;
     s->smag_limit = smag_limit_array->data;
@@ -172,13 +172,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct setup_fields_for_initia
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct setup_fields_for_initial_step_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct setup_fields_for_initial_step_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int setup_fields_for_initial_step_call(gts_program *self, const struct setup_fields_for_initial_step_args *args)
@@ -187,12 +187,12 @@ GTS_EXPORT int setup_fields_for_initial_step_call(gts_program *self, const struc
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->hdiff_efdt_ratio = args->hdiff_efdt_ratio;
         s->k4 = args->k4;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -209,10 +209,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct setup_fields_for_initial_step_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void setup_fields_for_initial_step_fortran(
@@ -231,7 +231,7 @@ GTS_EXPORT void setup_fields_for_initial_step_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(diff_multfac_vn_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(smag_limit_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[3])) {
@@ -239,13 +239,13 @@ GTS_EXPORT void setup_fields_for_initial_step_fortran(
             diff_multfac_vn_,
             smag_limit_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->k4 = k4_;
         s->hdiff_efdt_ratio = hdiff_efdt_ratio_;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -285,4 +285,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 5ffad2230418b102e62d3fc6bda8c6b61701f0abe6d9df624308e4a0e58f2194 */
+/* gtstub: sha256 of the text above: 0573cdeb8fd26babc835da8d5d4665de9373f421a364c458e50ea7a096506112 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
@@ -124,37 +124,37 @@ struct slots {
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const next_w_array = &self->leaf[0].now->array;
-    const gts_array *const next_rho_array = &self->leaf[1].now->array;
-    const gts_array *const next_exner_array = &self->leaf[2].now->array;
-    const gts_array *const next_theta_v_array = &self->leaf[3].now->array;
-    const gts_array *const dynamical_vertical_mass_flux_at_cells_on_half_levels_array = &self->leaf[4].now->array;
-    const gts_array *const dynamical_vertical_volumetric_flux_at_cells_on_half_levels_array = &self->leaf[5].now->array;
-    const gts_array *const exner_dynamical_increment_array = &self->leaf[6].now->array;
-    const gts_array *const geofac_div_array = &self->leaf[7].now->array;
-    const gts_array *const mass_flux_at_edges_on_model_levels_array = &self->leaf[8].now->array;
-    const gts_array *const theta_v_flux_at_edges_on_model_levels_array = &self->leaf[9].now->array;
-    const gts_array *const predictor_vertical_wind_advective_tendency_array = &self->leaf[10].now->array;
-    const gts_array *const corrector_vertical_wind_advective_tendency_array = &self->leaf[11].now->array;
-    const gts_array *const nonhydro_buoy_at_cells_on_half_levels_array = &self->leaf[12].now->array;
-    const gts_array *const rho_at_cells_on_half_levels_array = &self->leaf[13].now->array;
-    const gts_array *const contravariant_correction_at_cells_on_half_levels_array = &self->leaf[14].now->array;
-    const gts_array *const exner_w_explicit_weight_parameter_array = &self->leaf[15].now->array;
-    const gts_array *const current_exner_array = &self->leaf[16].now->array;
-    const gts_array *const current_rho_array = &self->leaf[17].now->array;
-    const gts_array *const current_theta_v_array = &self->leaf[18].now->array;
-    const gts_array *const current_w_array = &self->leaf[19].now->array;
-    const gts_array *const inv_ddqz_z_full_array = &self->leaf[20].now->array;
-    const gts_array *const exner_w_implicit_weight_parameter_array = &self->leaf[21].now->array;
-    const gts_array *const theta_v_at_cells_on_half_levels_array = &self->leaf[22].now->array;
-    const gts_array *const perturbed_exner_at_cells_on_model_levels_array = &self->leaf[23].now->array;
-    const gts_array *const exner_tendency_due_to_slow_physics_array = &self->leaf[24].now->array;
-    const gts_array *const rho_iau_increment_array = &self->leaf[25].now->array;
-    const gts_array *const exner_iau_increment_array = &self->leaf[26].now->array;
-    const gts_array *const ddqz_z_half_array = &self->leaf[27].now->array;
-    const gts_array *const rayleigh_damping_factor_array = &self->leaf[28].now->array;
-    const gts_array *const reference_exner_at_cells_on_model_levels_array = &self->leaf[29].now->array;
-    const gts_array *const gt_conn_C2E_array = &self->leaf[44].now->array;
+    const gts_array *const next_w_array = &self->leaf[0].current->array;
+    const gts_array *const next_rho_array = &self->leaf[1].current->array;
+    const gts_array *const next_exner_array = &self->leaf[2].current->array;
+    const gts_array *const next_theta_v_array = &self->leaf[3].current->array;
+    const gts_array *const dynamical_vertical_mass_flux_at_cells_on_half_levels_array = &self->leaf[4].current->array;
+    const gts_array *const dynamical_vertical_volumetric_flux_at_cells_on_half_levels_array = &self->leaf[5].current->array;
+    const gts_array *const exner_dynamical_increment_array = &self->leaf[6].current->array;
+    const gts_array *const geofac_div_array = &self->leaf[7].current->array;
+    const gts_array *const mass_flux_at_edges_on_model_levels_array = &self->leaf[8].current->array;
+    const gts_array *const theta_v_flux_at_edges_on_model_levels_array = &self->leaf[9].current->array;
+    const gts_array *const predictor_vertical_wind_advective_tendency_array = &self->leaf[10].current->array;
+    const gts_array *const corrector_vertical_wind_advective_tendency_array = &self->leaf[11].current->array;
+    const gts_array *const nonhydro_buoy_at_cells_on_half_levels_array = &self->leaf[12].current->array;
+    const gts_array *const rho_at_cells_on_half_levels_array = &self->leaf[13].current->array;
+    const gts_array *const contravariant_correction_at_cells_on_half_levels_array = &self->leaf[14].current->array;
+    const gts_array *const exner_w_explicit_weight_parameter_array = &self->leaf[15].current->array;
+    const gts_array *const current_exner_array = &self->leaf[16].current->array;
+    const gts_array *const current_rho_array = &self->leaf[17].current->array;
+    const gts_array *const current_theta_v_array = &self->leaf[18].current->array;
+    const gts_array *const current_w_array = &self->leaf[19].current->array;
+    const gts_array *const inv_ddqz_z_full_array = &self->leaf[20].current->array;
+    const gts_array *const exner_w_implicit_weight_parameter_array = &self->leaf[21].current->array;
+    const gts_array *const theta_v_at_cells_on_half_levels_array = &self->leaf[22].current->array;
+    const gts_array *const perturbed_exner_at_cells_on_model_levels_array = &self->leaf[23].current->array;
+    const gts_array *const exner_tendency_due_to_slow_physics_array = &self->leaf[24].current->array;
+    const gts_array *const rho_iau_increment_array = &self->leaf[25].current->array;
+    const gts_array *const exner_iau_increment_array = &self->leaf[26].current->array;
+    const gts_array *const ddqz_z_half_array = &self->leaf[27].current->array;
+    const gts_array *const rayleigh_damping_factor_array = &self->leaf[28].current->array;
+    const gts_array *const reference_exner_at_cells_on_model_levels_array = &self->leaf[29].current->array;
+    const gts_array *const gt_conn_C2E_array = &self->leaf[44].current->array;
 
     s->contravariant_correction_at_cells_on_half_levels = contravariant_correction_at_cells_on_half_levels_array->data;
     s->corrector_vertical_wind_advective_tendency = corrector_vertical_wind_advective_tendency_array->data;
@@ -1077,13 +1077,13 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct vertically_implicit_sol
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const struct vertically_implicit_solver_at_corrector_step_no_at_first_substep_no_at_last_substep_no_lprep_adv_args *args)
+static GTS_NOINLINE int check_arrays(gts_program *self, const struct vertically_implicit_solver_at_corrector_step_no_at_first_substep_no_at_last_substep_no_lprep_adv_args *args)
 {
     if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
         gts_swap_arrays(self);
         return 0;
     }
-    return gts_see_args(self, args);
+    return gts_check_args(self, args);
 }
 
 GTS_EXPORT int vertically_implicit_solver_at_corrector_step_no_at_first_substep_no_at_last_substep_no_lprep_adv_call(gts_program *self, const struct vertically_implicit_solver_at_corrector_step_no_at_first_substep_no_at_last_substep_no_lprep_adv_args *args)
@@ -1092,11 +1092,11 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_no_at_first_substep_
         return -1;
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = check_arrays(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->dtime = args->dtime;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     gts_leave(self);
     return status;
@@ -1113,10 +1113,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     struct vertically_implicit_solver_at_corrector_step_no_at_first_substep_no_at_last_substep_no_lprep_adv_args args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void vertically_implicit_solver_at_corrector_step_no_at_first_substep_no_at_last_substep_no_lprep_adv_fortran(
@@ -1163,7 +1163,7 @@ GTS_EXPORT void vertically_implicit_solver_at_corrector_step_no_at_first_substep
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->described;
+    const uint64_t *const known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(next_w_, 2, GTS_START | GTS_STRIDE, &known[0]) ||
         !gts_fortran_is_known(next_rho_, 2, GTS_START | GTS_STRIDE, &known[5]) ||
@@ -1229,12 +1229,12 @@ GTS_EXPORT void vertically_implicit_solver_at_corrector_step_no_at_first_substep
             reference_exner_at_cells_on_model_levels_,
             gt_conn_C2E_,
         };
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->dtime = dtime_;
-        status = GTS_LIKELY(!self->is_special) ? run(self) : gts_run(self);
+        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -1274,4 +1274,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 32672b270d6e693b7630027257788c1ba50debdd53782bbff6bd1df2253fb78f */
+/* gtstub: sha256 of the text above: 7a0e59ca124d65353dabc0684f57a5849235faaf65a724efb8fefad1642168d3 */

@@ -196,7 +196,7 @@ class CompiledProgram(_host.Dispatcher):
         if number is not None:
             variant = self.variants[number]
             if not variant.result.done() or variant.result.exception() is None:
-                raise ValueError(f"Program '{self.__name__}' was compiled for ({variant.label}) before.")
+                raise ValueError(f"Program '{self.__name__}' has already been compiled for ({variant.label}).")
         return number
 
     def place(self, variant: Variant) -> None:

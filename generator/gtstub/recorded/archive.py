@@ -1,5 +1,5 @@
 """
-Recordings, read: what `runtime/core/recording.c` has written. docs/record.md describes the files.
+Recordings, read: what `runtime/record/recorder.c` has written. docs/record.md describes the files.
 
     for archive in archives(Path("recording")):
         for call in archive.calls:

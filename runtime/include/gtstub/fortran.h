@@ -1,9 +1,10 @@
 /*
- * gtstub: how the Fortran entry of a stub reads what Fortran passes. Stubs that are compiled with GTS_FORTRAN include it.
+ * gtstub: how the Fortran entry of a stub reads descriptors. Stubs that are compiled with GTS_FORTRAN include this
+ * header.
  *
- * ISO_Fortran_binding.h is the Fortran compiler's: layout of a descriptor and numbers of types are its own. A descriptor
- * says where an array is, its type, its sizes, and its strides in bytes. It does not say where the memory lives, which is
- * taken for the device of the contract, and those of assumed-shape arguments do not say where their bounds are.
+ * ISO_Fortran_binding.h belongs to the Fortran compiler, which defines the layout of a descriptor and the numbers of
+ * types. A descriptor contains the address, the type, the sizes and the strides in bytes of an array. It does not
+ * contain the device, which is assumed to be that of the contract, nor for assumed-shape arguments the lower bounds.
  */
 #ifndef GTSTUB_FORTRAN_H
 #define GTSTUB_FORTRAN_H
@@ -12,7 +13,7 @@
 
 #include "gtstub/stub.h"
 
-/* Fortran has no unsigned integers: signed ones of the same size stand for them. */
+/* The Fortran type of a dtype. Fortran has no unsigned integers: a signed one of the same size takes their place. */
 static inline CFI_type_t gts_fortran_type(gts_dtype dtype)
 {
     switch (dtype) {
@@ -39,10 +40,11 @@ static inline CFI_type_t gts_fortran_type(gts_dtype dtype)
 }
 
 /*
- * Whether a descriptor says what one said before, as far as the SDFG can tell: *next is its address, then extent and bytes
- * to the next element of each axis, and `what` of them counts. Advances *next to the words of the next descriptor. The type is looked at where something is new: at the same
- * address another one would have other bytes, or another interface than that of the program's module. Word by word, because
- * the caller has only just written the descriptor so, and wider loads would have to wait for it.
+ * Whether a descriptor equals an earlier one in all that the SDFG takes from it. `*next` points to the words of the earlier
+ * one: its address, then the extent and the stride in bytes of each axis; `what` says which of these are compared.
+ * *next is advanced to the words of the next descriptor. The type is not compared: at the same address another type
+ * would have other strides, or would not match the program's interface. Words are compared one by one, because the
+ * caller has just written them so, and a wider load would wait for the stores.
  */
 static inline GTS_ALWAYS_INLINE bool gts_fortran_is_known(const uint64_t **next, const CFI_cdesc_t *found, int32_t rank,
                                                           unsigned int what)
@@ -62,14 +64,14 @@ static inline GTS_ALWAYS_INLINE bool gts_fortran_is_known(const uint64_t **next,
     return GTS_LIKELY(difference == 0);
 }
 
-/* Describes what Fortran passes for a leaf, or says what is wrong with it. */
-static inline int gts_fortran_take(gts_program *self, uint32_t leaf, const CFI_cdesc_t *found, gts_array *array)
+/* Reads the descriptor of a leaf into an array, or refuses it. */
+static inline int gts_fortran_read(gts_program *self, uint32_t leaf, const CFI_cdesc_t *found, gts_array *array)
 {
     const gts_contract *const contract = &self->stub->leaves[leaf];
-    if (contract->kind == GTS_CONNECTIVITY && self->leaf[leaf].index_base == GTS_ANY)
+    if (contract->kind == GTS_CONNECTIVITY && self->leaf[leaf].index_base == GTS_NO_INDEX_BASE)
         return gts_refuse_index_base(self, leaf);
     if (found == NULL || found->base_addr == NULL)
-        return gts_refuse_nothing(self, leaf, found == NULL);
+        return gts_refuse_missing(self, leaf, found == NULL);
     gts_dtype dtype = contract->dtype;
     if (found->type != gts_fortran_type(dtype)) {
         dtype = GTS_BOOL;
@@ -91,8 +93,8 @@ static inline int gts_fortran_take(gts_program *self, uint32_t leaf, const CFI_c
     return 0;
 }
 
-/* Notes what a descriptor says, for gts_fortran_is_known(); returns where the next one is noted. */
-static inline uint64_t *gts_fortran_note(const CFI_cdesc_t *found, uint64_t *known)
+/* Stores the words of a descriptor for gts_fortran_is_known(); returns where those of the next one are stored. */
+static inline uint64_t *gts_fortran_remember(const CFI_cdesc_t *found, uint64_t *known)
 {
     *known++ = (uintptr_t)found->base_addr;
     for (CFI_rank_t axis = 0; axis < found->rank; ++axis) {
@@ -102,10 +104,10 @@ static inline uint64_t *gts_fortran_note(const CFI_cdesc_t *found, uint64_t *kno
     return known;
 }
 
-/* Whether the arrays are those before the last, which must be known. */
+/* Whether the descriptors describe the arrays of the call before the last, which must be known. */
 static inline bool gts_fortran_is_other(const gts_program *self, const CFI_cdesc_t *const *found)
 {
-    const uint64_t *known = self->other.described;
+    const uint64_t *known = self->other.descriptors;
     uint32_t next = 0;
     for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
         const gts_contract *const contract = &self->stub->leaves[leaf];
@@ -117,8 +119,8 @@ static inline bool gts_fortran_is_other(const gts_program *self, const CFI_cdesc
     return true;
 }
 
-/* For a call whose arrays are not those of the call before. `args` has room for the stub's struct. */
-static inline int gts_fortran_see(gts_program *self, const CFI_cdesc_t *const *found, void *args)
+/* Checks the arrays of a call that are not those of the last call. `args` has room for the `struct <name>_args`. */
+static inline int gts_fortran_check(gts_program *self, const CFI_cdesc_t *const *found, void *args)
 {
     if (self->other.knows_fortran && gts_fortran_is_other(self, found)) {
         gts_swap_arrays(self);
@@ -128,19 +130,19 @@ static inline int gts_fortran_see(gts_program *self, const CFI_cdesc_t *const *f
     for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
         const gts_contract *const contract = &self->stub->leaves[leaf];
         if (gts_is_array(contract->kind) &&
-            gts_fortran_take(self, leaf, found[next++], (gts_array *)((char *)args + contract->member)) != 0)
+            gts_fortran_read(self, leaf, found[next++], (gts_array *)((char *)args + contract->member)) != 0)
             return -1;
     }
-    if (gts_see_args(self, args) != 0)
+    if (gts_check_args(self, args) != 0)
         return -1;
-    uint64_t *known = self->described;
+    uint64_t *known = self->descriptors;
     for (uint32_t i = 0; i < next; ++i)
-        known = gts_fortran_note(found[i], known);
+        known = gts_fortran_remember(found[i], known);
     self->knows_fortran = true;
     return 0;
 }
 
-/* Tells Fortran of the error that this call has left; ends the call, where it was entered. Without `stat` it ends all. */
+/* Returns the error of this call in `stat` and `errmsg`, or stops the process if there is no `stat`. */
 static inline void gts_fortran_fail(gts_program *self, bool is_entered, int *stat, const CFI_cdesc_t *errmsg)
 {
     const gts_error error = *gts_last_error(self);

@@ -2,17 +2,17 @@
  * @file
  * gtstub: the C interface of a compiled gt4py program.
  *
- * A program is two libraries: the SDFG library that DaCe built, and the call stub that gtstub generated for it.
- * gts_open() joins them; `<name>_call()`, declared in the generated `<name>_stub.h`, runs the program; gts_close() ends
- * it.
+ * A program consists of two libraries: the SDFG library that DaCe built, and the call stub that gtstub generated for
+ * it. gts_open() loads both; `<name>_call()`, declared in the generated `<name>_stub.h`, runs the program; gts_close()
+ * frees it.
  *
  * Units: sizes, strides and origins are counted in elements, never in bytes.
  *
  * Threads: a program runs one call at a time; a second caller waits. Different programs are independent. A program must
  * not be closed while another thread calls it.
  *
- * Errors: a function that returns int returns 0 for success and -1 after it has filled in an error. Nothing has been
- * called or changed then.
+ * Errors: a function that returns int returns 0 for success and -1 after it has set an error. After -1, nothing has
+ * been called or changed.
  */
 #ifndef GTSTUB_GTSTUB_H
 #define GTSTUB_GTSTUB_H
@@ -25,13 +25,13 @@
 extern "C" {
 #endif
 
-/** Number of the binary interface between runtime, stubs and hosts. A stub compiled for another one is refused. */
-#define GTS_ABI 3
+/** Version of the binary interface between runtime, stubs and hosts. A stub compiled for another one is refused. */
+#define GTS_ABI 4
 
-/** Most dimensions that a field can have. */
+/** Maximum number of dimensions of a field. */
 #define GTS_MAX_RANK 6
 
-/** What the libraries export; all else is hidden. */
+/** Marks the symbols that a library exports; all others are hidden. */
 #define GTS_EXPORT __attribute__((visibility("default")))
 
 /** Element types, numbered as gt4py's ScalarKind numbers them. */
@@ -49,33 +49,33 @@ typedef enum gts_dtype {
     GTS_FLOAT64
 } gts_dtype;
 
-/** Where memory lives, numbered as DLPack numbers its devices. */
+/** Devices that memory can be on, numbered as DLPack numbers them. */
 typedef enum gts_device { GTS_CPU = 1, GTS_CUDA = 2, GTS_ROCM = 10 } gts_device;
 
 /**
- * A field as a program sees it. The memory and the names belong to the caller. What stands behind the rank should be 0:
- * it is not used, but a C host's arrays are recognised by pairs of words. An array, and so a struct of arguments, is
- * aligned to 16 bytes, as malloc() aligns.
+ * A field as a program takes it. The caller owns the memory and the names. Elements of `origin`, `shape`, `strides` and
+ * `dims` from index `rank` on should be 0: they are not used, but arrays of earlier calls are recognised by pairs of
+ * words. An array, and so a struct of arguments, is aligned to 16 bytes, as malloc() aligns.
  */
 typedef struct gts_array {
     /** the element at the lowest index of every axis, also where a stride is negative */
     __attribute__((aligned(16))) void *data;
     gts_dtype dtype : 16;           /**< type of the elements */
-    gts_device device : 16;         /**< where `data` lives */
+    gts_device device : 16;         /**< that `data` is on */
     int16_t rank;                   /**< number of axes */
-    bool readonly;                  /**< the program must not write the memory */
-    int64_t origin[GTS_MAX_RANK];   /**< index of the first element: where the domain starts */
-    int64_t shape[GTS_MAX_RANK];    /**< elements on each axis */
-    int64_t strides[GTS_MAX_RANK];  /**< elements from one index to the next */
-    const char *dims[GTS_MAX_RANK]; /**< dimension of each axis, NULL where the caller does not say */
+    bool readonly;                  /**< the memory must not be written */
+    int64_t origin[GTS_MAX_RANK];   /**< index of the first element in gt4py's index space */
+    int64_t shape[GTS_MAX_RANK];    /**< number of elements on each axis */
+    int64_t strides[GTS_MAX_RANK];  /**< elements from one index to the next; may be negative */
+    const char *dims[GTS_MAX_RANK]; /**< name of each axis's dimension, or NULL not to have it checked */
 } gts_array;
 
-/** What kind of mistake an error reports; a Python host raises the exception of the same name. */
+/** Kind of an error; a Python host raises the exception of the same name. */
 typedef enum gts_error_kind { GTS_TYPE_ERROR = 1, GTS_VALUE_ERROR, GTS_RUNTIME_ERROR } gts_error_kind;
 
-/** A refusal. */
+/** An error. */
 typedef struct gts_error {
-    gts_error_kind kind; /**< what kind of mistake it is */
+    gts_error_kind kind; /**< its kind */
     char message[1024];  /**< one sentence that names program, argument and axis */
 } gts_error;
 
@@ -83,132 +83,133 @@ typedef struct gts_error {
 typedef struct gts_program gts_program;
 
 /**
- * Loads a program from where its two libraries lie together, such as a cache entry.
+ * Loads a program whose two libraries are in one directory, such as a cache entry.
  *
- * @param path     the stub library `<name>_stub.so`, or a directory that holds exactly one
- * @param program  belongs to the caller, who gives it back with gts_close(); NULL after an error
- * @return 0, or -1 and the error is gts_last_error(NULL)
+ * @param path     the stub library `<name>_stub.so`, or a directory that contains exactly one
+ * @param program  receives the program, which the caller owns and passes to gts_close(); NULL after an error
+ * @return 0, or -1 with the error in gts_last_error(NULL)
  */
 GTS_EXPORT int gts_open(const char *path, gts_program **program);
 
 /**
- * Loads a program from two libraries, wherever they lie. Both paths are given to dlopen() as they are.
+ * Loads a program from two libraries in any directories. Both paths are passed to dlopen() unchanged.
  *
  * @param stub_path     the call stub, `<name>_stub.so`
  * @param library_path  the SDFG library that it calls, `lib<name>.so`
- * @param program       belongs to the caller, who gives it back with gts_close(); NULL after an error
+ * @param program       receives the program, which the caller owns and passes to gts_close(); NULL after an error
  * @return 0, or -1 with the error in gts_last_error(NULL)
  */
 GTS_EXPORT int gts_load(const char *stub_path, const char *library_path, gts_program **program);
 
 /**
- * Ends the SDFG's handle, frees the program and sets *program to NULL. The libraries stay mapped: their threads may
- * still be running.
+ * Ends the SDFG's handle, frees the program and sets *program to NULL. The libraries stay mapped, because their threads
+ * may still be running.
  *
- * @param program  the program, which no thread may be calling; one that is NULL already stays so
+ * @param program  the program, which no thread may be calling; *program may be NULL
  */
 GTS_EXPORT void gts_close(gts_program **program);
 
 /**
- * The last error of a program, or of this thread.
+ * Returns the last error of a program, or of this thread.
  *
- * @param program  the program; NULL for this thread's last error without one, which gts_open() and the call of a closed
- *                 program leave
- * @return the error, which belongs to the program and is valid until its next call; of no use while another thread calls
+ * @param program  the program; NULL: the last error of this thread that belongs to no program, as after gts_open() and
+ *                 after the call of a closed program
+ * @return the error, which the program owns. It is valid until the next call of the program, by any thread
  */
 GTS_EXPORT const gts_error *gts_last_error(const gts_program *program);
 
 /**
- * The name of a program.
+ * Returns the name of a program.
  *
  * @param program  the program
- * @return text that lives as long as the process
+ * @return a text that is valid until the process ends
  */
 GTS_EXPORT const char *gts_name(const gts_program *program);
 
 /**
- * Lends the program memory for the transients that its SDFG keeps in `storage` (DaCe's name, "CPU_Heap" or "GPU_Global").
+ * Lends the program memory for the transients of its SDFG.
  *
  * @param program  the program
- * @param storage  where the SDFG wants it
- * @param memory   aligned to 256 bytes; it stays the caller's, and must outlive the program or the next gts_set_workspace()
- * @param size     bytes
- * @return 0, or -1 and the error is gts_last_error(program)
+ * @param storage  DaCe's name of the storage of these transients: "CPU_Heap" or "GPU_Global"
+ * @param memory   aligned to 256 bytes. The caller owns it, and must not free it before gts_close() or the next
+ *                 gts_set_workspace()
+ * @param size     of the memory, in bytes
+ * @return 0, or -1 with the error in gts_last_error(program)
  */
 GTS_EXPORT int gts_set_workspace(gts_program *program, const char *storage, void *memory, size_t size);
 
 /**
- * Says where a field begins in gt4py's index space, for hosts whose arrays cannot say it, as Fortran's assumed-shape
- * ones. From then on it is the origin of every array that a Fortran host passes for the argument; before, it is 0 on
- * every axis. A C host writes gts_array.origin instead.
+ * Sets where a field begins in gt4py's index space, for hosts whose arrays do not contain it, such as the assumed-shape
+ * arrays of Fortran. It becomes the origin of every array that a Fortran host passes for the argument. Until it is set,
+ * the origin is 0 on every axis. A C host sets gts_array.origin instead.
  *
  * @param program   the program
  * @param argument  as in messages: "vn", "x[0]", "state.vn"
- * @param origin    index of the first element of each axis
- * @param rank      number of axes, that of the field
- * @return 0, or -1 and the error is gts_last_error(program)
+ * @param origin    [rank], index of the first element on each axis
+ * @param rank      number of axes of the field
+ * @return 0, or -1 with the error in gts_last_error(program)
  */
 GTS_EXPORT int gts_set_origin(gts_program *program, const char *argument, const int64_t *origin, int32_t rank);
 
 /**
- * Says at which index the elements of a connectivity start counting: 0, as in gt4py, or 1, as in ICON. C hosts pass
- * tables of base 0 unless they say otherwise; Fortran hosts must say it.
+ * Sets the index of the first element that a connectivity refers to: 0, as in gt4py, or 1, as in ICON. It is 0 for C
+ * hosts until they set it. Fortran hosts must set it before the first call.
  *
- * A table is checked when it is first seen: every index must be one of a field that is passed, or stand for no neighbor
- * (base - 1) where the program knows such. Of a table of base 1 the program makes a copy of base 0, so it must not be
- * changed in place afterwards, nor made anew where another one was; tables on a GPU must have base 0 and are not checked.
+ * A table is checked when it is first passed: every index must be one of a field of the call, or be base - 1 for no
+ * neighbor if the program allows that. The program copies a table of base 1 to base 0. So the host must not change the
+ * table in place, nor pass another table at the same address. Tables on a GPU must have base 0 and are not checked.
  *
  * @param program       the program
  * @param connectivity  its name in the offset provider: "E2C2V"
  * @param base          0 or 1
- * @return 0, or -1 and the error is gts_last_error(program)
+ * @return 0, or -1 with the error in gts_last_error(program)
  */
 GTS_EXPORT int gts_set_index_base(gts_program *program, const char *connectivity, int64_t base);
 
 /**
- * A profile records for each program how often it is called and how long that takes, from gts_profile_begin() to
- * gts_profile_end(), in all threads. Profiles nest: one that ends adds its figures to the one that was running when it
- * began, and ends those that began after it. Any number of threads may call programs meanwhile.
+ * A profile measures for each program how often it is called and how long the calls take, from gts_profile_begin() to
+ * gts_profile_end(), in all threads. Profiles nest: a profile that ends adds its figures to the one that was running
+ * when it began, and ends all profiles that began after it. Any number of threads may call programs meanwhile.
  */
 typedef struct gts_profile gts_profile;
 
 /**
  * Begins to time all calls of all programs and threads.
  *
- * @return the profile, which belongs to the caller, who gives it back with gts_profile_end(); NULL when memory runs out
+ * @return the profile, which the caller owns and passes to gts_profile_end(); NULL when memory runs out
  */
 GTS_EXPORT gts_profile *gts_profile_begin(void);
 
 /**
- * Waits for the calls that are running, and frees the profile. Must not be called in a call, for which it would wait.
+ * Waits for the calls that are running, and frees the profile. A thread that is in a call must not use this function,
+ * because it would wait for its own call.
  *
- * @param profile  what gts_profile_begin() has returned
- * @return its report, a JSON document (docs/formats.md) that belongs to the caller, who frees it with free(); NULL when
- *         memory runs out
+ * @param profile  the result of gts_profile_begin()
+ * @return the report, a JSON document (docs/formats.md) that the caller frees with free(); NULL when memory runs out
  */
 GTS_EXPORT char *gts_profile_end(gts_profile *profile);
 
 /**
- * The name of an element type, as numpy has it.
+ * Returns numpy's name of an element type.
  *
  * @param dtype  the type
- * @return "float64", for example: a constant
+ * @return a constant text, "float64" for example
  */
 GTS_EXPORT const char *gts_dtype_name(gts_dtype dtype);
 
 /**
- * The name of a device.
+ * Returns the name of a device.
  *
  * @param device  the device
- * @return "cpu", "cuda" or "rocm": a constant
+ * @return a constant text: "cpu", "cuda" or "rocm"
  */
 GTS_EXPORT const char *gts_device_name(gts_device device);
 
 /**
- * The size of an element.
+ * Returns the size of an element.
  *
  * @param dtype  its type
- * @return bytes, 0 for what is no type
+ * @return the size in bytes; 0 if `dtype` is not an element type
  */
 GTS_EXPORT size_t gts_dtype_size(gts_dtype dtype);
 

@@ -1,9 +1,8 @@
-/* Arrays of other libraries, by the protocols that libraries exchange arrays with. */
+/* Reads the arrays of other libraries: __cuda_array_interface__, DLPack and the buffer protocol. */
 #include <ctype.h>
 
-#include "python/host.h"
-
-#define WHERE "Argument '%s' of program '%s' "
+#include "base/refuse.h"
+#include "python/convert/convert.h"
 
 /* The dtype of a kind ('b' bool, 'i' int, 'u' unsigned int, 'f' float) and a size in bytes; 0 if there is none. */
 static gts_dtype find_dtype(char kind, size_t size)
@@ -15,7 +14,7 @@ static gts_dtype find_dtype(char kind, size_t size)
     return (gts_dtype)0;
 }
 
-/* Sets the strides of an array that is contiguous in C's order. */
+/* Sets the strides of an array that is contiguous in C order. */
 static void set_contiguous(gts_array *array)
 {
     int64_t stride = 1;
@@ -25,7 +24,7 @@ static void set_contiguous(gts_array *array)
     }
 }
 
-/* What all protocols give; false where the rank is more than an array can have, which the contract then refuses. */
+/* Sets the members that all protocols provide; false if the rank is too high, which the contract's check refuses. */
 static bool set_array(gts_array *array, void *data, gts_dtype dtype, gts_device device, int64_t rank, bool readonly)
 {
     memset(array, 0, sizeof *array);
@@ -39,13 +38,14 @@ static bool set_array(gts_array *array, void *data, gts_dtype dtype, gts_device 
 
 /* ---- __cuda_array_interface__ ---------------------------------------------------------------------------------- */
 
-static GTS_COLD int refuse_interface(gts_program *program, const gts_contract *contract)
+static GTS_COLD int refuse_interface(const gts_py_argument *argument)
 {
-    return gts_error_set(program, GTS_TYPE_ERROR, WHERE "has a '__cuda_array_interface__' that gtstub cannot read.",
-                         contract->path, program->stub->name);
+    return gts_error_set(argument->error, GTS_TYPE_ERROR,
+                         GTS_ARGUMENT "has a '__cuda_array_interface__' that gtstub cannot read.", argument->path,
+                         argument->program);
 }
 
-/* Reads a tuple of integers; false if it is not one of `count`. */
+/* Reads a tuple of `count` integers; false if it is not one. */
 static bool read_integers(PyObject *tuple, int32_t count, int64_t *values)
 {
     if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != count)
@@ -60,13 +60,12 @@ static bool read_integers(PyObject *tuple, int32_t count, int64_t *values)
     return true;
 }
 
-/* The interface is a dict; its text dtype looks like "<f8". */
-static int read_cuda(gts_py_program *self, const gts_contract *contract, PyObject *interface, gts_array *array)
+/* Reads the interface, which is a dict; its dtype is a text such as "<f8". */
+static int read_cuda(const gts_py_argument *argument, PyObject *interface, gts_array *array)
 {
-    gts_program *const program = self->program;
-    const gts_py_names *const name = &self->state->name;
+    const gts_py_names *const name = &argument->state->name;
     if (!PyDict_Check(interface))
-        return refuse_interface(program, contract);
+        return refuse_interface(argument);
     PyObject *const typestr = PyDict_GetItemWithError(interface, name->typestr);
     PyObject *const data = PyDict_GetItemWithError(interface, name->data);
     PyObject *const shape = PyDict_GetItemWithError(interface, name->shape);
@@ -74,7 +73,7 @@ static int read_cuda(gts_py_program *self, const gts_contract *contract, PyObjec
     if (typestr == NULL || !PyUnicode_Check(typestr) || data == NULL || !PyTuple_Check(data) ||
         PyTuple_GET_SIZE(data) != 2 || !PyLong_Check(PyTuple_GET_ITEM(data, 0)) || shape == NULL ||
         !PyTuple_Check(shape))
-        return PyErr_Occurred() ? -1 : refuse_interface(program, contract);
+        return PyErr_Occurred() ? -1 : refuse_interface(argument);
 
     const char *const type = PyUnicode_AsUTF8(typestr);
     if (type == NULL)
@@ -83,25 +82,25 @@ static int read_cuda(gts_py_program *self, const gts_contract *contract, PyObjec
                                 ? find_dtype(type[1], strtoul(type + 2, NULL, 10))
                                 : 0;
     if (dtype == 0 || (type[0] == '>' && gts_dtype_size(dtype) > 1))
-        return gts_py_refuse_dtype(program, contract, type);
+        return gts_py_refuse_dtype(argument, type);
     const int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
     void *const memory = PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0));
     if (readonly < 0 || PyErr_Occurred())
         return -1;
-    /* ROCm's arrays have the same interface, which does not name the device; a process has GPUs of one kind. */
-    const gts_device device = contract->device == GTS_ROCM ? GTS_ROCM : GTS_CUDA;
+    /* ROCm arrays have the same interface, which does not name the device; a process has GPUs of one kind. */
+    const gts_device device = argument->device == GTS_ROCM ? GTS_ROCM : GTS_CUDA;
     if (!set_array(array, memory, dtype, device, PyTuple_GET_SIZE(shape), readonly != 0))
         return 0;
     if (!read_integers(shape, array->rank, array->shape))
-        return refuse_interface(program, contract);
+        return refuse_interface(argument);
     if (strides == NULL || strides == Py_None) {
         set_contiguous(array);
         return 0;
     }
     int64_t byte_strides[GTS_MAX_RANK];
     if (!read_integers(strides, array->rank, byte_strides))
-        return refuse_interface(program, contract);
-    return gts_py_set_strides(program, contract, array, byte_strides);
+        return refuse_interface(argument);
+    return gts_py_set_strides(argument, array, byte_strides);
 }
 
 /* ---- DLPack ---------------------------------------------------------------------------------------------------- */
@@ -120,7 +119,7 @@ typedef struct dl_tensor {
         uint16_t lanes;
     } dtype;
     const int64_t *shape;
-    const int64_t *strides; /* in elements, NULL for contiguous */
+    const int64_t *strides; /* in elements; NULL if contiguous */
     uint64_t byte_offset;
 } dl_tensor;
 
@@ -137,7 +136,7 @@ typedef struct dl_versioned {
 
 enum { DL_FLAG_READ_ONLY = 1 };
 
-/* DLPack's devices that are memory of one of ours: pinned host memory, managed device memory. */
+/* The device of a DLPack device: pinned host memory is memory of the CPU, managed memory is memory of the GPU. */
 static gts_device device_of(int32_t type)
 {
     enum { CUDA_HOST = 3, ROCM_HOST = 11, CUDA_MANAGED = 13 };
@@ -152,8 +151,7 @@ static gts_device device_of(int32_t type)
     }
 }
 
-static int read_tensor(gts_program *program, const gts_contract *contract, const dl_tensor *tensor, bool readonly,
-                       gts_array *array)
+static int read_tensor(const gts_py_argument *argument, const dl_tensor *tensor, bool readonly, gts_array *array)
 {
     static const char KINDS[] = {[0] = 'i', [1] = 'u', [2] = 'f', [6] = 'b'};
     const uint8_t code = tensor->dtype.code;
@@ -163,7 +161,7 @@ static int read_tensor(gts_program *program, const gts_contract *contract, const
     if (dtype == 0) {
         char found[64];
         (void)PyOS_snprintf(found, sizeof found, "DLPack type %d of %d bits", code, tensor->dtype.bits);
-        return gts_py_refuse_dtype(program, contract, found);
+        return gts_py_refuse_dtype(argument, found);
     }
     void *const data = (char *)tensor->data + tensor->byte_offset;
     if (!set_array(array, data, dtype, device_of(tensor->device.type), tensor->ndim, readonly))
@@ -177,7 +175,7 @@ static int read_tensor(gts_program *program, const gts_contract *contract, const
     return 0;
 }
 
-/* Asks for a tensor of DLPack 1; producers of version 0 do not know the argument. */
+/* Calls __dlpack__ for a tensor of DLPack 1; producers of version 0 do not know the argument. */
 static PyObject *export_tensor(const gts_py_names *name, PyObject *export)
 {
     PyObject *const version = Py_BuildValue("(ii)", 1, 0);
@@ -194,24 +192,23 @@ static PyObject *export_tensor(const gts_py_names *name, PyObject *export)
     return capsule;
 }
 
-/* The capsule is not consumed: it frees the tensor when it dies. */
-static int read_dlpack(gts_py_program *self, const gts_contract *contract, PyObject *capsule, gts_array *array)
+/* Reads a capsule without consuming it, so that the capsule frees the tensor at its end. */
+static int read_dlpack(const gts_py_argument *argument, PyObject *capsule, gts_array *array)
 {
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
         const dl_versioned *const managed = PyCapsule_GetPointer(capsule, "dltensor_versioned");
         if (managed->version.major == 1)
-            return read_tensor(self->program, contract, &managed->tensor, (managed->flags & DL_FLAG_READ_ONLY) != 0,
-                               array);
+            return read_tensor(argument, &managed->tensor, (managed->flags & DL_FLAG_READ_ONLY) != 0, array);
     } else if (PyCapsule_IsValid(capsule, "dltensor")) {
-        return read_tensor(self->program, contract, PyCapsule_GetPointer(capsule, "dltensor"), false, array);
+        return read_tensor(argument, PyCapsule_GetPointer(capsule, "dltensor"), false, array);
     }
-    return gts_error_set(self->program, GTS_TYPE_ERROR, WHERE "has a '__dlpack__' that gtstub cannot read.",
-                         contract->path, self->program->stub->name);
+    return gts_error_set(argument->error, GTS_TYPE_ERROR, GTS_ARGUMENT "has a '__dlpack__' that gtstub cannot read.",
+                         argument->path, argument->program);
 }
 
 /* ---- The buffer protocol --------------------------------------------------------------------------------------- */
 
-/* The kind of a format of the struct module that is one native element, else 0. */
+/* The kind of a format of the struct module (see find_dtype()); 0 if it is not a single native element. */
 static char kind_of_format(const char *format)
 {
     if (*format == '@' || *format == '=' || *format == '<')
@@ -225,31 +222,31 @@ static char kind_of_format(const char *format)
                                               : 0;
 }
 
-static int read_buffer(gts_program *program, const gts_contract *contract, const Py_buffer *buffer, gts_array *array)
+static int read_buffer(const gts_py_argument *argument, const Py_buffer *buffer, gts_array *array)
 {
     const gts_dtype dtype = find_dtype(kind_of_format(buffer->format), (size_t)buffer->itemsize);
     if (dtype == 0)
-        return gts_py_refuse_dtype(program, contract, buffer->format);
+        return gts_py_refuse_dtype(argument, buffer->format);
     if (buffer->suboffsets != NULL)
-        return gts_error_set(program, GTS_TYPE_ERROR, WHERE "must not be an array of pointers to arrays.",
-                             contract->path, program->stub->name);
+        return gts_error_set(argument->error, GTS_TYPE_ERROR,
+                             GTS_ARGUMENT "must not be an array of pointers to arrays.", argument->path,
+                             argument->program);
     if (!set_array(array, buffer->buf, dtype, GTS_CPU, buffer->ndim, buffer->readonly != 0))
         return 0;
     for (int32_t axis = 0; axis < array->rank; ++axis)
         array->shape[axis] = buffer->shape[axis];
-    return gts_py_set_strides(program, contract, array, (const int64_t *)buffer->strides);
+    return gts_py_set_strides(argument, array, (const int64_t *)buffer->strides);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- */
 
-int gts_py_read_exchange(gts_py_program *self, const gts_contract *contract, PyObject *object, gts_array *array,
-                         PyObject **owner)
+int gts_py_read_exchange(const gts_py_argument *argument, PyObject *object, gts_array *array, PyObject **owner)
 {
-    const gts_py_names *const name = &self->state->name;
+    const gts_py_names *const name = &argument->state->name;
     PyObject *found;
     int status = PyObject_GetOptionalAttr(object, name->__cuda_array_interface__, &found);
     if (status > 0) {
-        status = read_cuda(self, contract, found, array);
+        status = read_cuda(argument, found, array);
         Py_DECREF(found);
         return status;
     }
@@ -260,7 +257,7 @@ int gts_py_read_exchange(gts_py_program *self, const gts_contract *contract, PyO
         Py_DECREF(found);
         if (capsule == NULL)
             return -1;
-        if (read_dlpack(self, contract, capsule, array) == 0) {
+        if (read_dlpack(argument, capsule, array) == 0) {
             *owner = capsule;
             return 0;
         }
@@ -273,12 +270,12 @@ int gts_py_read_exchange(gts_py_program *self, const gts_contract *contract, PyO
         PyObject *const view = PyMemoryView_FromObject(object);
         if (view == NULL)
             return -1;
-        if (read_buffer(self->program, contract, PyMemoryView_GET_BUFFER(view), array) == 0) {
+        if (read_buffer(argument, PyMemoryView_GET_BUFFER(view), array) == 0) {
             *owner = view;
             return 0;
         }
         Py_DECREF(view);
         return -1;
     }
-    return gts_py_refuse_object(self->program, contract, object);
+    return gts_py_refuse_object(argument, object);
 }

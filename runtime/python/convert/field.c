@@ -1,21 +1,14 @@
-/* Fields: read by their array and domain, recognised by their identity when they come again. */
+/* Reads fields by their array and domain, and recognises objects that have been passed before. */
 #include <inttypes.h>
 
+#include "base/refuse.h"
 #include "python/host.h"
-
-#define WHERE "Argument '%s' of program '%s' "
-
-int gts_py_refuse_object(gts_program *program, const gts_contract *contract, PyObject *object)
-{
-    return gts_error_set(program, GTS_TYPE_ERROR, WHERE "must be a field, not '%s'.", contract->path,
-                         program->stub->name, Py_TYPE(object)->tp_name);
-}
 
 /* ---- Domains --------------------------------------------------------------------------------------------------- */
 
-/* A bound of a range: an int, or something that is not one where the range is infinite. */
-static int read_bound(gts_program *program, const gts_contract *contract, int32_t axis, const char *dim,
-                      PyObject *range, PyObject *name, int64_t *value)
+/* Reads a bound of a range: an int, or another object if the range is infinite. */
+static int read_bound(const gts_py_argument *argument, int32_t axis, const char *dim, PyObject *range, PyObject *name,
+                      int64_t *value)
 {
     PyObject *const bound = PyObject_GetAttr(range, name);
     if (bound == NULL)
@@ -25,49 +18,48 @@ static int read_bound(gts_program *program, const gts_contract *contract, int32_
         *value = PyLong_AsLongLong(bound);
         status = *value == -1 && PyErr_Occurred() ? -1 : 0;
     } else {
-        status = gts_error_set(program, GTS_VALUE_ERROR,
-                               WHERE "must have a finite domain, but it is unbounded on axis %" PRId32 " ('%s').",
-                               contract->path, program->stub->name, axis, dim);
+        status = gts_error_set(argument->error, GTS_VALUE_ERROR,
+                               GTS_ARGUMENT "must have a finite domain, but it is unbounded on axis %" PRId32
+                                            " ('%s').",
+                               argument->path, argument->program, axis, dim);
     }
     Py_DECREF(bound);
     return status;
 }
 
-/* The name of a dimension, which is the contract's own text where it is the contract's dimension. */
-static const char *read_dim(gts_py_program *self, const gts_contract *contract, gts_py_leaf *leaf, int32_t axis,
-                            PyObject *dimension)
+/* The name of a dimension: the contract's own text if it is the contract's dimension. NULL after an exception. */
+static const char *read_dim(gts_py_leaf *leaf, int32_t axis, PyObject *dimension)
 {
-    const char *const expected = axis < contract->rank ? contract->axes[axis].dim : NULL;
+    const char *const expected = axis < leaf->contract->rank ? leaf->contract->axes[axis].dim : NULL;
     if (dimension == leaf->dimension[axis])
         return expected;
-    PyObject *const value = PyObject_GetAttr(dimension, self->state->name.value);
+    PyObject *const value = PyObject_GetAttr(dimension, leaf->argument.state->name.value);
     if (value == NULL)
         return NULL;
     const char *const name = PyUnicode_AsUTF8(value);
-    Py_DECREF(value); /* the dimension keeps it */
+    Py_DECREF(value); /* the dimension keeps a reference */
     if (name == NULL || expected == NULL || strcmp(name, expected) != 0)
         return name;
     Py_XSETREF(leaf->dimension[axis], Py_NewRef(dimension));
     return expected;
 }
 
-static int decode_domain(gts_py_program *self, const gts_contract *contract, gts_py_leaf *leaf, PyObject *dims,
-                         PyObject *ranges, gts_py_domain *domain)
+static int decode_domain(gts_py_leaf *leaf, PyObject *dims, PyObject *ranges, gts_py_domain *domain)
 {
-    gts_program *const program = self->program;
+    const gts_py_argument *const argument = &leaf->argument;
+    const gts_py_names *const name = &argument->state->name;
     if (!PyTuple_Check(dims) || !PyTuple_Check(ranges) || PyTuple_GET_SIZE(dims) != PyTuple_GET_SIZE(ranges) ||
         PyTuple_GET_SIZE(dims) > GTS_MAX_RANK)
-        return gts_error_set(program, GTS_TYPE_ERROR,
-                             WHERE "has a domain that is not a tuple of at most %d dimensions and their ranges.",
-                             contract->path, program->stub->name, GTS_MAX_RANK);
+        return gts_error_set(argument->error, GTS_TYPE_ERROR,
+                             GTS_ARGUMENT "has a domain that is not a tuple of at most %d dimensions and their ranges.",
+                             argument->path, argument->program, GTS_MAX_RANK);
     domain->rank = (int32_t)PyTuple_GET_SIZE(dims);
     for (int32_t axis = 0; axis < domain->rank; ++axis) {
         PyObject *const range = PyTuple_GET_ITEM(ranges, axis);
-        const char *const dim = read_dim(self, contract, leaf, axis, PyTuple_GET_ITEM(dims, axis));
+        const char *const dim = read_dim(leaf, axis, PyTuple_GET_ITEM(dims, axis));
         int64_t stop;
-        if (dim == NULL ||
-            read_bound(program, contract, axis, dim, range, self->state->name.start, &domain->origin[axis]) != 0 ||
-            read_bound(program, contract, axis, dim, range, self->state->name.stop, &stop) != 0)
+        if (dim == NULL || read_bound(argument, axis, dim, range, name->start, &domain->origin[axis]) != 0 ||
+            read_bound(argument, axis, dim, range, name->stop, &stop) != 0)
             return -1;
         domain->dims[axis] = dim;
         domain->shape[axis] = stop - domain->origin[axis];
@@ -75,12 +67,12 @@ static int decode_domain(gts_py_program *self, const gts_contract *contract, gts
     return 0;
 }
 
-static int read_domain(gts_py_program *self, const gts_contract *contract, gts_py_leaf *leaf, PyObject *object)
+static int read_domain(gts_py_leaf *leaf, PyObject *object)
 {
-    PyObject *const dims = PyObject_GetAttr(object, self->state->name.dims);
-    PyObject *const ranges = dims == NULL ? NULL : PyObject_GetAttr(object, self->state->name.ranges);
+    PyObject *const dims = PyObject_GetAttr(object, leaf->argument.state->name.dims);
+    PyObject *const ranges = dims == NULL ? NULL : PyObject_GetAttr(object, leaf->argument.state->name.ranges);
     Py_CLEAR(leaf->domain.object);
-    const int status = ranges == NULL ? -1 : decode_domain(self, contract, leaf, dims, ranges, &leaf->domain);
+    const int status = ranges == NULL ? -1 : decode_domain(leaf, dims, ranges, &leaf->domain);
     if (status == 0)
         leaf->domain.object = Py_NewRef(object);
     Py_XDECREF(dims);
@@ -88,20 +80,20 @@ static int read_domain(gts_py_program *self, const gts_contract *contract, gts_p
     return status;
 }
 
-/* Places an array in its domain. gt4py allows an array of one element under a longer range; a program does not. */
-static int apply_domain(gts_program *program, const gts_contract *contract, const gts_py_domain *domain,
-                        gts_array *array)
+/* Sets the origin of an array. gt4py allows an array of one element with a longer range; a program does not. */
+static int apply_domain(const gts_py_argument *argument, const gts_py_domain *domain, gts_array *array)
 {
     if (GTS_UNLIKELY(domain->rank != array->rank))
-        return gts_error_set(program, GTS_TYPE_ERROR,
-                             WHERE "has a domain of %" PRId32 " dimensions, but an array of %" PRId32 ".",
-                             contract->path, program->stub->name, domain->rank, array->rank);
+        return gts_error_set(argument->error, GTS_TYPE_ERROR,
+                             GTS_ARGUMENT "has a domain of %" PRId32 " dimensions, but an array of %" PRId32 ".",
+                             argument->path, argument->program, domain->rank, array->rank);
     for (int32_t axis = 0; axis < domain->rank; ++axis) {
         if (GTS_UNLIKELY(domain->shape[axis] != array->shape[axis]))
-            return gts_error_set(
-                program, GTS_VALUE_ERROR,
-                WHERE "has a domain of size %" PRId64 " on axis %" PRId32 " ('%s'), but an array of size %" PRId64 ".",
-                contract->path, program->stub->name, domain->shape[axis], axis, domain->dims[axis], array->shape[axis]);
+            return gts_error_set(argument->error, GTS_VALUE_ERROR,
+                                 GTS_ARGUMENT "has a domain of size %" PRId64 " on axis %" PRId32
+                                              " ('%s'), but an array of size %" PRId64 ".",
+                                 argument->path, argument->program, domain->shape[axis], axis, domain->dims[axis],
+                                 array->shape[axis]);
         array->origin[axis] = domain->origin[axis];
         array->dims[axis] = domain->dims[axis];
     }
@@ -110,56 +102,53 @@ static int apply_domain(gts_program *program, const gts_contract *contract, cons
 
 /* ---- Reading --------------------------------------------------------------------------------------------------- */
 
-/* Takes over the references to the domain and the array, either of which may be NULL after an exception. */
-static int read_parts(gts_py_program *self, uint32_t index, PyObject *domain, PyObject *ndarray, gts_array *array,
-                      PyObject **owner)
+/* Reads a field, and releases the references to its domain and array. Either is NULL after an exception. */
+static int read_parts(gts_py_leaf *leaf, PyObject *domain, PyObject *ndarray, gts_array *array, PyObject **owner)
 {
-    const gts_contract *const contract = &self->program->stub->leaves[index];
-    gts_py_leaf *const leaf = &self->leaf[index];
     int status = domain == NULL || ndarray == NULL ? -1 : 0;
     if (GTS_LIKELY(status == 0))
-        status = gts_py_read_array(self, contract, ndarray, array, owner);
+        status = gts_py_read_array(&leaf->argument, ndarray, array, owner);
     if (status == 0 && domain != leaf->domain.object)
-        status = read_domain(self, contract, leaf, domain);
+        status = read_domain(leaf, domain);
     if (GTS_LIKELY(status == 0))
-        status = apply_domain(self->program, contract, &leaf->domain, array);
+        status = apply_domain(&leaf->argument, &leaf->domain, array);
     Py_XDECREF(domain);
     Py_XDECREF(ndarray);
     return status;
 }
 
-int gts_py_read_field(gts_py_program *self, uint32_t index, PyObject *object, gts_array *array, PyObject **owner)
+int gts_py_read_field(gts_py_leaf *leaf, PyObject *object, gts_array *array, PyObject **owner)
 {
-    const gts_contract *const contract = &self->program->stub->leaves[index];
-    const gts_py_names *const name = &self->state->name;
+    const gts_py_state *const state = leaf->argument.state;
+    const gts_py_names *const name = &state->name;
     *owner = NULL;
-    if (Py_TYPE(object) == self->state->numpy.ndarray)
-        return gts_py_read_array(self, contract, object, array, owner);
+    if (Py_TYPE(object) == state->numpy.ndarray)
+        return gts_py_read_array(&leaf->argument, object, array, owner);
 
-    /* gt4py's own fields keep these two for as long as they live. */
+    /* gt4py's own fields own these two objects. */
     PyObject *domain;
     PyObject *ndarray = NULL;
     if (PyObject_GetOptionalAttr(object, name->_domain, &domain) < 0)
         return -1;
     if (GTS_LIKELY(domain != NULL)) {
         if (GTS_LIKELY(PyObject_GetOptionalAttr(object, name->_ndarray, &ndarray) > 0))
-            return read_parts(self, index, domain, ndarray, array, owner);
+            return read_parts(leaf, domain, ndarray, array, owner);
         Py_DECREF(domain);
         if (PyErr_Occurred())
             return -1;
     }
 
-    /* Any other field may make its array when it is asked for it. */
+    /* Any other field may create its array when the attribute is read. */
     if (PyObject_GetOptionalAttr(object, name->domain, &domain) < 0)
         return -1;
     if (domain == NULL)
-        return gts_py_read_array(self, contract, object, array, owner);
+        return gts_py_read_array(&leaf->argument, object, array, owner);
     if (PyObject_GetOptionalAttr(object, name->ndarray, &ndarray) == 0) {
         Py_DECREF(domain);
-        return gts_py_read_array(self, contract, object, array, owner);
+        return gts_py_read_array(&leaf->argument, object, array, owner);
     }
     PyObject *const keep = Py_XNewRef(ndarray);
-    const int status = read_parts(self, index, domain, ndarray, array, owner);
+    const int status = read_parts(leaf, domain, ndarray, array, owner);
     if (status == 0 && *owner == NULL)
         *owner = Py_NewRef(keep);
     Py_XDECREF(keep);
@@ -168,30 +157,30 @@ int gts_py_read_field(gts_py_program *self, uint32_t index, PyObject *object, gt
 
 /* ---- Recognising ----------------------------------------------------------------------------------------------- */
 
-static bool has_seen(const gts_seen *way, const PyObject *object)
+static bool remembers(const gts_remembered *remembered, const PyObject *object)
 {
-    return way->host != NULL && ((PyWeakReference *)way->host)->wr_object == object;
+    return remembered->host != NULL && ((PyWeakReference *)remembered->host)->wr_object == object;
 }
 
-/* When debugging, every call reads every field, so that an array which was changed in place does not go unnoticed. */
+/* When debugging, every call reads every field, so that an array which was changed in place is refused. */
 static GTS_COLD int check_unchanged(gts_program *program, uint32_t index, const PyObject *object,
                                     const gts_array *array)
 {
     const gts_leaf *const leaf = &program->leaf[index];
     for (int i = 0; i < 2; ++i) {
-        if (has_seen(&leaf->way[i], object) && !gts_same_array(&leaf->way[i].array, array))
-            return gts_error_set(program, GTS_VALUE_ERROR,
-                                 WHERE "was changed in place (shape, strides or memory) since it was last seen.",
+        if (remembers(&leaf->remembered[i], object) && !gts_same_array(&leaf->remembered[i].array, array))
+            return gts_error_set(&program->error, GTS_VALUE_ERROR,
+                                 GTS_ARGUMENT "was changed in place (shape, strides or memory) since an earlier call.",
                                  program->stub->leaves[index].path, program->stub->name);
     }
     return 0;
 }
 
 /*
- * Whether an object came before, as far as its address tells. A field that is made for one call is not worth a weak
- * reference, which costs a third as much as reading it.
+ * Whether an object was passed before, judged by its address. A field that is created for one call is not worth a weak
+ * reference, whose cost is a third of the cost of reading the field.
  */
-static bool comes_again(gts_py_leaf *leaf, const PyObject *object)
+static bool was_passed(gts_py_leaf *leaf, const PyObject *object)
 {
     if (leaf->passed[0] == object || leaf->passed[1] == object)
         return true;
@@ -200,19 +189,19 @@ static bool comes_again(gts_py_leaf *leaf, const PyObject *object)
     return false;
 }
 
-/* Makes `array` what the leaf has now; `reference` is what recognises its object, or NULL where nothing shall. */
-static void set_now(gts_leaf *leaf, PyObject *reference, const gts_array *array)
+/* Makes `array` the current one. `reference` is a weak reference to its object, or NULL not to recognise it again. */
+static void set_current(gts_leaf *leaf, PyObject *reference, const gts_array *array)
 {
-    gts_seen *const other = &leaf->way[leaf->now == &leaf->way[0]];
-    gts_seen *const way = leaf->now->host == NULL ? leaf->now : other; /* rather one that is not remembered */
-    PyObject *const old = way->host;
-    way->host = reference;
-    way->array = *array;
+    gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
+    gts_remembered *const place = leaf->current->host == NULL ? leaf->current : other; /* keep an object if possible */
+    PyObject *const old = place->host;
+    place->host = reference;
+    place->array = *array;
     if (reference != NULL)
-        way->object = (const void *const *)&((PyWeakReference *)reference)->wr_object;
+        place->object = (const void *const *)&((PyWeakReference *)reference)->wr_object;
     else
-        gts_forget(way);
-    leaf->now = way;
+        gts_forget(place);
+    leaf->current = place;
     Py_XDECREF(old);
 }
 
@@ -221,25 +210,26 @@ static int remember(gts_leaf *leaf, PyObject *object, const gts_array *array)
     PyObject *const reference = PyWeakref_NewRef(object, NULL);
     if (reference == NULL)
         return -1;
-    set_now(leaf, reference, array);
+    set_current(leaf, reference, array);
     return 0;
 }
 
 int gts_py_field(gts_program *program, uint32_t index, void *object)
 {
     gts_py_program *const self = gts_py_of(program);
+    gts_py_leaf *const own = &self->leaf[index];
     gts_leaf *const leaf = &program->leaf[index];
-    gts_seen *const other = &leaf->way[leaf->now == &leaf->way[0]];
-    gts_renew(program);
-    if (GTS_UNLIKELY(object == Py_None)) /* what a dead way holds as well */
-        return gts_py_refuse_object(program, &program->stub->leaves[index], object);
+    gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
+    gts_forget_arrays(program);
+    if (GTS_UNLIKELY(object == Py_None)) /* the address that replaces those of dead objects */
+        return gts_py_refuse_object(&own->argument, object);
     if (*other->object == object) {
-        leaf->now = other;
+        leaf->current = other;
         return 0;
     }
     gts_array array;
     PyObject *owner;
-    int status = gts_py_read_field(self, index, object, &array, &owner);
+    int status = gts_py_read_field(own, object, &array, &owner);
     if (GTS_LIKELY(status == 0))
         status = gts_check_array(program, index, &array);
     if (GTS_UNLIKELY(program->debug) && status == 0)
@@ -248,10 +238,10 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
         Py_XDECREF(owner);
         return -1;
     }
-    if (owner == NULL && (comes_again(&self->leaf[index], object) || program->debug) &&
+    if (owner == NULL && (was_passed(own, object) || program->debug) &&
         PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object)))
         return remember(leaf, object, &array);
-    set_now(leaf, NULL, &array);
+    set_current(leaf, NULL, &array);
     if (GTS_UNLIKELY(owner != NULL))
         gts_py_hold(self, owner);
     return 0;

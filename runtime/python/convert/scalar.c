@@ -1,4 +1,8 @@
-/* Scalars, checked at every call: a value that does not fit is refused, never cut off. */
+/* Reads scalars, at every call. A value that its dtype cannot represent is refused, never truncated. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/refuse.h"
 #include "python/host.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
@@ -6,12 +10,7 @@
 #include <numpy/ndarraytypes.h>
 #include <numpy/arrayscalars.h>
 
-#include <inttypes.h>
-#include <math.h>
-
-#define WHERE "Argument '%s' of program '%s' "
-
-/* A numpy scalar holds its value right behind the object's head, whatever its dtype. */
+/* A numpy scalar of any dtype has its value directly behind the object head. */
 #define OBVAL_OFFSET offsetof(PyDoubleScalarObject, obval)
 _Static_assert(offsetof(PyBoolScalarObject, obval) == OBVAL_OFFSET &&
                    offsetof(PyIntScalarObject, obval) == OBVAL_OFFSET,
@@ -19,40 +18,40 @@ _Static_assert(offsetof(PyBoolScalarObject, obval) == OBVAL_OFFSET &&
 
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
 
-static GTS_COLD int refuse_type(gts_program *program, const gts_contract *contract, PyObject *object)
+static GTS_COLD int refuse_type(const gts_py_argument *argument, PyObject *object)
 {
-    const char *const dtype = gts_dtype_name(contract->dtype);
-    return gts_error_set(program, GTS_TYPE_ERROR, WHERE "must be %s '%s', not '%s'.", contract->path,
-                         program->stub->name, *dtype == 'i' ? "an" : "a", dtype, Py_TYPE(object)->tp_name);
+    const char *const dtype = gts_dtype_name(argument->dtype);
+    return gts_error_set(argument->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must be %s '%s', not '%s'.", argument->path,
+                         argument->program, *dtype == 'i' ? "an" : "a", dtype, Py_TYPE(object)->tp_name);
 }
 
-static GTS_COLD int refuse_value(gts_program *program, const gts_contract *contract, const char *value)
+static GTS_COLD int refuse_value(const gts_py_argument *argument, const char *value)
 {
-    return gts_error_set(program, GTS_VALUE_ERROR, WHERE "is %.100s, which does not fit '%s'.", contract->path,
-                         program->stub->name, value, gts_dtype_name(contract->dtype));
+    return gts_error_set(argument->error, GTS_VALUE_ERROR, GTS_ARGUMENT "is %.100s, which does not fit '%s'.",
+                         argument->path, argument->program, value, gts_dtype_name(argument->dtype));
 }
 
-static GTS_COLD int refuse_integer(gts_program *program, const gts_contract *contract, PyObject *integer)
+static GTS_COLD int refuse_integer(const gts_py_argument *argument, PyObject *integer)
 {
     PyObject *const text = PyObject_Str(integer);
     const char *const value = text == NULL ? NULL : PyUnicode_AsUTF8(text);
     if (value == NULL)
-        PyErr_Clear(); /* Python refuses to print integers of thousands of digits */
-    const int status = refuse_value(program, contract, value == NULL ? "an integer of too many digits" : value);
+        PyErr_Clear(); /* Python does not print integers of thousands of digits */
+    const int status = refuse_value(argument, value == NULL ? "an integer of too many digits" : value);
     Py_XDECREF(text);
     return status;
 }
 
-static GTS_COLD int refuse_float(gts_program *program, const gts_contract *contract, double number)
+static GTS_COLD int refuse_float(const gts_py_argument *argument, double number)
 {
     char value[32];
     (void)PyOS_snprintf(value, sizeof value, "%g", number);
-    return refuse_value(program, contract, value);
+    return refuse_value(argument, value);
 }
 
 /* ---- Integers -------------------------------------------------------------------------------------------------- */
 
-/* Stores `number` in `value` where it fits the dtype. */
+/* Stores `number` in *value; false if it does not fit the dtype. */
 static bool store_integer(gts_dtype dtype, int64_t number, void *value)
 {
 #define STORE(type, fits)                                                                                              \
@@ -83,18 +82,18 @@ static bool store_integer(gts_dtype dtype, int64_t number, void *value)
 #undef STORE
 }
 
-static int read_long(gts_program *program, const gts_contract *contract, PyObject *integer, void *value)
+static int read_long(const gts_py_argument *argument, PyObject *integer, void *value)
 {
     if (GTS_LIKELY(PyUnstable_Long_IsCompact((PyLongObject *)integer))) {
-        if (GTS_LIKELY(store_integer(contract->dtype, PyUnstable_Long_CompactValue((PyLongObject *)integer), value)))
+        if (GTS_LIKELY(store_integer(argument->dtype, PyUnstable_Long_CompactValue((PyLongObject *)integer), value)))
             return 0;
-        return refuse_integer(program, contract, integer);
+        return refuse_integer(argument, integer);
     }
     int overflow;
     const int64_t number = PyLong_AsLongLongAndOverflow(integer, &overflow);
-    if (overflow == 0 && store_integer(contract->dtype, number, value))
+    if (overflow == 0 && store_integer(argument->dtype, number, value))
         return 0;
-    if (overflow > 0 && contract->dtype == GTS_UINT64) {
+    if (overflow > 0 && argument->dtype == GTS_UINT64) {
         const uint64_t large = PyLong_AsUnsignedLongLong(integer);
         if (!PyErr_Occurred()) {
             *(uint64_t *)value = large;
@@ -102,49 +101,49 @@ static int read_long(gts_program *program, const gts_contract *contract, PyObjec
         }
         PyErr_Clear();
     }
-    return refuse_integer(program, contract, integer);
+    return refuse_integer(argument, integer);
 }
 
-/* Subclasses of int, numpy's integers and whatever else is an integer. Arrays of one integer are not. */
-static int read_index(gts_py_program *self, const gts_contract *contract, PyObject *object, void *value)
+/* Reads subclasses of int, numpy's integers and other integers, but not arrays of one integer. */
+static int read_index(const gts_py_argument *argument, PyObject *object, void *value)
 {
     if (PyBool_Check(object) || !PyIndex_Check(object))
-        return refuse_type(self->program, contract, object);
+        return refuse_type(argument, object);
     if (!PyLong_Check(object)) {
         PyObject *array;
-        const int found = PyObject_GetOptionalAttr(object, self->state->name.__dlpack__, &array);
+        const int found = PyObject_GetOptionalAttr(object, argument->state->name.__dlpack__, &array);
         if (found < 0)
             return -1;
         if (found > 0) {
             Py_DECREF(array);
-            return refuse_type(self->program, contract, object);
+            return refuse_type(argument, object);
         }
     }
     PyObject *const integer = PyNumber_Index(object);
     if (integer == NULL)
         return -1;
-    const int status = read_long(self->program, contract, integer, value);
+    const int status = read_long(argument, integer, value);
     Py_DECREF(integer);
     return status;
 }
 
 /* ---- Floats ---------------------------------------------------------------------------------------------------- */
 
-static int store_float(gts_program *program, const gts_contract *contract, double number, void *value)
+static int store_float(const gts_py_argument *argument, double number, void *value)
 {
-    if (contract->dtype == GTS_FLOAT64) {
+    if (argument->dtype == GTS_FLOAT64) {
         *(double *)value = number;
         return 0;
     }
     const float narrow = (float)number;
     if (GTS_UNLIKELY(isinf(narrow) && !isinf(number)))
-        return refuse_float(program, contract, number);
+        return refuse_float(argument, number);
     *(float *)value = narrow;
     return 0;
 }
 
-/* A float of numpy, which may be longer than a double. */
-static int read_numpy_float(gts_py_program *self, const gts_contract *contract, PyObject *object, void *value)
+/* Reads a float of numpy, which may be longer than a double. */
+static int read_numpy_float(const gts_py_argument *argument, PyObject *object, void *value)
 {
     PyObject *const converted = PyNumber_Float(object);
     if (converted == NULL)
@@ -154,68 +153,71 @@ static int read_numpy_float(gts_py_program *self, const gts_contract *contract, 
     Py_DECREF(converted);
     if (same < 0)
         return -1;
-    return same ? store_float(self->program, contract, number, value)
-                : refuse_value(self->program, contract, "a number above 1.8e308");
+    return same ? store_float(argument, number, value) : refuse_value(argument, "a number above 1.8e308");
 }
 
-static int read_float(gts_py_program *self, const gts_contract *contract, PyObject *object, void *value)
+static int read_float(const gts_py_argument *argument, PyObject *object, void *value)
 {
-    const gts_py_numpy *const numpy = &self->state->numpy;
+    const gts_py_numpy *const numpy = &argument->state->numpy;
     if (PyFloat_Check(object))
-        return store_float(self->program, contract, PyFloat_AS_DOUBLE(object), value);
+        return store_float(argument, PyFloat_AS_DOUBLE(object), value);
     if (PyLong_Check(object) && !PyBool_Check(object)) {
         const double number = PyLong_AsDouble(object);
         if (number == -1.0 && PyErr_Occurred()) {
             if (!PyErr_ExceptionMatches(PyExc_OverflowError))
                 return -1;
             PyErr_Clear();
-            return refuse_integer(self->program, contract, object);
+            return refuse_integer(argument, object);
         }
-        return store_float(self->program, contract, number, value);
+        return store_float(argument, number, value);
     }
     if (numpy->ndarray != NULL &&
         (PyObject_TypeCheck(object, numpy->floating) || PyObject_TypeCheck(object, numpy->integer)))
-        return read_numpy_float(self, contract, object, value);
-    return refuse_type(self->program, contract, object);
+        return read_numpy_float(argument, object, value);
+    return refuse_type(argument, object);
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Any scalar ------------------------------------------------------------------------------------------------ */
 
-/* Whatever is not of the one exact type that a dtype is passed as most often. */
-static __attribute__((noinline)) int read_scalar(gts_py_program *self, const gts_contract *contract, PyObject *object,
-                                                 void *value)
+/* Reads an object that is not of the one exact type that is passed most often for its dtype. */
+static GTS_NOINLINE int read_other(const gts_py_argument *argument, PyObject *object, void *value)
 {
-    const gts_dtype dtype = contract->dtype;
+    const gts_dtype dtype = argument->dtype;
     if (dtype == GTS_BOOL && PyBool_Check(object)) {
         *(bool *)value = object == Py_True;
         return 0;
     }
     if (dtype > GTS_BOOL && dtype < GTS_FLOAT32 && PyLong_CheckExact(object))
-        return read_long(self->program, contract, object, value);
-    if (gts_py_find_numpy(self->state) && Py_TYPE(object) == self->state->numpy.scalar[dtype]) {
+        return read_long(argument, object, value);
+    gts_py_state *const state = argument->state;
+    if (gts_py_find_numpy(state) && Py_TYPE(object) == state->numpy.scalar[dtype]) {
         memcpy(value, (const char *)object + OBVAL_OFFSET, gts_dtype_size(dtype));
         return 0;
     }
     if (PyErr_Occurred())
         return -1;
     if (dtype == GTS_BOOL)
-        return refuse_type(self->program, contract, object);
-    return dtype >= GTS_FLOAT32 ? read_float(self, contract, object, value) : read_index(self, contract, object, value);
+        return refuse_type(argument, object);
+    return dtype >= GTS_FLOAT32 ? read_float(argument, object, value) : read_index(argument, object, value);
 }
 
-int gts_py_scalar(gts_program *program, uint32_t index, void *object, void *value)
+int gts_py_read_scalar(const gts_py_argument *argument, PyObject *object, void *value)
 {
-    const gts_contract *const contract = &program->stub->leaves[index];
-    if (PyFloat_CheckExact((PyObject *)object) && contract->dtype == GTS_FLOAT64) {
-        *(double *)value = PyFloat_AS_DOUBLE((PyObject *)object);
+    if (PyFloat_CheckExact(object) && argument->dtype == GTS_FLOAT64) {
+        *(double *)value = PyFloat_AS_DOUBLE(object);
         return 0;
     }
-    if (PyLong_CheckExact((PyObject *)object) && contract->dtype == GTS_INT32 && PyUnstable_Long_IsCompact(object)) {
-        const Py_ssize_t number = PyUnstable_Long_CompactValue(object); /* of at most 30 bits */
-        *(int32_t *)value = (int32_t)number;
+    if (PyLong_CheckExact(object) && argument->dtype == GTS_INT32 &&
+        PyUnstable_Long_IsCompact((PyLongObject *)object)) {
+        *(int32_t *)value = (int32_t)PyUnstable_Long_CompactValue((PyLongObject *)object); /* at most 30 bits */
         return 0;
     }
-    return read_scalar(gts_py_of(program), contract, object, value);
+    return read_other(argument, object, value);
+}
+
+int gts_py_scalar(gts_program *program, uint32_t leaf, void *object, void *value)
+{
+    return gts_py_read_scalar(&gts_py_of(program)->leaf[leaf].argument, object, value);
 }
 
 /* ---- Zero-dimensional fields ----------------------------------------------------------------------------------- */
@@ -226,41 +228,41 @@ static bool is_scalar(const gts_py_state *state, PyObject *object)
            (state->numpy.ndarray != NULL && PyObject_TypeCheck(object, state->numpy.generic));
 }
 
-/* The element of a field in device memory, which its own library knows how to fetch. */
-static int fetch_element(gts_py_program *self, uint32_t index, PyObject *object, void *value)
+/* Reads the element of a field in device memory by a method of the field. */
+static int fetch_element(const gts_py_argument *argument, PyObject *object, void *value)
 {
+    const gts_py_names *const name = &argument->state->name;
     PyObject *method;
-    int found = PyObject_GetOptionalAttr(object, self->state->name.as_scalar, &method);
+    int found = PyObject_GetOptionalAttr(object, name->as_scalar, &method);
     if (found == 0)
-        found = PyObject_GetOptionalAttr(object, self->state->name.item, &method);
+        found = PyObject_GetOptionalAttr(object, name->item, &method);
     if (found < 0)
         return -1;
     if (found == 0)
-        return gts_py_refuse_object(self->program, &self->program->stub->leaves[index], object);
+        return gts_py_refuse_object(argument, object);
     PyObject *const element = PyObject_CallNoArgs(method);
     Py_DECREF(method);
     if (element == NULL)
         return -1;
-    const int status = gts_py_scalar(self->program, index, element, value);
+    const int status = gts_py_read_scalar(argument, element, value);
     Py_DECREF(element);
     return status;
 }
 
-int gts_py_zero_dim_field(gts_program *program, uint32_t index, void *argument, void *value)
+int gts_py_zero_dim_field(gts_program *program, uint32_t index, void *object, void *value)
 {
-    gts_py_program *const self = gts_py_of(program);
-    PyObject *const object = argument;
-    if (is_scalar(self->state, object))
-        return gts_py_scalar(program, index, object, value);
+    gts_py_leaf *const leaf = &gts_py_of(program)->leaf[index];
+    if (is_scalar(leaf->argument.state, object))
+        return gts_py_read_scalar(&leaf->argument, object, value);
     gts_array array;
     PyObject *owner;
-    int status = gts_py_read_field(self, index, object, &array, &owner);
+    int status = gts_py_read_field(leaf, object, &array, &owner);
     if (status == 0) {
         const gts_device device = array.device;
-        array.device = program->stub->leaves[index].device; /* it is copied, so it may be anywhere */
+        array.device = leaf->contract->device; /* the element is copied, so any device will do */
         status = gts_check_array(program, index, &array);
         if (status == 0 && device != GTS_CPU)
-            status = fetch_element(self, index, object, value);
+            status = fetch_element(&leaf->argument, object, value);
         else if (status == 0)
             memcpy(value, array.data, gts_dtype_size(array.dtype));
     }

@@ -1,10 +1,8 @@
-/* Static arguments: scalars that were compiled in, so that a call which passes another value must not run. */
-#include "python/host.h"
-
-#include <inttypes.h>
+/* Checks static arguments: scalars whose value was compiled in, so that a call with another value must not run. */
 #include <math.h>
 
-#define WHERE "Argument '%s' of program '%s' "
+#include "base/refuse.h"
+#include "python/host.h"
 
 /* Room for one element of any dtype. */
 typedef struct element {
@@ -23,7 +21,7 @@ static double as_double(gts_dtype dtype, const void *value)
     return number;
 }
 
-/* Bit for bit, because 1 / -0.0 is not 1 / 0.0; but all NaN are alike. */
+/* Compares bit for bit, because 1 / -0.0 is not 1 / 0.0. All NaN are equal, though. */
 static bool is_same(gts_dtype dtype, const void *a, const void *b)
 {
     return memcmp(a, b, gts_dtype_size(dtype)) == 0 ||
@@ -32,7 +30,7 @@ static bool is_same(gts_dtype dtype, const void *a, const void *b)
 
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
 
-/* A new reference to the element as Python has it. */
+/* A new Python object for the element; NULL after an exception. */
 static PyObject *as_object(gts_dtype dtype, const void *value)
 {
 #define INTEGER(type, make)                                                                                            \
@@ -72,8 +70,8 @@ static GTS_COLD int refuse_static(gts_program *program, const gts_contract *cont
     PyObject *const compiled = as_object(contract->dtype, contract->value);
     if (passed != NULL && compiled != NULL)
         PyErr_Format(PyExc_ValueError,
-                     WHERE "is %R, but was compiled in as %R; compile the program for this value, too.", contract->path,
-                     program->stub->name, passed, compiled);
+                     GTS_ARGUMENT "is %R, but was compiled in as %R; compile the program for this value, too.",
+                     contract->path, program->stub->name, passed, compiled);
     Py_XDECREF(passed);
     Py_XDECREF(compiled);
     return -1;
@@ -81,23 +79,23 @@ static GTS_COLD int refuse_static(gts_program *program, const gts_contract *cont
 
 /* ---- Recognising ----------------------------------------------------------------------------------------------- */
 
-/* Whether an object can neither change nor take part in a cycle: then it is kept, and known again by its address. */
+/* Whether an object can neither change nor be part of a cycle: then it is kept, and recognised by its address. */
 static bool is_immutable(const gts_py_state *state, PyObject *object)
 {
     if (PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object))
         return true;
     for (int dtype = GTS_BOOL; dtype <= GTS_FLOAT64; ++dtype) {
-        if (Py_TYPE(object) == state->numpy.scalar[dtype]) /* NULL as long as there is no numpy */
+        if (Py_TYPE(object) == state->numpy.scalar[dtype]) /* NULL until numpy is imported */
             return true;
     }
     return false;
 }
 
-static void remember(gts_seen *way, PyObject *object)
+static void remember(gts_remembered *remembered, PyObject *object)
 {
-    PyObject *const old = way->host;
-    way->host = Py_NewRef(object);
-    way->object = (const void *const *)&way->host;
+    PyObject *const old = remembered->host;
+    remembered->host = Py_NewRef(object);
+    remembered->object = (const void *const *)&remembered->host;
     Py_XDECREF(old);
 }
 
@@ -110,6 +108,6 @@ int gts_py_static_scalar(gts_program *program, uint32_t index, void *object)
     if (GTS_UNLIKELY(!is_same(contract->dtype, &value, contract->value)))
         return refuse_static(program, contract, &value);
     if (is_immutable(gts_py_of(program)->state, object))
-        remember(program->leaf[index].now, object);
+        remember(program->leaf[index].current, object);
     return 0;
 }

@@ -1,24 +1,25 @@
-/* From the arguments to the leaves: elements of tuples and collections, connectivities of the offset provider. */
+/* Finds the leaves among the arguments: elements of tuples and collections, connectivities of the offset provider. */
 #include <stdio.h>
 
+#include "base/refuse.h"
 #include "python/host.h"
 
-static GTS_COLD void *const *refuse_tuple(gts_program *program, const char *path, PyObject *object, uint32_t length)
+void gts_py_refuse_tuple(gts_error *error, const char *program, const char *path, PyObject *object, uint32_t length)
 {
     if (PyTuple_Check(object))
-        gts_error_set(program, GTS_TYPE_ERROR,
-                      "Argument '%s' of program '%s' must be a tuple of length %u, not of length %zd.", path,
-                      program->stub->name, length, PyTuple_GET_SIZE(object));
+        gts_error_set(error, GTS_TYPE_ERROR, GTS_ARGUMENT "must be a tuple of length %u, not of length %zd.", path,
+                      program, length, PyTuple_GET_SIZE(object));
     else
-        gts_error_set(program, GTS_TYPE_ERROR, "Argument '%s' of program '%s' must be a tuple of length %u, not '%s'.",
-                      path, program->stub->name, length, Py_TYPE(object)->tp_name);
-    return NULL;
+        gts_error_set(error, GTS_TYPE_ERROR, GTS_ARGUMENT "must be a tuple of length %u, not '%s'.", path, program,
+                      length, Py_TYPE(object)->tp_name);
 }
 
 void *const *gts_py_tuple(gts_program *program, const char *path, void *object, uint32_t length)
 {
-    if (GTS_UNLIKELY(!PyTuple_Check((PyObject *)object) || PyTuple_GET_SIZE(object) != (Py_ssize_t)length))
-        return refuse_tuple(program, path, object, length);
+    if (GTS_UNLIKELY(!PyTuple_Check((PyObject *)object) || PyTuple_GET_SIZE(object) != (Py_ssize_t)length)) {
+        gts_py_refuse_tuple(&program->error, program->stub->name, path, object, length);
+        return NULL;
+    }
     return (void *const *)((PyTupleObject *)object)->ob_item;
 }
 
@@ -31,15 +32,14 @@ static GTS_COLD void *const *refuse_collection(gts_program *program, const gts_c
         const int n = snprintf(keys + used, sizeof keys - used, "%s'%s'", i == 0 ? "" : ", ", collection->keys[i]);
         used += n > 0 ? (size_t)n : 0;
     }
-    gts_error_set(
-        program, GTS_TYPE_ERROR,
-        "Argument '%s' of program '%s' must be a tuple of length %u or have the attributes %s, but '%s' has no "
-        "'%s'.",
-        collection->path, program->stub->name, collection->length, keys, Py_TYPE(object)->tp_name, missing);
+    gts_error_set(&program->error, GTS_TYPE_ERROR,
+                  GTS_ARGUMENT "must be a tuple of length %u or have the attributes %s, but '%s' has no "
+                               "'%s'.",
+                  collection->path, program->stub->name, collection->length, keys, Py_TYPE(object)->tp_name, missing);
     return NULL;
 }
 
-/* Only a plain tuple is taken by position: a NamedTuple may have its elements in another order. */
+/* Elements are read by position from a plain tuple only: a NamedTuple may have them in another order. */
 void *const *gts_py_collection(gts_program *program, uint32_t index, void *object)
 {
     gts_py_program *const self = gts_py_of(program);
@@ -57,7 +57,7 @@ void *const *gts_py_collection(gts_program *program, uint32_t index, void *objec
     return (void *const *)items;
 }
 
-/* Having keys is what makes a mapping for Python's own dict.update(). */
+/* As for Python's dict.update(), an object is a mapping if it has the attribute `keys`. */
 int gts_py_check_mapping(const gts_py_state *state, const char *program, PyObject *provider)
 {
     PyObject *keys;
@@ -73,13 +73,13 @@ int gts_py_check_mapping(const gts_py_state *state, const char *program, PyObjec
 
 static GTS_COLD void *refuse_missing(gts_program *program, const gts_contract *contract)
 {
-    gts_error_set(program, GTS_TYPE_ERROR,
+    gts_error_set(&program->error, GTS_TYPE_ERROR,
                   "Program '%s' needs connectivity '%s', which the offset provider does not have.", program->stub->name,
                   contract->path);
     return NULL;
 }
 
-/* A new reference to what a mapping other than a dict has under `name`. */
+/* A new reference to the object that a mapping other than a dict has under `name`; NULL after an error. */
 static PyObject *get_item(gts_py_program *self, const gts_contract *contract, PyObject *mapping, PyObject *name)
 {
     if (gts_py_check_mapping(self->state, self->program->stub->name, mapping) != 0)
@@ -107,6 +107,6 @@ void *gts_py_connectivity(gts_program *program, uint32_t index, void *offset_pro
         if (object == NULL)
             return NULL;
     }
-    gts_py_hold(self, object); /* the offset provider may be changed while the program runs */
+    gts_py_hold(self, object); /* because the offset provider may be changed while the program runs */
     return object;
 }

@@ -1,4 +1,4 @@
-/* Places in a model's source from which a program is called: what they pass is checked once. */
+/* Call sites: the names that a place in the source passes are checked once. */
 #include "python/dispatch/dispatcher.h"
 
 static GTS_COLD int refuse_missing(const gts_py_dispatcher *self, const bool *passed)
@@ -16,7 +16,7 @@ static GTS_COLD int refuse_missing(const gts_py_dispatcher *self, const bool *pa
         failed = PyList_Append(is_positional ? positional : others, name) < 0;
     }
     if (!failed) {
-        const bool lacks_positional = PyList_GET_SIZE(positional) > 0; /* which Python tells first */
+        const bool lacks_positional = PyList_GET_SIZE(positional) > 0; /* Python reports these first */
         gts_py_refuse_missing(self->utf8, lacks_positional ? "positional" : "keyword-only",
                               lacks_positional ? positional : others);
     }
@@ -25,7 +25,7 @@ static GTS_COLD int refuse_missing(const gts_py_dispatcher *self, const bool *pa
     return -1;
 }
 
-/* Parameters that a call passes, and where its keywords go. */
+/* Checks which parameters a call passes, and finds the parameter of each keyword. */
 static int check(const gts_py_dispatcher *self, gts_py_site *site)
 {
     bool passed[GTS_PY_MAX_PARAMETERS + 1] = {false};
@@ -62,7 +62,7 @@ static int check(const gts_py_dispatcher *self, gts_py_site *site)
     return 0;
 }
 
-/* Names of keywords in source text are plain strings; others may run code of theirs when they are let go. */
+/* Whether all names are of type str, as they are in source text. Other objects may run code when they are released. */
 static bool is_plain(PyObject *keywords)
 {
     for (Py_ssize_t i = 0; keywords != NULL && i < PyTuple_GET_SIZE(keywords); ++i) {

@@ -1,4 +1,4 @@
-/* The Dispatcher type: a program with bound arguments and variants, and its call. */
+/* The Dispatcher type: it binds the arguments of a call, selects the variant and calls it. */
 #include <stddef.h>
 
 #include "python/dispatch/dispatcher.h"
@@ -15,7 +15,7 @@ static const gts_py_site *find_site(const gts_py_dispatcher *self, Py_ssize_t gi
     return NULL;
 }
 
-/* gt4py's own executables take the offset provider by keyword. */
+/* Calls an executable of gt4py, which takes the offset provider by keyword. */
 static PyObject *call_executable(const gts_py_dispatcher *self, PyObject *callable, PyObject *const *argv)
 {
     PyObject *const held = Py_NewRef(callable);
@@ -44,14 +44,14 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
     for (Py_ssize_t i = 0; i < keyword_count; ++i)
         argv[site->place[i]] = args[given + i];
 
-    PyObject *callable = self->usual;
+    PyObject *callable = self->default_callable;
     if (GTS_UNLIKELY(callable == NULL || site->selects)) {
-        const bool is_usual = !site->selects;
+        const bool is_default = !site->selects;
         callable = gts_py_select(self, argv);
         if (GTS_UNLIKELY(callable == NULL))
             return NULL;
-        if (is_usual)
-            self->usual = callable;
+        if (is_default)
+            self->default_callable = callable;
     }
     if (GTS_LIKELY(Py_IS_TYPE(callable, self->state->program_type)))
         return gts_py_call_in_order((gts_py_program *)callable, argv);
@@ -104,7 +104,8 @@ static int bind(gts_py_dispatcher *self, PyObject *bound)
     for (Py_ssize_t i = 0; i < count; ++i) {
         if (self->bound[i] == NULL)
             self->positional[self->positional_count++] = (uint8_t)i;
-        else if (self->overridable) /* as for functools.partial: what is behind it can only be passed by keyword */
+        else if (
+            self->overridable) /* as for functools.partial, the parameters behind it can only be passed by keyword */
             break;
     }
     return 0;
@@ -156,7 +157,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     return 0;
 }
 
-/* Breaks cycles, which go through what builds variants. Everything else stays: a finalizer may still call. */
+/* Breaks cycles, which all contain `build`. The other members stay, because a finalizer may still call. */
 static int clear(PyObject *object)
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
@@ -218,7 +219,7 @@ static PyObject *get_offset_providers(PyObject *object, void *Py_UNUSED(closure)
 }
 
 static PyGetSetDef ATTRIBUTES[] = {
-    {"bound_args", get_bound_args, NULL, "The bound arguments, static ones too, by name.", NULL},
+    {"bound_args", get_bound_args, NULL, "The bound arguments by name, including static ones.", NULL},
     {"offset_providers", get_offset_providers, NULL, "The offset providers that it was compiled for.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -227,27 +228,28 @@ static PyMemberDef MEMBERS[] = {
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(gts_py_dispatcher, vectorcall), Py_READONLY, NULL},
     {"__name__", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, name), Py_READONLY, "Name of the program."},
     {"parameters", Py_T_OBJECT_EX, offsetof(gts_py_dispatcher, parameters), Py_READONLY,
-     "Names of all parameters of the program, bound ones too."},
-    {"variant_count", Py_T_UINT, offsetof(gts_py_dispatcher, variant_count), Py_READONLY, "How many variants it has."},
+     "Names of all parameters of the program, including bound ones."},
+    {"variant_count", Py_T_UINT, offsetof(gts_py_dispatcher, variant_count), Py_READONLY, "Number of variants."},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyMethodDef METHODS[] = {
     {"add_variant", (PyCFunction)(void (*)(void))gts_py_add_variant, METH_VARARGS | METH_KEYWORDS,
      "add_variant(provider, values, label)\n--\n\n"
-     "Adds a variant for one offset provider (its number) and one value of each static scalar; returns its number.\n"
-     "The program is built by `build(number)` when it is needed first."},
+     "Adds a variant for the number of an offset provider and one value of each static scalar; returns its number.\n"
+     "Its program is built by `build(number)` when it is first needed."},
     {"find_variant", (PyCFunction)(void (*)(void))gts_py_find_variant, METH_VARARGS | METH_KEYWORDS,
-     "find_variant(provider, values)\n--\n\nThe number of the variant that was added for these; None if none was."},
+     "find_variant(provider, values)\n--\n\nReturns the number of the variant that was added for these, or None."},
     {"prepare_variant", gts_py_prepare_variant, METH_O,
-     "prepare_variant(number, /)\n--\n\nMakes sure that a variant is built, and returns what it calls."},
+     "prepare_variant(number, /)\n--\n\nBuilds a variant if need be, and returns its callable."},
     {NULL, NULL, 0, NULL},
 };
 
-static const char DOC[] = "Dispatcher(name, parameters, build, bound, overridable, statics, offset_providers)\n--\n\n"
-                          "A program with bound arguments and one compiled program for each variant. A call passes the "
-                          "unbound parameters by\n"
-                          "position or keyword; the values of the static ones among them choose the variant.";
+static const char
+    DOC[] = "Dispatcher(name, parameters, build, bound, overridable, statics, offset_providers)\n--\n\n"
+            "A program with bound arguments, and one compiled program for each variant. A call passes the "
+            "unbound parameters by\n"
+            "position or keyword. The values of the static parameters select the variant.";
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC},        {Py_tp_new, make},

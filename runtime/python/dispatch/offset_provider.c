@@ -1,4 +1,4 @@
-/* Offset providers: gt4py may have compiled in what one says, so a call passes the one that its variant was compiled for. */
+/* Offset providers. gt4py may compile in their contents, so a call uses the one that its variant was compiled for. */
 #include "python/dispatch/dispatcher.h"
 
 int gts_py_set_providers(gts_py_dispatcher *self, PyObject *providers)
@@ -20,11 +20,11 @@ int gts_py_set_providers(gts_py_dispatcher *self, PyObject *providers)
     return 0;
 }
 
-/* Whether a mapping has the very objects under the names that a compiled offset provider has; -1 after an exception. */
+/* Whether a mapping has all objects of a compiled offset provider, under the same names; -1 after an exception. */
 static int has_objects(PyObject *mapping, PyObject *compiled)
 {
     Py_ssize_t position = 0;
-    PyObject *name, *expected; /* of our own copy, which nobody else can change */
+    PyObject *name, *expected; /* of our own copy, which no other code can change */
     while (PyDict_Next(compiled, &position, &name, &expected)) {
         if (GTS_LIKELY(PyDict_CheckExact(mapping))) {
             PyObject *const found = PyDict_GetItemWithError(mapping, name);

@@ -1,4 +1,4 @@
-/* The variants of a program: which one was compiled for the static arguments and the offset provider of a call. */
+/* The variants of a program: adds them, and selects one by the static arguments and the offset provider of a call. */
 #include "python/dispatch/dispatcher.h"
 
 #include <math.h>
@@ -13,8 +13,7 @@ static GTS_COLD int refuse_static(const gts_py_dispatcher *self, const char *pat
 
 static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
 {
-    gts_py_static *const way = &self->statics[index];
-    gts_contract *const contract = &self->contracts[index];
+    gts_py_static *const target = &self->statics[index];
     unsigned int parameter;
     PyObject *steps;
     const char *path;
@@ -24,12 +23,12 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
     if (parameter >= PyTuple_GET_SIZE(self->parameters) || dtype < GTS_BOOL || dtype > GTS_FLOAT64 ||
         PyTuple_GET_SIZE(steps) > GTS_PY_MAX_DEPTH)
         return refuse_static(self, path);
-    way->parameter = parameter;
-    way->depth = (uint32_t)PyTuple_GET_SIZE(steps);
-    for (uint32_t i = 0; i < way->depth; ++i) {
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "II:step", &way->step[i].index, &way->step[i].length))
+    target->parameter = parameter;
+    target->depth = (uint32_t)PyTuple_GET_SIZE(steps);
+    for (uint32_t i = 0; i < target->depth; ++i) {
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "II:step", &target->step[i].index, &target->step[i].length))
             return -1;
-        if (way->step[i].index >= way->step[i].length)
+        if (target->step[i].index >= target->step[i].length)
             return refuse_static(self, path);
     }
     char *const copy = PyMem_Malloc(strlen(path) + 1);
@@ -37,9 +36,12 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
         PyErr_NoMemory();
         return -1;
     }
-    contract->path = contract->name = strcpy(copy, path);
-    contract->kind = GTS_SCALAR;
-    contract->dtype = (gts_dtype)dtype;
+    target->argument = (gts_py_argument){.state = self->state,
+                                         .program = self->utf8,
+                                         .path = strcpy(copy, path),
+                                         .dtype = (gts_dtype)dtype,
+                                         .device = GTS_CPU,
+                                         .error = &self->error};
     return 0;
 }
 
@@ -52,18 +54,12 @@ int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
         return -1;
     }
     self->statics = PyMem_Calloc((size_t)count, sizeof *self->statics);
-    self->contracts = PyMem_Calloc((size_t)count, sizeof *self->contracts);
     self->bound_key = PyMem_Calloc((size_t)count + 1, sizeof *self->bound_key);
-    if (self->statics == NULL || self->contracts == NULL || self->bound_key == NULL) {
+    if (self->statics == NULL || self->bound_key == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     self->static_count = (uint32_t)count;
-    self->selection_stub = (gts_stub){.name = self->utf8, .leaf_count = self->static_count, .leaves = self->contracts};
-    self->selection_host.state = self->state;
-    self->selection_host.program = &self->selection;
-    self->selection.stub = &self->selection_stub;
-    self->selection.host = &self->selection_host;
     for (uint32_t i = 0; i < self->static_count; ++i) {
         if (set_static(self, i, PyTuple_GET_ITEM(statics, i)) != 0)
             return -1;
@@ -74,11 +70,11 @@ int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
 static GTS_COLD int raise_refusal(gts_py_dispatcher *self)
 {
     if (!PyErr_Occurred())
-        gts_py_raise(&self->selection.error);
+        gts_py_raise(&self->error);
     return -1;
 }
 
-/* All NaN are one, as for the stubs. */
+/* Maps all NaN to one value, because stubs treat them as equal. */
 static uint64_t unify(gts_dtype dtype, uint64_t bits)
 {
     double number = 0.0;
@@ -94,36 +90,37 @@ static uint64_t unify(gts_dtype dtype, uint64_t bits)
 
 static int read_scalar(gts_py_dispatcher *self, uint32_t index, PyObject *object, uint64_t *bits)
 {
+    const gts_py_argument *const argument = &self->statics[index].argument;
     *bits = 0;
-    if (GTS_UNLIKELY(gts_py_scalar(&self->selection, index, object, bits) != 0))
+    if (GTS_UNLIKELY(gts_py_read_scalar(argument, object, bits) != 0))
         return raise_refusal(self);
-    *bits = unify(self->contracts[index].dtype, *bits);
+    *bits = unify(argument->dtype, *bits);
     return 0;
 }
 
-/* The path of the tuple that is `depth` steps down the way to a scalar: x of x[0][1], or x[0]. */
+/* Refuses an object that is not the tuple of step `depth`. For x[0][1], step 0 is the tuple x, and step 1 is x[0]. */
 static GTS_COLD int refuse_tuple(gts_py_dispatcher *self, uint32_t index, uint32_t depth, PyObject *object)
 {
     char path[256];
-    (void)PyOS_snprintf(path, sizeof path, "%s", self->contracts[index].path);
+    (void)PyOS_snprintf(path, sizeof path, "%s", self->statics[index].argument.path);
     char *end = path;
     for (uint32_t i = 0; i <= depth && end != NULL; ++i)
         end = strchr(i == 0 ? end : end + 1, '[');
     if (end != NULL)
         *end = '\0';
-    (void)gts_py_tuple(&self->selection, path, object, self->statics[index].step[depth].length);
+    gts_py_refuse_tuple(&self->error, self->utf8, path, object, self->statics[index].step[depth].length);
     return raise_refusal(self);
 }
 
-/* Reads static scalar `index` out of the argument for its parameter. */
+/* Reads static scalar `index` from the argument for its parameter. */
 static int read_static(gts_py_dispatcher *self, uint32_t index, PyObject *argument, uint64_t *bits)
 {
-    const gts_py_static *const way = &self->statics[index];
+    const gts_py_static *const target = &self->statics[index];
     PyObject *object = argument;
-    for (uint32_t i = 0; i < way->depth; ++i) {
-        if (GTS_UNLIKELY(!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != (Py_ssize_t)way->step[i].length))
+    for (uint32_t i = 0; i < target->depth; ++i) {
+        if (GTS_UNLIKELY(!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != (Py_ssize_t)target->step[i].length))
             return refuse_tuple(self, index, i, object);
-        object = PyTuple_GET_ITEM(object, way->step[i].index);
+        object = PyTuple_GET_ITEM(object, target->step[i].index);
     }
     return read_scalar(self, index, object, bits);
 }
@@ -142,7 +139,8 @@ int gts_py_set_bound_key(gts_py_dispatcher *self)
 
 static uint32_t hash_key(const uint64_t *key, uint32_t length)
 {
-    const uint64_t spread = UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / golden ratio: for keys that differ in few bits */
+    const uint64_t spread = UINT64_C(
+        0x9E3779B97F4A7C15); /* 2^64 / golden ratio: it separates keys that differ in few bits */
     uint64_t hash = 0;
     for (uint32_t i = 0; i < length; ++i) {
         hash = (hash ^ key[i]) * spread;
@@ -166,7 +164,7 @@ static gts_py_variant *find(const gts_py_dispatcher *self, const uint64_t *key)
     }
 }
 
-/* A table twice as large as the number of variants at least, so that it always has a free place. */
+/* Builds the hash table, with at least twice as many entries as variants, so that a search ends at a free one. */
 static int fill_table(gts_py_dispatcher *self)
 {
     uint32_t size = 4;
@@ -191,7 +189,7 @@ static int fill_table(gts_py_dispatcher *self)
 
 /* ---- Adding ---------------------------------------------------------------------------------------------------- */
 
-/* Reads the key of a variant from (provider, values, ...), which may run code of the values. */
+/* Reads the key of a variant from an offset provider and static scalars, which may run code of the scalars. */
 static int read_key(gts_py_dispatcher *self, unsigned int provider, PyObject *values, uint64_t *key)
 {
     if (PyTuple_GET_SIZE(values) != self->static_count || provider >= PyTuple_GET_SIZE(self->providers)) {
@@ -241,7 +239,7 @@ PyObject *gts_py_add_variant(PyObject *object, PyObject *args, PyObject *keyword
         read_key(self, provider, values, key) != 0)
         return NULL;
     if (find(self, key) != NULL)
-        return PyErr_Format(PyExc_ValueError, "Program '%U' was compiled for (%U) before.", self->name, label);
+        return PyErr_Format(PyExc_ValueError, "Program '%U' has already been compiled for (%U).", self->name, label);
     if (append(self, key, label) != 0)
         return NULL;
     return PyLong_FromUnsignedLong(self->variant_count - 1);
@@ -263,7 +261,7 @@ PyObject *gts_py_find_variant(PyObject *object, PyObject *args, PyObject *keywor
     return PyLong_FromSsize_t(variant - self->variants);
 }
 
-/* Makes sure that a variant is built. Other threads may build it as well: the first one wins. */
+/* Builds a variant. Another thread may build it at the same time: the first result is kept. */
 static PyObject *prepare(gts_py_dispatcher *self, uint32_t index)
 {
     PyObject *const number = PyLong_FromUnsignedLong(index);
@@ -279,7 +277,7 @@ static PyObject *prepare(gts_py_dispatcher *self, uint32_t index)
                                 self->name, PyTuple_GET_SIZE(self->parameters), taken);
         }
     }
-    gts_py_variant *const variant = &self->variants[index]; /* only now: building may have added variants */
+    gts_py_variant *const variant = &self->variants[index]; /* not earlier, because building may have added variants */
     if (variant->callable == NULL)
         variant->callable = callable;
     else
@@ -303,9 +301,9 @@ PyObject *gts_py_prepare_variant(PyObject *object, PyObject *number)
 
 /* ---- Selecting ------------------------------------------------------------------------------------------------- */
 
-#define LISTED 8 /* variants that a refusal lists */
+#define LISTED 8 /* at most so many variants are listed in a refusal */
 
-/* limited_area=True, n=3: the arguments of a call that are static, as they were passed. */
+/* The static arguments of a call, as they were passed: "limited_area=True, n=3". */
 static PyObject *describe_statics(const gts_py_dispatcher *self, PyObject *const *argv)
 {
     PyObject *text = PyUnicode_FromString("");
@@ -319,7 +317,7 @@ static PyObject *describe_statics(const gts_py_dispatcher *self, PyObject *const
     return text;
 }
 
-/* Lists the variants of the offset provider that was passed. */
+/* Refuses static arguments, and lists the variants of the offset provider that was passed. */
 static GTS_COLD void refuse_statics(const gts_py_dispatcher *self, uint64_t provider, PyObject *const *argv)
 {
     PyObject *const passed = describe_statics(self, argv);
@@ -372,10 +370,9 @@ void gts_py_free_variants(gts_py_dispatcher *self)
         PyMem_Free(self->variants[i].key);
     }
     for (uint32_t i = 0; i < self->static_count; ++i)
-        PyMem_Free((char *)self->contracts[i].path);
+        PyMem_Free((char *)self->statics[i].argument.path);
     PyMem_Free(self->variants);
     PyMem_Free(self->table);
-    PyMem_Free(self->contracts);
     PyMem_Free(self->statics);
     PyMem_Free(self->bound_key);
 }

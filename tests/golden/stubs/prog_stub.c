@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct prog_args arguments;
@@ -45,11 +45,11 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_ARGUMENT(arguments, x), .path = "x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, x), .path = "x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
      GTS_AXES({.dim = "K", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_SIZE})},
-    {GTS_ARGUMENT(arguments, factor), .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+    {GTS_MEMBER(arguments, factor), .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
      .slot = offsetof(struct slots, factor)},
-    {GTS_ARGUMENT(arguments, out), .path = "out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, out), .path = "out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
      .written = true,
      GTS_AXES({.dim = "K", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_SIZE})},
 };
@@ -99,21 +99,13 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 static const gts_stub STUB;
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const arguments *a, const arguments *b)
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->x, &b->x, 1, GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->out, &b->out, 1, GTS_SIZE | GTS_STRIDE);
     return (difference[0] | difference[1]) != 0;
-}
-
-static GTS_NOINLINE int see(gts_program *self, const arguments *args)
-{
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_see_args(self, args);
 }
 
 GTS_EXPORT int prog_call(gts_program *self, const arguments *args)
@@ -121,7 +113,7 @@ GTS_EXPORT int prog_call(gts_program *self, const arguments *args)
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->factor = args->factor;
@@ -142,10 +134,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void prog_fortran(
@@ -158,12 +150,12 @@ GTS_EXPORT void prog_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *known = self->described;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(&known, x_, 1, GTS_SIZE | GTS_STRIDE) ||
         !gts_fortran_is_known(&known, out_, 1, GTS_SIZE | GTS_STRIDE)) {
         const CFI_cdesc_t *const found[] = {x_, out_};
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -198,6 +190,7 @@ static const gts_stub STUB = {
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -205,4 +198,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 186389678a5414949a957001e4499e05bc613db81bd963ace9b976546706facd */
+/* gtstub: sha256 of the text above: cbe946977166f8f1d87c1506f8e62f3926cbfadd152b3dc6608ab104cdfd6fb2 */

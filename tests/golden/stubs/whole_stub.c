@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 3
-#error "This stub was generated for ABI 3 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 4
+#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct whole_args arguments;
@@ -64,26 +64,26 @@ static GTS_NOINLINE int fill(gts_program *self)
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
 static const gts_contract LEAVES[] = {
-    {GTS_ARGUMENT(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1, .slots = GTS_STOP},
               {.dim = "K", .slots = GTS_SIZE | GTS_STRIDE})},
-    {GTS_ARGUMENT(arguments, x_0), .path = "x[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, x_0), .path = "x[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
      GTS_AXES({.dim = "K", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_SIZE})},
-    {GTS_ARGUMENT(arguments, x_1_0), .path = "x[1][0]", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+    {GTS_MEMBER(arguments, x_1_0), .path = "x[1][0]", .kind = GTS_SCALAR, .dtype = GTS_INT32,
      .slot = offsetof(struct slots, x_1_0)},
-    {GTS_ARGUMENT(arguments, x_1_1), .path = "x[1][1]", .kind = GTS_ZERO_DIM_FIELD, .dtype = GTS_FLOAT32,
+    {GTS_MEMBER(arguments, x_1_1), .path = "x[1][1]", .kind = GTS_ZERO_DIM_FIELD, .dtype = GTS_FLOAT32,
      .slot = offsetof(struct slots, x_1_1)},
-    {GTS_ARGUMENT(arguments, flag), .path = "flag", .kind = GTS_SCALAR, .dtype = GTS_BOOL,
+    {GTS_MEMBER(arguments, flag), .path = "flag", .kind = GTS_SCALAR, .dtype = GTS_BOOL,
      .slot = offsetof(struct slots, flag)},
-    {GTS_ARGUMENT(arguments, out_0), .path = "out[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, out_0), .path = "out[0]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
      .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1},
               {.dim = "K", .slots = GTS_SIZE | GTS_START | GTS_STOP | GTS_STRIDE})},
-    {GTS_ARGUMENT(arguments, out_1), .path = "out[1]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+    {GTS_MEMBER(arguments, out_1), .path = "out[1]", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
      .written = true,
      GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1}, {.dim = "K", .slots = GTS_STRIDE})},
-    {GTS_ARGUMENT(arguments, gt_conn_E2V), .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
-     .device = GTS_CPU, .codomain = "Vertex",
+    {GTS_MEMBER(arguments, gt_conn_E2V), .path = "E2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
+     .codomain = "Vertex",
      GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
               {.dim = "E2V", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 2, .slots = GTS_STRIDE})},
 };
@@ -182,8 +182,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 static const gts_stub STUB;
 
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const arguments *a, const arguments *b)
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->x_0, &b->x_0, 1, GTS_SIZE | GTS_STRIDE);
@@ -193,21 +194,12 @@ static inline GTS_ALWAYS_INLINE bool differ(const arguments *a, const arguments 
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int see(gts_program *self, const arguments *args)
-{
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_see_args(self, args);
-}
-
 GTS_EXPORT int whole_call(gts_program *self, const arguments *args)
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = see(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->x_1_0 = args->x_1_0;
@@ -230,10 +222,10 @@ static int call(gts_program *self, const void *args)
 
 #include "gtstub/fortran.h"
 
-static GTS_COLD int see_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
+static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
-    return gts_fortran_see(self, found, &args);
+    return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void whole_fortran(
@@ -247,7 +239,7 @@ GTS_EXPORT void whole_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *known = self->described;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
         !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE) ||
         !gts_fortran_is_known(&known, x_0_, 1, GTS_SIZE | GTS_STRIDE) ||
@@ -255,7 +247,7 @@ GTS_EXPORT void whole_fortran(
         !gts_fortran_is_known(&known, out_1_, 2, GTS_STRIDE) ||
         !gts_fortran_is_known(&known, gt_conn_E2V_, 2, GTS_SIZE | GTS_STRIDE)) {
         const CFI_cdesc_t *const found[] = {vn_, x_0_, out_0_, out_1_, gt_conn_E2V_};
-        status = see_descriptors(self, found);
+        status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -295,6 +287,7 @@ static const gts_stub STUB = {
     .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -302,4 +295,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 682396923271038a232c0c5304c5a4d56cbbf67b7ad7e695cbacf4d33692cea3 */
+/* gtstub: sha256 of the text above: c172a7e7f47bd471981d7b0a422dc9e0c1d4b04a7ca2419eae3686bc95bd1f23 */

@@ -1,0 +1,16 @@
+/* Inside the runtime: the clock that profiles and waiting callers read. */
+#ifndef GTSTUB_BASE_CLOCK_H
+#define GTSTUB_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/* The time in nanoseconds of a clock that is never set back. */
+static inline uint64_t gts_clock_ns(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,95 @@
+/* gtstub: how a call recognises arrays and objects of earlier calls, so that it need not check them again. */
+#ifndef GTSTUB_ARRAYS_H
+#define GTSTUB_ARRAYS_H
+
+#include "gtstub/attributes.h"
+#include "gtstub/contract.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** An object that was checked, how to recognise it, and the array that it was converted to. */
+typedef struct gts_remembered {
+    const void *const *object; /**< holds the object's address while the object lives, and then gts_host.none_object */
+    gts_array array;           /**< what the object was converted to */
+    void *host; /**< the host's own; Python: the weak reference that `object` points into; of GTS_STATIC the object */
+} gts_remembered;
+
+/** What is known of a table of neighbors that C or Fortran has passed. */
+typedef struct gts_table {
+    bool is_new;         /**< its indices have not been checked */
+    int64_t least, most; /**< its lowest and highest index, in base 0; least > most if there are none */
+    void *copy;          /**< of a table of base 1: a copy of base 0, which the program owns */
+} gts_table;
+
+/** The index base of a connectivity for which none was set. */
+#define GTS_NO_INDEX_BASE INT64_MIN
+
+/** What is remembered of an argument: its last two objects, because a model that swaps time levels alternates. */
+typedef struct gts_leaf {
+    gts_remembered *current;      /**< the one that this call uses */
+    gts_remembered remembered[2]; /**< both of them */
+    int64_t origin[GTS_MAX_RANK]; /**< set by gts_set_origin() */
+    int64_t index_base;           /**< set by gts_set_index_base(), or GTS_NO_INDEX_BASE */
+    gts_table table[2];           /**< of a connectivity */
+    uint8_t table_of[2];          /**< the index in `table` for each element of `remembered`; both may have the same */
+} gts_leaf;
+
+/** The arrays of the call before the last. Each member has the meaning of the one of the same name in gts_program. */
+typedef struct gts_arrays {
+    void *slots;
+    void *args;
+    uint64_t *descriptors;
+    bool has_new_array;
+    bool knows_args;
+    bool knows_fortran;
+} gts_arrays;
+
+/** Forgets the object, which is checked again when it is passed again. */
+GTS_EXPORT void gts_forget(gts_remembered *remembered);
+
+/** Whether two arrays are the same memory in the same layout on the same device. Dimension names are not compared. */
+GTS_EXPORT bool gts_same_array(const gts_array *a, const gts_array *b);
+
+/** Two words of memory, compared at once: a vector of gcc and clang, on any machine. */
+typedef uint64_t gts_words __attribute__((vector_size(16), may_alias));
+
+static inline gts_words gts_differ_words(const void *a, const void *b)
+{
+    return *(const gts_words *)a ^ *(const gts_words *)b;
+}
+
+/** Compares one word of each axis. If `rank` is odd it compares one word more, which callers should leave 0. */
+static inline GTS_ALWAYS_INLINE gts_words gts_differ_axes(const void *a, const void *b, int32_t rank)
+{
+    gts_words difference = {0, 0};
+    for (int32_t i = 0; i < rank; i += 2)
+        difference |= gts_differ_words((const int64_t *)a + i, (const int64_t *)b + i);
+    return difference;
+}
+
+/**
+ * Compares two arrays of the same rank without a branch, so that a call can gather the differences of all its arrays.
+ *
+ * @param what  GTS_START | ...: what the SDFG takes of the axes, and so is compared in addition to memory and type
+ * @return not zero if they differ
+ */
+static inline GTS_ALWAYS_INLINE gts_words gts_differ(const gts_array *a, const gts_array *b, int32_t rank,
+                                                     unsigned int what)
+{
+    gts_words difference = gts_differ_words(a, b); /* memory and type are the first two words */
+    if ((what & (GTS_START | GTS_STOP)) != 0)
+        difference |= gts_differ_axes(a->origin, b->origin, rank);
+    if ((what & (GTS_SIZE | GTS_STOP)) != 0)
+        difference |= gts_differ_axes(a->shape, b->shape, rank);
+    if ((what & GTS_STRIDE) != 0)
+        difference |= gts_differ_axes(a->strides, b->strides, rank);
+    return difference;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * gtstub: how a stub describes its program: its parameters, the contract of each argument, and its functions. Tools
+ * read the description from the symbol `gts_descriptor` of a stub library.
+ */
+#ifndef GTSTUB_CONTRACT_H
+#define GTSTUB_CONTRACT_H
+
+#include "gtstub/gtstub.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Properties of an axis, as flags. */
+enum { GTS_START = 1, GTS_STOP = 2, GTS_SIZE = 4, GTS_STRIDE = 8 };
+
+/** What an axis of a field must satisfy. The unit of all numbers is elements. */
+typedef struct gts_axis {
+    const char *dim;    /**< name of the dimension */
+    unsigned int fixed; /**< GTS_START | ...: the properties that were fixed at compile time, to the values below */
+    unsigned int slots; /**< GTS_START | ...: the properties that slots take; their values must fit an int32 */
+    int64_t start;      /**< index of the first element */
+    int64_t stop;       /**< index behind the last element */
+    int64_t size;       /**< number of elements */
+    int64_t stride;     /**< elements from one index to the next */
+} gts_axis;
+
+/** What an argument is. */
+typedef enum gts_leaf_kind {
+    GTS_FIELD = 1,
+    GTS_ZERO_DIM_FIELD,
+    GTS_SCALAR,
+    GTS_CONNECTIVITY,
+    GTS_STATIC
+} gts_leaf_kind;
+
+/** What an argument must satisfy before its program may run. */
+typedef struct gts_contract {
+    const char *name;     /**< flattened, as gt4py names it: x_0_1 */
+    const char *path;     /**< as its user writes it: x[0][1], state.vn */
+    gts_leaf_kind kind;   /**< what it is */
+    gts_dtype dtype;      /**< of the elements, or of the scalar */
+    gts_device device;    /**< of a field: where its memory must be */
+    int32_t rank;         /**< of a field: number of axes */
+    bool written;         /**< the SDFG writes it */
+    bool has_skip_values; /**< of a connectivity: -1 stands for no neighbor */
+    const char *codomain; /**< of a connectivity: the dimension that its elements are indices of */
+    size_t member;        /**< of an array or a scalar: its offset in `struct <name>_args`, in bytes */
+    size_t slot;          /**< of a scalar: its offset among the slots, in bytes */
+    union {
+        const gts_axis *axes; /**< [rank], of a field */
+        const void *value;    /**< of GTS_STATIC: the element of `dtype` that was compiled in */
+    };
+} gts_contract;
+
+/** The members of a contract that name the argument `leaf` of a struct of arguments. */
+#define GTS_MEMBER(type, leaf) .name = #leaf, .member = offsetof(type, leaf)
+
+/** The members of a contract that describe the axes of a field. */
+#define GTS_AXES(...)                                                                                                  \
+    .rank = sizeof((const gts_axis[]){__VA_ARGS__}) / sizeof(gts_axis), .axes = (const gts_axis[])                     \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+
+/** Whether an argument is passed as an array. */
+static inline bool gts_is_array(gts_leaf_kind kind)
+{
+    return kind == GTS_FIELD || kind == GTS_CONNECTIVITY;
+}
+
+/** A tuple whose elements have names: a host may also accept an object that has them as attributes. */
+typedef struct gts_collection {
+    const char *path;        /**< as its user writes it: state, x[1] */
+    uint32_t length;         /**< number of elements */
+    const char *const *keys; /**< [length] */
+} gts_collection;
+
+/** Memory that a host must lend to the SDFG. */
+typedef struct gts_workspace {
+    const char *storage;                  /**< DaCe's name of it */
+    gts_device device;                    /**< where it must be */
+    size_t (*bytes)(const gts_program *); /**< the size that the SDFG needs for the slots of this call */
+    void (*install)(const gts_program *); /**< passes the lent memory to the SDFG */
+} gts_workspace;
+
+/** How a host converts its objects: gtstub/host.h. */
+typedef struct gts_host gts_host;
+
+/** The descriptor of a program. A stub library exports it as `gts_descriptor`. */
+typedef struct gts_stub {
+    uint32_t abi;                      /**< GTS_ABI of the header that it was compiled with */
+    const char *name;                  /**< of the program */
+    const char *library;               /**< file name of the SDFG library that it was generated for */
+    const char *version;               /**< of the gtstub that generated it */
+    const char *program_digest;        /**< SHA-256 of the program signature, hexadecimal */
+    const char *sdfg_digest;           /**< SHA-256 of the SDFG signature, hexadecimal */
+    uint32_t parameter_count;          /**< length of `parameters` */
+    const char *const *parameters;     /**< names of the program's parameters */
+    uint32_t leaf_count;               /**< length of `leaves` */
+    const gts_contract *leaves;        /**< the arguments after tuples are flattened, connectivities last */
+    uint32_t collection_count;         /**< length of `collections` */
+    const gts_collection *collections; /**< the tuples whose elements have names */
+    uint32_t workspace_count;          /**< length of `workspaces` */
+    const gts_workspace *workspaces;   /**< the memory that a host must lend */
+    uint32_t memory_symbol_count;      /**< number of symbols that size memory which the SDFG's handle keeps */
+    bool init_at_load;                 /**< `__dace_init_<name>` has no arguments */
+    bool has_metrics;                  /**< the SDFG takes metrics_level and compute_time */
+    size_t args_size;                  /**< of `struct <name>_args`, in bytes */
+    size_t slots_size;                 /**< of the struct of all slots, in bytes */
+    /** Converts the arguments of a call. args: one object for each parameter, then the offset provider. */
+    int (*convert)(gts_program *, const gts_host *, void *const *args);
+    /** Whether the arrays of two calls differ in what the SDFG takes of them; NULL if no argument is an array. */
+    bool (*differ)(const void *args, const void *other_args);
+    int (*call)(gts_program *, const void *args); /**< `<name>_call()`; args: `struct <name>_args` */
+    int (*run)(gts_program *);                    /**< calls the SDFG with the slots */
+    void *(*init)(const gts_program *);           /**< calls `__dace_init_<name>` and returns its result */
+} gts_stub;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

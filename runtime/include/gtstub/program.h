@@ -1,0 +1,196 @@
+/*
+ * gtstub: a loaded program, as its stub, its host and the runtime share it, and the functions of the runtime that stubs
+ * and hosts call. A host that calls `<name>_call()` needs none of this.
+ *
+ * A function that returns int returns 0 for success, and -1 after it has written a refusal to the program's error.
+ */
+#ifndef GTSTUB_PROGRAM_H
+#define GTSTUB_PROGRAM_H
+
+#include <string.h>
+
+#include "gtstub/arrays.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Any function, until it is cast to its type. */
+typedef void (*gts_function)(void);
+
+/** Members of the runtime alone. */
+typedef struct gts_runtime gts_runtime;
+
+/** A loaded program. */
+struct gts_program {
+    /* All that a call needs whose arrays are known. It is one cache line: gts_load() aligns the struct to 64 bytes. */
+    const gts_stub *linked;  /**< the descriptor of the stub that the host is linked with, which is like `stub` */
+    void *slots;             /**< the arguments of the SDFG, as the last call has left them */
+    void *args;              /**< the last `struct <name>_args`, if knows_args */
+    uint64_t *descriptors;   /**< the words of the Fortran descriptors of `args`, if knows_fortran */
+    void *sdfg;              /**< the result of `__dace_init_<name>`, or NULL until it has been called */
+    gts_function program;    /**< `__program_<name>` */
+    unsigned int is_busy;    /**< a call is running: this is the lock of all members */
+    unsigned int generation; /**< gts_forks when the program was loaded */
+    int32_t metrics_level;   /**< gt4py's: 10 and above measure */
+    bool has_new_array;      /**< an array has changed since the slots were filled */
+    bool knows_args;         /**< the leaves have the arrays of `args` */
+    bool knows_fortran;      /**< the leaves have the arrays that `descriptors` describes */
+    bool has_extra_work;     /**< the call is the first, debugged, timed or recorded, and so needs gts_run() */
+
+    const gts_stub *stub;   /**< the descriptor */
+    gts_leaf *leaf;         /**< [stub->leaf_count] */
+    gts_arrays other;       /**< for C and Fortran: the arrays of the call before the last, because time levels swap */
+    uint32_t current_index; /**< for C and Fortran: the index in gts_leaf.remembered of the arrays of the last call */
+    bool debug;             /**< GTSTUB_DEBUG was set when the program was loaded */
+    void *host;             /**< the host's own; Python: the Program object */
+    gts_function init;      /**< `__dace_init_<name>` */
+    gts_function *bytes;    /**< `__dace_get_external_memory_size_<storage>`, [stub->workspace_count] */
+    gts_function *install;  /**< `__dace_set_external_memory_<storage>`, [stub->workspace_count] */
+    void **workspace;       /**< lent memory, [stub->workspace_count] */
+    int64_t *memory_symbol; /**< values that the handle was initialised with, [stub->memory_symbol_count] */
+    double compute_time;    /**< in seconds; the SDFG writes it when metrics_level asks for it */
+    gts_runtime *runtime;   /**< the runtime's own */
+    gts_error error;        /**< the last one */
+};
+
+/* ---- Entering and leaving -------------------------------------------------------------------------------------- */
+
+/** How often this process was forked since it loaded its first program. */
+GTS_EXPORT extern unsigned int gts_forks;
+
+/** The number of running profiles and of threads that wait for a program. While it is not 0, gts_try_enter() fails. */
+GTS_EXPORT extern unsigned int gts_attention;
+
+/** Takes the lock of a program, unless it is taken. */
+static inline bool gts_try_lock(gts_program *self)
+{
+    unsigned int free = 0;
+    return __atomic_compare_exchange_n(&self->is_busy, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/**
+ * Enters in the most frequent case: the program belongs to this process, no call is running, and gts_attention is 0.
+ * gts_leave() is a plain store, which costs half as much as an atomic exchange but wakes no thread. So waiting threads
+ * try again and again, and a thread that comes later lets them try first.
+ */
+static inline bool gts_try_enter(gts_program *self)
+{
+    return GTS_LIKELY(__atomic_load_n(&gts_forks, __ATOMIC_RELAXED) == self->generation) &&
+           GTS_LIKELY(__atomic_load_n(&gts_attention, __ATOMIC_RELAXED) == 0) && GTS_LIKELY(gts_try_lock(self));
+}
+
+static inline void gts_leave(gts_program *self)
+{
+    __atomic_store_n(&self->is_busy, 0, __ATOMIC_RELEASE);
+}
+
+/** Enters, one caller at a time. If `wait` is false and another call is running, it returns 1 at once. */
+GTS_EXPORT int gts_enter(gts_program *self, bool wait);
+
+/** Enters, waiting. The program may be NULL because it was closed: then the error is gts_last_error(NULL). */
+GTS_EXPORT int gts_enter_open(gts_program *self);
+
+/** As gts_enter_linked(), in all other cases than the most frequent one. */
+GTS_EXPORT int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub);
+
+/** For the entries of a stub that a host links: enters a program that was opened from this stub or one like it. */
+static inline int gts_enter_linked(gts_program *self, const gts_stub *stub)
+{
+    if (GTS_LIKELY(self != NULL) && GTS_LIKELY(gts_try_enter(self))) {
+        if (GTS_LIKELY(self->linked == stub))
+            return 0;
+        gts_leave(self);
+    }
+    return gts_enter_linked_slowly(self, stub);
+}
+
+/* ---- Between entering and leaving: the arguments --------------------------------------------------------------- */
+
+/** The array of a leaf in this call. */
+static inline const gts_array *gts_array_of(const gts_program *self, uint32_t leaf)
+{
+    return &self->leaf[leaf].current->array;
+}
+
+/** The index behind the last element of an axis. */
+static inline int64_t gts_stop(const gts_array *array, int32_t axis)
+{
+    return array->origin[axis] + array->shape[axis];
+}
+
+/** Checks an array against a leaf's contract. */
+GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array *array);
+
+/** For C hosts, if the arrays differ from those of the last call: checks the ones that are not known, and remembers all. */
+GTS_EXPORT int gts_check_args(gts_program *self, const void *args);
+
+/** For C hosts, if this call has the arrays of the call before the last: swaps them with those of the last call. */
+GTS_EXPORT void gts_swap_arrays(gts_program *self);
+
+/** Forgets the arrays of all calls. A host must call it before it changes leaf->current. */
+static inline void gts_forget_arrays(gts_program *self)
+{
+    self->has_new_array = true;
+    self->knows_args = self->other.knows_args = false;
+    self->knows_fortran = self->other.knows_fortran = false;
+}
+
+/* ---- Between entering and leaving: the SDFG -------------------------------------------------------------------- */
+
+/** Whether the SDFG's handle exists and its memory was sized with these values; NULL if no symbol sizes it. */
+static inline bool gts_handle_fits(const gts_program *self, const int64_t *memory_symbols)
+{
+    return self->sdfg != NULL &&
+           (memory_symbols == NULL ||
+            memcmp(self->memory_symbol, memory_symbols, self->stub->memory_symbol_count * sizeof *memory_symbols) == 0);
+}
+
+/** Initialises the SDFG's handle for self->slots, after it has ended an earlier handle. */
+GTS_EXPORT int gts_handle_init(gts_program *self, const int64_t *memory_symbols);
+
+/** Calls stub->run(), and does what debugging, profiles and recordings require. */
+GTS_EXPORT int gts_run(gts_program *self);
+
+/** As gts_run(), for the stub itself, whose `run` the compiler can see. */
+static inline GTS_ALWAYS_INLINE int gts_call_run(gts_program *self, int (*run)(gts_program *))
+{
+    return GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+}
+
+/* ---- Refusals: all return -1 ----------------------------------------------------------------------------------- */
+
+/** Sets an error. */
+GTS_EXPORT GTS_COLD int gts_error_set(gts_error *error, gts_error_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** Refuses two arguments that have different values for one symbol; `what` and `other_what` name where they are. */
+GTS_EXPORT GTS_COLD int gts_error_symbol(gts_program *self, const char *what, int64_t value, const char *other_what,
+                                         int64_t other_value);
+
+/** Checks that two values of one symbol are equal; the texts say where each value is. */
+static inline int gts_check_symbol(gts_program *self, const char *what, int64_t value, const char *other_what,
+                                   int64_t other_value)
+{
+    return GTS_LIKELY(value == other_value) ? 0 : gts_error_symbol(self, what, value, other_what, other_value);
+}
+
+/* These are for gtstub/fortran.h, which refuses what it finds in descriptors. */
+GTS_EXPORT GTS_COLD int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent);
+GTS_EXPORT GTS_COLD int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank);
+GTS_EXPORT GTS_COLD int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t extent, int64_t bytes);
+GTS_EXPORT GTS_COLD int gts_refuse_index_base(gts_program *self, uint32_t leaf);
+
+/* ---- Errors in Fortran ----------------------------------------------------------------------------------------- */
+
+/** Copies a text to a Fortran variable of `length` characters: truncates it, or pads it with blanks. */
+GTS_EXPORT GTS_COLD void gts_copy_text(char *to, size_t length, const char *text);
+
+/** Ends the process as ERROR STOP does. */
+GTS_EXPORT GTS_COLD void gts_error_stop(const gts_error *error) __attribute__((noreturn));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,98 @@
+/* Enters a program: one call at a time, and only in the process that loaded it. */
+#define _GNU_SOURCE
+#include "program/enter.h"
+
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "program/hooks.h"
+
+unsigned int gts_attention;
+
+/* ---- The lock -------------------------------------------------------------------------------------------------- */
+
+/* Pauses double up to this length, because most calls that are worth waiting for take longer. */
+#define LONGEST_PAUSE_NS 128000L
+
+static GTS_COLD bool wait_for_lock(gts_program *self, uint64_t patience, bool others_wait)
+{
+    (void)__atomic_fetch_add(&self->runtime->waiters, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
+    const uint64_t begin = gts_clock_ns();
+    /* A newcomer first pauses longer than any waiting thread does, so that each of those tries once before it. */
+    struct timespec pause = {.tv_nsec = others_wait ? 2 * LONGEST_PAUSE_NS : 1000};
+    bool is_locked;
+    do {
+        (void)nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < LONGEST_PAUSE_NS ? 2 * pause.tv_nsec : LONGEST_PAUSE_NS;
+        is_locked = gts_try_lock(self);
+    } while (!is_locked && (patience == GTS_FOREVER || gts_clock_ns() - begin < patience));
+    (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_sub(&self->runtime->waiters, 1, __ATOMIC_RELAXED);
+    return is_locked;
+}
+
+bool gts_lock(gts_program *self, uint64_t patience)
+{
+    const bool others_wait = __atomic_load_n(&self->runtime->waiters, __ATOMIC_RELAXED) > 0;
+    if (GTS_LIKELY(!others_wait) && gts_try_lock(self))
+        return true;
+    return patience > 0 && wait_for_lock(self, patience, others_wait);
+}
+
+/* ---- Entering -------------------------------------------------------------------------------------------------- */
+
+int gts_enter(gts_program *self, bool wait)
+{
+    if (GTS_UNLIKELY(gts_belongs_to_parent(self)))
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             "Program '%s' was loaded before this process was forked; load it again in the child.",
+                             self->stub->name);
+    if (GTS_UNLIKELY(!gts_lock(self, wait ? GTS_FOREVER : 0)))
+        return 1;
+    gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_RELAXED);
+    if (GTS_UNLIKELY(profile != NULL))
+        gts_profile_enter(self, profile);
+    return 0;
+}
+
+int gts_enter_open(gts_program *self)
+{
+    if (self == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "The program is not open: it was closed, or never opened.");
+    return gts_enter(self, true);
+}
+
+/* Whether the same gtstub generated two stubs from the same signatures, so that one may fill the other's slots. */
+static bool is_like(const gts_stub *a, const gts_stub *b)
+{
+    return a->abi == b->abi && a->leaf_count == b->leaf_count && a->args_size == b->args_size &&
+           a->slots_size == b->slots_size && strcmp(a->program_digest, b->program_digest) == 0 &&
+           strcmp(a->sdfg_digest, b->sdfg_digest) == 0 && strcmp(a->version, b->version) == 0;
+}
+
+static GTS_COLD int refuse_stub(gts_program *self, const gts_stub *stub)
+{
+    gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                  "Program '%s' was opened from a stub that differs from that of '%s' in the host; "
+                  "generate and build both from the same signatures.",
+                  self->stub->name, stub->name);
+    gts_leave(self);
+    return -1;
+}
+
+int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
+{
+    if (GTS_UNLIKELY(self == NULL))
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "Program '%s' is not open: it was closed, or never opened.", stub->name);
+    const int status = gts_enter(self, true);
+    if (GTS_LIKELY(status != 0 || self->linked == stub))
+        return status;
+    if (!is_like(self->stub, stub))
+        return refuse_stub(self, stub);
+    self->linked = stub;
+    return 0;
+}

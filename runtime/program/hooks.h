@@ -1,0 +1,50 @@
+/*
+ * Inside the runtime: what loading and calling a program does for profiles and recordings. The folders profile/ and
+ * record/ are above program/ and implement these functions, so that program/ includes no header of theirs.
+ */
+#ifndef GTSTUB_PROGRAM_HOOKS_H
+#define GTSTUB_PROGRAM_HOOKS_H
+
+#include "program/private.h"
+
+/* ---- profile/profile.c ----------------------------------------------------------------------------------------- */
+
+/* The profile that began last and has not ended; NULL when none is running. */
+extern gts_profile *gts_profile_running __attribute__((visibility("hidden")));
+
+/* Begins the profile that GTSTUB_PROFILE asks for. Called once, when the first program is loaded. */
+void gts_profile_read_environment(void);
+
+/* Begins to time the call that has just been entered. */
+void gts_profile_enter(gts_program *self, gts_profile *profile);
+
+/* Runs the SDFG in a call that gts_profile_enter() has begun to time, and adds the times to the profile. */
+int gts_profile_run(gts_program *self);
+
+/* Moves the times of a program that is being closed into their profiles. */
+void gts_profile_close(gts_program *self);
+
+/* Forgets all profiles in a forked child, because they belong to the parent. */
+void gts_profile_forget(void);
+
+/* ---- record/recorder.c ----------------------------------------------------------------------------------------- */
+
+/* A call that is being recorded. */
+typedef struct gts_recorder_call gts_recorder_call;
+
+/* Begins the recording that GTSTUB_RECORD asks for. Called once, when the first program is loaded. */
+void gts_recorder_read_environment(void);
+
+/* The part of the recording that belongs to a program which is being loaded; NULL if its calls are not recorded. */
+gts_recorder_program *gts_recorder_find(const gts_stub *stub);
+
+/* Records the arguments before the SDFG runs; self->recorder is not NULL. Returns NULL if this call is not recorded. */
+gts_recorder_call *gts_recorder_before(gts_program *self);
+
+/* Records the results, if the SDFG has run, and frees `call`. */
+void gts_recorder_after(gts_program *self, gts_recorder_call *call, bool has_run);
+
+/* Forgets the recording in a forked child, which begins its own. */
+void gts_recorder_forget(void);
+
+#endif

@@ -1,0 +1,34 @@
+/* Runs the SDFG of a program, with the extra work of the first call, debugging, profiles and recordings. */
+#include "program/hooks.h"
+
+static GTS_COLD int check_gpu(gts_program *self)
+{
+    const int status = self->runtime->gpu_error(self->sdfg);
+    if (status == 0)
+        return 0;
+    return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "The GPU reported error %d while program '%s' ran.", status,
+                         self->stub->name);
+}
+
+static GTS_NOINLINE int run_with_extra_work(gts_program *self)
+{
+    gts_runtime *const runtime = self->runtime;
+    const bool keeps_extra_work = self->debug || runtime->recorder != NULL;
+    if (keeps_extra_work) /* so that the next call checks all of its arrays, even those that the SDFG does not take */
+        self->knows_args = self->knows_fortran = false;
+    runtime->has_new_handle = false;
+    gts_recorder_call *const call = runtime->recorder != NULL ? gts_recorder_before(self) : NULL;
+    const int status = runtime->entered != 0 ? gts_profile_run(self) : self->stub->run(self);
+    if (call != NULL)
+        gts_recorder_after(self, call, status == 0);
+    if (status != 0)
+        return -1;
+    runtime->was_called = true;
+    self->has_extra_work = keeps_extra_work;
+    return self->debug && runtime->gpu_error != NULL ? check_gpu(self) : 0;
+}
+
+int gts_run(gts_program *self)
+{
+    return GTS_LIKELY(!self->has_extra_work) ? self->stub->run(self) : run_with_extra_work(self);
+}

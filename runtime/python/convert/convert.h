@@ -1,0 +1,74 @@
+/*
+ * The readers: they convert Python objects to arrays and scalars.
+ *
+ * A reader that returns int returns 0 for success. It returns -1 after it has written a refusal to argument->error, or
+ * after a Python exception. The caller must hold the GIL, and the lock of the program if there is one.
+ */
+#ifndef GTSTUB_PYTHON_CONVERT_H
+#define GTSTUB_PYTHON_CONVERT_H
+
+#include "python/state.h"
+
+/* What a reader needs to know of the argument that an object is passed for. */
+typedef struct gts_py_argument {
+    gts_py_state *state;
+    const char *program; /* name of the program */
+    const char *path;    /* name of the argument in messages */
+    gts_dtype dtype;     /* that it must have */
+    gts_device device;   /* that it must be on */
+    gts_error *error;    /* receives refusals */
+} gts_py_argument;
+
+/* A decoded domain. It is valid for all fields that come with this very object. */
+typedef struct gts_py_domain {
+    PyObject *object; /* a strong reference */
+    int32_t rank;
+    int64_t origin[GTS_MAX_RANK];
+    int64_t shape[GTS_MAX_RANK];
+    const char *dims[GTS_MAX_RANK];
+} gts_py_domain;
+
+/* What the host keeps of a leaf, in addition to gts_leaf. */
+typedef struct gts_py_leaf {
+    gts_py_argument argument;
+    const gts_contract *contract;
+    PyObject *name; /* of a connectivity, interned; a strong reference */
+    gts_py_domain domain;
+    PyObject *dimension[GTS_MAX_RANK]; /* gt4py's dimensions that have the contract's names; strong references */
+    const PyObject *passed[2];         /* the last two objects that were passed for the first time; not references */
+} gts_py_leaf;
+
+/* ---- common.c -------------------------------------------------------------------------------------------------- */
+
+/* Finds numpy's types if numpy has been imported; false if it has not, or after an exception. */
+bool gts_py_find_numpy(gts_py_state *);
+
+/* Sets the strides of `array`, whose other members are set. Refuses elements that are not aligned to their size. */
+int gts_py_set_strides(const gts_py_argument *, gts_array *array, const int64_t *byte_strides);
+
+GTS_COLD int gts_py_refuse_dtype(const gts_py_argument *, const char *found);
+GTS_COLD int gts_py_refuse_object(const gts_py_argument *, PyObject *object);
+
+/* ---- array.c, exchange.c, field.c ------------------------------------------------------------------------------ */
+
+/*
+ * These read an array or a field without checking its contract. If the memory may not live as long as `object`, *owner
+ * becomes a new reference to an object that keeps the memory, else NULL. An array has origin 0 and no dimension names.
+ */
+int gts_py_read_array(const gts_py_argument *, PyObject *object, gts_array *array, PyObject **owner);
+int gts_py_read_exchange(const gts_py_argument *, PyObject *object, gts_array *array, PyObject **owner);
+int gts_py_read_field(gts_py_leaf *, PyObject *object, gts_array *array, PyObject **owner);
+
+/* ---- scalar.c, tuple.c ----------------------------------------------------------------------------------------- */
+
+/* Reads a scalar into *value, which has argument->dtype. */
+int gts_py_read_scalar(const gts_py_argument *, PyObject *object, void *value);
+
+/* Refuses an object that is not a tuple of `length` elements. */
+GTS_COLD void gts_py_refuse_tuple(gts_error *, const char *program, const char *path, PyObject *object,
+                                  uint32_t length);
+
+/* Raises an exception if an offset provider of `program` is not a mapping. */
+int gts_py_check_mapping(const gts_py_state *, const char *program, PyObject *provider);
+
+#endif

@@ -1,0 +1,60 @@
+/* Entering and leaving a program from Python, and raising its errors. */
+#include "python/host.h"
+
+void gts_py_raise(const gts_error *error)
+{
+    PyObject *const kind = error->kind == GTS_TYPE_ERROR    ? PyExc_TypeError
+                           : error->kind == GTS_VALUE_ERROR ? PyExc_ValueError
+                                                            : PyExc_RuntimeError;
+    /* A long message may have been cut off within a character. */
+    PyObject *const message = PyUnicode_DecodeUTF8(error->message, (Py_ssize_t)strlen(error->message), "replace");
+    if (message != NULL)
+        PyErr_SetObject(kind, message);
+    Py_XDECREF(message);
+}
+
+/* Enters while another call may be running, and waits without the GIL, because that call may be waiting for the GIL. */
+static GTS_COLD int enter_slowly(const gts_py_program *self)
+{
+    const int status = gts_enter(self->program, false);
+    if (status <= 0)
+        return status;
+    if (self->caller == PyThreadState_Get()) { /* code of an argument has called the program again */
+        PyErr_Format(PyExc_RuntimeError, "Program '%s' was called while it was reading the arguments of another call.",
+                     self->program->stub->name);
+        return -1;
+    }
+    if (Py_IsFinalizing()) { /* the other thread will not get the GIL again, so it would never leave */
+        PyErr_Format(PyExc_RuntimeError,
+                     "Program '%s' was called at the end of the interpreter, while another thread was in a call.",
+                     self->program->stub->name);
+        return -1;
+    }
+    PyThreadState *const thread = PyEval_SaveThread();
+    const int entered = gts_enter(self->program, true);
+    PyEval_RestoreThread(thread);
+    return entered;
+}
+
+int gts_py_enter(gts_py_program *self)
+{
+    const int status = gts_try_enter(self->program) ? 0 : enter_slowly(self);
+    if (GTS_LIKELY(status == 0))
+        self->caller = PyThreadState_Get();
+    else if (!PyErr_Occurred())
+        gts_py_raise(&self->program->error);
+    return status;
+}
+
+void gts_py_hold(gts_py_program *self, PyObject *object)
+{
+    self->held[self->held_count++] = object;
+}
+
+void gts_py_leave(gts_py_program *self)
+{
+    while (self->held_count > 0)
+        Py_DECREF(self->held[--self->held_count]);
+    self->caller = NULL;
+    gts_leave(self->program);
+}
