@@ -36,7 +36,8 @@ static int prepare_leaves(gts_py_program *self)
                                            .dtype = contract->dtype,
                                            .device = contract->device,
                                            .error = &self->program->error};
-        self->on_cpu = self->on_cpu && contract->device == GTS_CPU;
+        if (gts_is_array(contract->kind) && contract->device != GTS_CPU)
+            self->on_cpu = false;
         if (contract->kind != GTS_CONNECTIVITY)
             continue;
         self->needs_offset_provider = true;
