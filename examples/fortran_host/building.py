@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from examples.icon4py.committed import short_name
 from gtstub import install
 from gtstub.toolchain import compiler
 
@@ -39,7 +40,7 @@ def missing_for_embedding() -> str:
 def check_signatures(program: str, entry: Path) -> None:
     """Raises SystemExit unless the SDFG of a cache entry is the one that the committed stub was generated for."""
     for kind in ("sdfg", "program"):
-        committed = (COMMITTED / program / f"{program}.{kind}.json").read_text(encoding="utf-8")
+        committed = (COMMITTED / short_name(program) / f"{kind}.json").read_text(encoding="utf-8")
         if (entry / f"{kind}.json").read_text(encoding="utf-8") != committed:
             raise SystemExit(
                 f"Program '{program}' was built with another {kind} signature than that of its committed stub:"

@@ -14,6 +14,7 @@ from typing import Any
 
 from examples.granule.sdfg_calls import Loops, SdfgCall
 from examples.granule.timing import ROUND_SECONDS, ROUNDS, Times
+from examples.icon4py.committed import short_name
 from gtstub.plan.planner import make_plan
 from gtstub.signature import documents
 from gtstub.signature.model import SdfgSignature
@@ -92,7 +93,7 @@ def _programs(
     for program, entry in entries.items():
         place = folder / program
         place.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(build / program / f"{program}_stub.so", place)
+        shutil.copy2(build / program / f"{short_name(program)}_stub.so", place)
         build_library(_sdfg(entry), place)
     return folder
 

@@ -9,14 +9,12 @@ module nh_diffusion
 
     use apply_diffusion_to_theta_and_exner_stub, only: apply_diffusion_to_theta_and_exner
     use apply_diffusion_to_vn_stub, only: apply_diffusion_to_vn
-    use apply_diffusion_to_w_and_compute_horizontal_gradi_fbf2e82e_stub, only: &
-        apply_diffusion_to_w => apply_diffusion_to_w_and_compute_horizontal_gradi_fbf2e82e
+    use apply_diffusion_to_w_stub, only: apply_diffusion_to_w
     use calculate_diagnostic_quantities_for_turbulence_stub, only: calculate_diagnostic_quantities_for_turbulence
-    use calculate_enhanced_diffusion_coefficients_for_gri_670e1098_stub, only: &
-        calculate_enhanced_diffusion_coefficients => calculate_enhanced_diffusion_coefficients_for_gri_670e1098
+    use calculate_enhanced_diffusion_coefficients_stub, only: calculate_enhanced_diffusion_coefficients
     use calculate_nabla2_and_smag_coefficients_for_vn_stub, only: calculate_nabla2_and_smag_coefficients_for_vn
     use copy_field_stub, only: copy_field
-    use init_diffusion_local_fields_for_regular_timestep_stub, only: init_diffusion_local_fields_for_regular_timestep
+    use init_diffusion_local_fields_stub, only: init_diffusion_local_fields
     use init_nabla2_factor_in_upper_damping_zone_stub, only: init_nabla2_factor_in_upper_damping_zone
     use mo_intp_rbf_rbf_vec_interpol_vertex_stub, only: mo_intp_rbf_rbf_vec_interpol_vertex
     use scale_k_stub, only: scale_k
@@ -71,7 +69,7 @@ contains
         call open_programs(self%programs, programs, timed)
         call allocate_local_fields(self, patch)
         call begin(self%programs%init_local_fields)
-        call init_diffusion_local_fields_for_regular_timestep(self%programs%init_local_fields%handle, self%k4, &
+        call init_diffusion_local_fields(self%programs%init_local_fields%handle, self%k4, &
             real(ndyn_substeps, wp), hdiff_smag_fac(1), hdiff_smag_fac(2), hdiff_smag_fac(3), hdiff_smag_fac(4), &
             hdiff_smag_z(1), hdiff_smag_z(2), hdiff_smag_z(3), hdiff_smag_z(4), &
             patch%vct_a, self%diff_multfac_vn, self%smag_limit, self%enh_smag_fac)

@@ -1,12 +1,12 @@
 """
-The stubs of icon4py's programs that are committed in this folder, a subfolder for each variant of each program of
-programs.toml, and README.md, which lists them.
+The stubs of icon4py's programs that are committed in this folder, a subfolder for each program of programs.toml, and
+README.md, which lists them.
 
     python -m examples.icon4py.committed            # writes everything that is out of date
     python -m examples.icon4py.committed --check    # says what is, and exits with 1 if anything is
 
 A program is lowered, which takes up to a minute, only where its source is not the one that its committed signatures
-were made from: <name>.source.json tells. Everything else is made from the committed signatures in seconds.
+were made from: source.json tells. Everything else is made from the committed signatures in seconds.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import dataclasses
 import json
 import multiprocessing
 import os
-import shutil
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -41,29 +40,54 @@ SHOWN = 3
 """Differences of a source that a message lists."""
 
 
+SHORT_NAMES = {
+    "apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence": "apply_diffusion_to_w",
+    "calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools": "calculate_enhanced_diffusion_coefficients",
+    "compute_advection_in_corrector_vertical_momentum": "compute_advection_in_corrector",
+    "compute_advection_in_predictor_vertical_momentum": "compute_advection_in_predictor",
+    "init_diffusion_local_fields_for_regular_timestep": "init_diffusion_local_fields",
+}
+"""The names of stubs whose paths would be longer than LONGEST_PATH under the names of their programs."""
+
+LONGEST_PATH = 120
+"""Characters of the path of a committed file in the repository."""
+
+
+def short_name(program: str) -> str:
+    """The name of a program's folder, and of its stub if it has one variant."""
+    return SHORT_NAMES.get(program, program)
+
+
 @dataclasses.dataclass(frozen=True)
 class Stub:
-    """A variant of a program, in its folder."""
+    """
+    A variant of a program, in the program's folder. `variant` tells it from the others by its static arguments: for
+    each one that differs between variants `t` (true), `f` (false) or the number. It is empty if there is one variant.
+    """
 
     job: Job
     folder: Path
+    variant: str
 
     @property
     def name(self) -> str:
-        """That of the program, with what tells its variants apart: a host may be linked with all of them."""
-        return self.folder.name.replace("-", "_")
+        """A host may be linked with the stubs of all programs and variants."""
+        return "_".join(filter(None, (self.folder.name, self.variant)))
 
     @property
     def sdfg_file(self) -> Path:
-        return self.folder / f"{self.job.program}.sdfg.json"
+        return self._file("sdfg.json")
 
     @property
     def program_file(self) -> Path:
-        return self.folder / f"{self.job.program}.program.json"
+        return self._file("program.json")
 
     @property
     def source_file(self) -> Path:
-        return self.folder / f"{self.job.program}.source.json"
+        return self._file("source.json")
+
+    def _file(self, name: str) -> Path:
+        return self.folder / ".".join(filter(None, (self.variant, name)))
 
     @property
     def is_complete(self) -> bool:
@@ -90,19 +114,15 @@ def stubs(programs: Path, root: Path) -> list[Stub]:
         for name, (value,) in job.arguments.get("static_args", {}).items():
             values[job.source, name].add(value)
 
-    def folder(job: Job) -> str:
+    def variant(job: Job) -> str:
         static = job.arguments.get("static_args", {})
-        told = [_told(name, value) for name, (value,) in static.items() if len(values[job.source, name]) > 1]
-        return "-".join([job.program, *told])
+        return "".join(_code(value) for name, (value,) in static.items() if len(values[job.source, name]) > 1)
 
-    return [Stub(job, root / folder(job)) for job in jobs]
+    return [Stub(job, root / short_name(job.program), variant(job)) for job in jobs]
 
 
-def _told(name: str, value: Any) -> str:
-    """What a variant is known by: `lprep_adv`, `no_lprep_adv`, `order_4`."""
-    if isinstance(value, bool):
-        return name if value else f"no_{name}"
-    return f"{name}_{value}"
+def _code(value: Any) -> str:
+    return {True: "t", False: "f"}[value] if isinstance(value, bool) else str(value)
 
 
 def source_of(job: Job) -> str:
@@ -128,9 +148,6 @@ def lower(job: Job) -> tuple[str, str]:
 
 def update(found: list[Stub], root: Path, processes: int, everything: bool) -> None:
     """Writes what is out of date; `everything` lowers programs that have not changed, too."""
-    for folder in _strangers(found, root):
-        shutil.rmtree(folder)
-        print(f"'{folder}' was removed: no program belongs to it.")
     sources = [source_of(stub.job) for stub in found]
     changed = [
         (stub, source)
@@ -145,16 +162,21 @@ def update(found: list[Stub], root: Path, processes: int, everything: bool) -> N
             for file, text in zip((stub.program_file, stub.sdfg_file), done.result(), strict=True):
                 write(file, text)
             write(stub.source_file, source)
-            print(f"'{stub.folder.name}' was lowered.", flush=True)
+            print(f"'{stub.name}' was lowered.", flush=True)
     plans = {}
+    made = set()
     for stub in found:
-        plans[stub.folder.name], texts = stub.generate()
+        plan, texts = stub.generate()
+        plans[f"{stub.folder.name}/{stub.name}"] = plan
+        made |= {stub.source_file, *texts}
         for file, text in texts.items():
             if write(file, text):
                 print(f"'{file}' was written.")
-        for file in _left_over(stub, texts):
-            file.unlink()
-            print(f"'{file}' was removed.")
+    for file in _left_over(root, made):
+        file.unlink()
+        print(f"'{file}' was removed.")
+        if not any(file.parent.iterdir()):
+            file.parent.rmdir()
     if write(root / "README.md", index_page(plans)):
         print(f"'{root / 'README.md'}' was written.")
 
@@ -164,26 +186,31 @@ def update(found: list[Stub], root: Path, processes: int, everything: bool) -> N
 
 def problems(found: list[Stub], root: Path) -> Iterator[str]:
     """A sentence for everything that is not as `update` would leave it."""
-    for folder in _strangers(found, root):
-        yield f"'{folder}' belongs to no program of 'programs.toml': {HOW}."
     plans = {}
+    made = set()
     for stub in found:
+        made |= {stub.sdfg_file, stub.program_file, stub.source_file}
         if not stub.is_complete:
-            yield f"'{stub.folder}' lacks signatures: {HOW}."
+            yield f"'{stub.name}' lacks signatures in '{stub.folder}': {HOW}."
             continue
         source = source_of(stub.job)
         if not _has(stub.source_file, source):
             yield _change(stub, source)
         try:
-            plans[stub.folder.name], texts = stub.generate()
+            plan, texts = stub.generate()
         except GtstubError as error:
-            yield f"The signatures in '{stub.folder}' are of no use: {error}"
+            yield f"The signatures of '{stub.name}' in '{stub.folder}' are of no use: {error}"
             continue
+        plans[f"{stub.folder.name}/{stub.name}"] = plan
+        made |= texts.keys()
         for file, text in texts.items():
             if not _has(file, text):
                 yield f"'{file}' is not what its signatures give: {HOW}."
-        for file in _left_over(stub, texts):
-            yield f"'{file}' is made of no signatures: {HOW}."
+    for file in _left_over(root, made):
+        yield f"'{file}' belongs to no program of 'programs.toml': {HOW}."
+    for file in made:
+        if len(path := f"examples/icon4py/{file.relative_to(root)}") > LONGEST_PATH:
+            yield f"The path '{path}' is longer than {LONGEST_PATH} characters: give its program a short name."
     if not _has(root / "README.md", index_page(plans)):
         yield f"'{root / 'README.md'}' is not what the signatures give: {HOW}."
 
@@ -210,13 +237,10 @@ def _has(file: Path, text: str) -> bool:
     return file.exists() and file.read_bytes() == text.encode()
 
 
-def _left_over(stub: Stub, texts: Iterable[Path]) -> list[Path]:
-    return sorted(set(stub.folder.iterdir()) - {*texts, stub.source_file})
-
-
-def _strangers(found: list[Stub], root: Path) -> list[Path]:
-    known = {stub.folder for stub in found}
-    return sorted(file.parent for file in root.glob("*/*.program.json") if file.parent not in known)
+def _left_over(root: Path, made: Set[Path]) -> list[Path]:
+    """The files in folders of programs that no program has made."""
+    folders = {file.parent for file in root.glob("*/*program.json")} | {file.parent for file in made}
+    return sorted(file for folder in folders if folder.exists() for file in set(folder.iterdir()) - made)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
+from pathlib import Path
 
 from gtstub.plan.describe import describe_leaf, describe_statics
 from gtstub.plan.model import AxisValue, CallPlan, FieldLeaf, Leaf, Metric, StaticLeaf
@@ -20,10 +21,11 @@ vertically implicit solvers, and nabla4. Programs with parameters for their size
 10 levels compiled in; nabla4 takes its sizes as arguments. Another grid needs stubs of its own, because the libraries
 that DaCe builds also have the sizes compiled in.
 
-The name of a folder is that of the program, followed by the static arguments that distinguish its variants. The
-functions and types of a stub have the same name with underscores, so one host can be linked with all variants. Each
-folder has both signatures, the header, the stub and the Fortran module. `<name>.source.json` records the source that
-they were made from, so that a change of icon4py is noticed.
+Each program has a folder, with the program's name or the beginning of it. The folder has both signatures, the header,
+the stub and the Fortran module, and `source.json`, which records the source that they were made from, so that a change
+of icon4py is noticed. If a program has several variants, a letter for each static argument that distinguishes them
+follows the program's name: `t` for true, `f` for false, in the order of the table below. Functions and types have the
+name of the stub, so one host can be linked with all variants.
 
 To run a program, a host needs the library that DaCe builds of it, `lib<program>.so`, beside the stub. Build it in a
 checkout, with `.venv/bin` on the `PATH`:
@@ -36,23 +38,23 @@ checkout, with `.venv/bin` on the `PATH`:
 
 
 def index_page(plans: Mapping[str, CallPlan]) -> str:
-    """`plans` are by folder."""
+    """`plans` are by folder and name of the stub: 'copy_field/copy_field'."""
     packages = ("icon4py-atmosphere-diffusion", "gt4py", "dace")
     icon4py, gt4py, dace = map(version, packages)
     lines = [
         *HEAD.format(icon4py=icon4py, gt4py=gt4py, dace=dace).splitlines(),
         "",
-        "| program | slots | arguments | compiled in | written |",
+        "| stub | slots | arguments | compiled in | written |",
         "|---|---|---|---|---|",
     ]
-    for folder, plan in plans.items():
+    for place, plan in plans.items():
         written = [f"`{leaf.path}`" for leaf in plan.leaves if isinstance(leaf, FieldLeaf) and leaf.written]
         counts = (len(plan.slots), len(plan.arguments), len(describe_statics(plan)))
-        lines.append(f"| [{folder}](#{folder}) | {' | '.join(map(str, counts))} | {', '.join(written)} |")
-    for folder, plan in plans.items():
-        stub = f"{folder}/{plan.name}_stub"
-        files = f"[header]({stub}.h), [stub]({stub}.c), [Fortran module]({stub}.f90)"
-        lines += ["", f"## {folder}", "", files, "", *_arguments(plan)]
+        stub = Path(place).name
+        lines.append(f"| [{stub}](#{stub}) | {' | '.join(map(str, counts))} | {', '.join(written)} |")
+    for place, plan in plans.items():
+        files = f"[header]({place}_stub.h), [stub]({place}_stub.c), [Fortran module]({place}_stub.f90)"
+        lines += ["", f"## {Path(place).name}", "", files, "", *_arguments(plan)]
     return "\n".join(lines) + "\n"
 
 

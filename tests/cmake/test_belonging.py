@@ -77,8 +77,8 @@ def test_signature_of_another_program(roots: dict[str, Path], tmp_path: Path) ->
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\nproject(p LANGUAGES C)\nfind_package(gtstub REQUIRED)\n"
         "gtstub_add_program(p COMMITTED\n"
-        f"  SDFG_SIGNATURE {COMMITTED}/scale_k/scale_k.sdfg.json\n"
-        f"  PROGRAM_SIGNATURE {COMMITTED}/copy_field/copy_field.program.json)\n"
+        f"  SDFG_SIGNATURE {COMMITTED}/scale_k/sdfg.json\n"
+        f"  PROGRAM_SIGNATURE {COMMITTED}/copy_field/program.json)\n"
     )
     printed = cmake("-S", tmp_path, "-B", tmp_path / "build", f"-Dgtstub_ROOT={roots[ALONE]}", fails=True)
     assert "was generated from another SDFG signature: from one with SHA-256" in printed

@@ -12,7 +12,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from examples.icon4py.committed import HERE, Stub, problems, stubs, update
+from examples.icon4py import committed
+from examples.icon4py.committed import HERE, LONGEST_PATH, Stub, problems, stubs, update
 from gtstub.install import FOLDER, INCLUDE
 
 PROGRAMS = """
@@ -65,6 +66,20 @@ def test_committed_modules_compile(tmp_path: Path) -> None:
     subprocess.run(["gfortran", *flags, FOLDER / "fortran" / "gtstub.f90", *modules], cwd=tmp_path, check=True)
 
 
+def test_no_committed_line_or_path_is_longer_than_120_characters() -> None:
+    files = [file for pattern in ("*.c", "*.h", "*.f90") for file in HERE.glob(f"*/{pattern}")]
+    assert files
+    for file in files:
+        assert len(str(file.relative_to(HERE.parents[1]))) <= LONGEST_PATH
+        assert max(map(len, file.read_text(encoding="utf-8").splitlines())) <= 120, file
+
+
+def test_long_path_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(committed, "LONGEST_PATH", 40)
+    path = "examples/icon4py/copy_field/copy_field_stub.c"
+    assert f"The path '{path}' is longer than 40 characters: give its program a short name." in told(root)
+
+
 def test_every_byte_counts(root: Path) -> None:
     files = [file for file in root.glob("**/*") if file.is_file() and file.name != "programs.toml"]
     assert {".h", ".c", ".json", ".md"} <= {file.suffix for file in files}
@@ -81,7 +96,7 @@ def test_every_byte_counts(root: Path) -> None:
 
 
 def test_other_source_is_named(root: Path) -> None:
-    file = root / "copy_field" / "copy_field.source.json"
+    file = root / "copy_field" / "source.json"
     source = json.loads(file.read_text())
     now = source["program"]["source"]["_identity_c_k"]
     source["program"]["source"]["_identity_c_k"] = "0" * 64
@@ -94,15 +109,17 @@ def test_other_source_is_named(root: Path) -> None:
 
 def test_folder_of_no_program(root: Path) -> None:
     (root / "copy_field").rename(root / "copied_field")
-    assert told(root)[0].startswith(f"'{root / 'copied_field'}' belongs to no program of 'programs.toml'")
-    assert told(root)[1].startswith(f"'{root / 'copy_field'}' lacks signatures")
+    missing, *others = told(root)
+    assert missing.startswith(f"'copy_field' lacks signatures in '{root / 'copy_field'}'")
+    assert f"'{root / 'copied_field' / 'sdfg.json'}' belongs to no program of 'programs.toml'" in "".join(others)
 
 
 def test_file_that_nothing_makes(root: Path) -> None:
     file = root / "copy_field" / "copy_field_old_stub.c"
     file.touch()
     assert told(root) == [
-        f"'{file}' is made of no signatures: run 'make generated', and read the difference as a reviewer would."
+        f"'{file}' belongs to no program of 'programs.toml': run 'make generated', and read the difference as a"
+        " reviewer would."
     ]
     update(found(root), root, processes=1, everything=False)
     assert told(root) == []
@@ -133,8 +150,8 @@ def test_program_that_changes_is_lowered_again(tmp_path: Path, monkeypatch: pyte
     programs.write_text(text.format("before"))
     update(found(tmp_path), tmp_path, processes=1, everything=False)
     assert {str(file.relative_to(tmp_path)) for file in tmp_path.glob("*/*_stub.c")} == {
-        "times-is_negative/times_is_negative_stub.c",
-        "times-no_is_negative/times_no_is_negative_stub.c",
+        "times/times_t_stub.c",
+        "times/times_f_stub.c",
     }
     assert told(tmp_path) == []
 

@@ -13,521 +13,268 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct apply_diffusion_to_theta_and_exner_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    double *area;                                /*  0 area <- data of 'area' */
-    double *exner;                               /*  1 exner <- data of 'exner' */
-    double *geofac_div;                          /*  2 geofac_div <- data of 'geofac_div' */
-    double *geofac_n2s_c;                        /*  3 geofac_n2s_c <- data of 'geofac_n2s_c' */
-    double *geofac_n2s_nbh;                      /*  4 geofac_n2s_nbh <- data of 'geofac_n2s_nbh' */
-    int32_t *gt_conn_C2E;                        /*  6 gt_conn_C2E <- data of 'C2E' */
-    int32_t *gt_conn_C2E2C;                      /*  7 gt_conn_C2E2C <- data of 'C2E2C' */
-    int32_t *gt_conn_E2C;                        /*  8 gt_conn_E2C <- data of 'E2C' */
-    double *inv_dual_edge_length;                /*  9 inv_dual_edge_length <- data of 'inv_dual_edge_length' */
-    double *kh_smag_e;                           /* 10 kh_smag_e <- data of 'kh_smag_e' */
-    double *theta_v;                             /* 11 theta_v <- data of 'theta_v' */
-    double *theta_v_in;                          /* 12 theta_v_in <- data of 'theta_v_in' */
-    double *vcoef;                               /* 13 vcoef <- data of 'vcoef' */
-    double *zd_diffcoef;                         /* 14 zd_diffcoef <- data of 'zd_diffcoef' */
-    int32_t *zd_vertoffset;                      /* 15 zd_vertoffset <- data of 'zd_vertoffset' */
-    int32_t __area_Cell_range_0;                 /* 16 __area_Cell_range_0 <- start of axis 0 of 'area' */
-    int32_t __exner_Cell_range_0;                /* 17 __exner_Cell_range_0 <- start of axis 0 of 'exner' */
-    int32_t __exner_K_range_0;                   /* 18 __exner_K_range_0 <- start of axis 1 of 'exner' */
-    int32_t __exner_K_stride;                    /* 19 __exner_K_stride <- stride of axis 1 of 'exner' */
-    int32_t __geofac_div_C2E_stride;             /* 20 __geofac_div_C2E_stride <- stride of axis 1 of 'geofac_div' */
-    int32_t __geofac_div_Cell_range_0;           /* 21 __geofac_div_Cell_range_0 <- start of axis 0 of 'geofac_div' */
-    int32_t __geofac_n2s_c_Cell_range_0;         /* 22 __geofac_n2s_c_Cell_range_0 <- start of axis 0 of 'geofac_n2s_c' */
-    int32_t __geofac_n2s_nbh_C2E2C_stride;       /* 23 __geofac_n2s_nbh_C2E2C_stride <- stride of axis 1 of 'geofac_n2s_nbh' */
-    int32_t __geofac_n2s_nbh_Cell_range_0;       /* 24 __geofac_n2s_nbh_Cell_range_0 <- start of axis 0 of 'geofac_n2s_nbh' */
-    int32_t __gt_conn_C2E2C_neighbor_stride;     /* 25 __gt_conn_C2E2C_neighbor_stride <- stride of axis 1 of 'C2E2C' */
-    int32_t __gt_conn_C2E_neighbor_stride;       /* 26 __gt_conn_C2E_neighbor_stride <- stride of axis 1 of 'C2E' */
-    int32_t __gt_conn_E2C_neighbor_stride;       /* 27 __gt_conn_E2C_neighbor_stride <- stride of axis 1 of 'E2C' */
-    int32_t __inv_dual_edge_length_Edge_range_0; /* 28 __inv_dual_edge_length_Edge_range_0 <- start of axis 0 of 'inv_dual_edge_length' */
-    int32_t __kh_smag_e_Edge_range_0;            /* 29 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_range_0;               /* 30 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_stride;                /* 31 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-    int32_t __theta_v_Cell_range_0;              /* 32 __theta_v_Cell_range_0 <- start of axis 0 of 'theta_v' */
-    int32_t __theta_v_K_range_0;                 /* 33 __theta_v_K_range_0 <- start of axis 1 of 'theta_v' */
-    int32_t __theta_v_K_stride;                  /* 34 __theta_v_K_stride <- stride of axis 1 of 'theta_v' */
-    int32_t __theta_v_in_Cell_range_0;           /* 35 __theta_v_in_Cell_range_0 <- start of axis 0 of 'theta_v_in' */
-    int32_t __theta_v_in_K_range_0;              /* 36 __theta_v_in_K_range_0 <- start of axis 1 of 'theta_v_in' */
-    int32_t __theta_v_in_K_stride;               /* 37 __theta_v_in_K_stride <- stride of axis 1 of 'theta_v_in' */
-    int32_t __vcoef_C2E2C_stride;                /* 38 __vcoef_C2E2C_stride <- stride of axis 1 of 'vcoef' */
-    int32_t __vcoef_Cell_range_0;                /* 39 __vcoef_Cell_range_0 <- start of axis 0 of 'vcoef' */
-    int32_t __vcoef_K_range_0;                   /* 40 __vcoef_K_range_0 <- start of axis 2 of 'vcoef' */
-    int32_t __vcoef_K_stride;                    /* 41 __vcoef_K_stride <- stride of axis 2 of 'vcoef' */
-    int32_t __zd_diffcoef_Cell_range_0;          /* 42 __zd_diffcoef_Cell_range_0 <- start of axis 0 of 'zd_diffcoef' */
-    int32_t __zd_diffcoef_K_range_0;             /* 43 __zd_diffcoef_K_range_0 <- start of axis 1 of 'zd_diffcoef' */
-    int32_t __zd_diffcoef_K_stride;              /* 44 __zd_diffcoef_K_stride <- stride of axis 1 of 'zd_diffcoef' */
-    int32_t __zd_vertoffset_C2E2C_stride;        /* 45 __zd_vertoffset_C2E2C_stride <- stride of axis 1 of 'zd_vertoffset' */
-    int32_t __zd_vertoffset_Cell_range_0;        /* 46 __zd_vertoffset_Cell_range_0 <- start of axis 0 of 'zd_vertoffset' */
-    int32_t __zd_vertoffset_K_range_0;           /* 47 __zd_vertoffset_K_range_0 <- start of axis 2 of 'zd_vertoffset' */
-    int32_t __zd_vertoffset_K_stride;            /* 48 __zd_vertoffset_K_stride <- stride of axis 2 of 'zd_vertoffset' */
+    double *area, *exner, *geofac_div, *geofac_n2s_c, *geofac_n2s_nbh;
+    int32_t *gt_conn_C2E, *gt_conn_C2E2C, *gt_conn_E2C;
+    double *inv_dual_edge_length, *kh_smag_e, *theta_v, *theta_v_in, *vcoef, *zd_diffcoef;
+    int32_t *zd_vertoffset;
+    int32_t __area_Cell_range_0, __exner_Cell_range_0, __exner_K_range_0, __exner_K_stride, __geofac_div_C2E_stride,
+        __geofac_div_Cell_range_0, __geofac_n2s_c_Cell_range_0, __geofac_n2s_nbh_C2E2C_stride,
+        __geofac_n2s_nbh_Cell_range_0, __gt_conn_C2E2C_neighbor_stride, __gt_conn_C2E_neighbor_stride,
+        __gt_conn_E2C_neighbor_stride, __inv_dual_edge_length_Edge_range_0, __kh_smag_e_Edge_range_0,
+        __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __theta_v_Cell_range_0, __theta_v_K_range_0, __theta_v_K_stride,
+        __theta_v_in_Cell_range_0, __theta_v_in_K_range_0, __theta_v_in_K_stride, __vcoef_C2E2C_stride,
+        __vcoef_Cell_range_0, __vcoef_K_range_0, __vcoef_K_stride, __zd_diffcoef_Cell_range_0, __zd_diffcoef_K_range_0,
+        __zd_diffcoef_K_stride, __zd_vertoffset_C2E2C_stride, __zd_vertoffset_Cell_range_0, __zd_vertoffset_K_range_0,
+        __zd_vertoffset_K_stride;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const kh_smag_e_array = &self->leaf[0].current->array;
-    const gts_array *const inv_dual_edge_length_array = &self->leaf[1].current->array;
-    const gts_array *const theta_v_in_array = &self->leaf[2].current->array;
-    const gts_array *const geofac_div_array = &self->leaf[3].current->array;
-    const gts_array *const zd_vertoffset_array = &self->leaf[4].current->array;
-    const gts_array *const zd_diffcoef_array = &self->leaf[5].current->array;
-    const gts_array *const geofac_n2s_c_array = &self->leaf[6].current->array;
-    const gts_array *const geofac_n2s_nbh_array = &self->leaf[7].current->array;
-    const gts_array *const vcoef_array = &self->leaf[8].current->array;
-    const gts_array *const area_array = &self->leaf[9].current->array;
-    const gts_array *const theta_v_array = &self->leaf[10].current->array;
-    const gts_array *const exner_array = &self->leaf[11].current->array;
-    const gts_array *const gt_conn_C2E_array = &self->leaf[18].current->array;
-    const gts_array *const gt_conn_C2E2C_array = &self->leaf[19].current->array;
-    const gts_array *const gt_conn_E2C_array = &self->leaf[20].current->array;
+    const gts_array *array;
 
-    s->area = area_array->data;
-    s->exner = exner_array->data;
-    s->geofac_div = geofac_div_array->data;
-    s->geofac_n2s_c = geofac_n2s_c_array->data;
-    s->geofac_n2s_nbh = geofac_n2s_nbh_array->data;
-    s->gt_conn_C2E = gt_conn_C2E_array->data;
-    s->gt_conn_C2E2C = gt_conn_C2E2C_array->data;
-    s->gt_conn_E2C = gt_conn_E2C_array->data;
-    s->inv_dual_edge_length = inv_dual_edge_length_array->data;
-    s->kh_smag_e = kh_smag_e_array->data;
-    s->theta_v = theta_v_array->data;
-    s->theta_v_in = theta_v_in_array->data;
-    s->vcoef = vcoef_array->data;
-    s->zd_diffcoef = zd_diffcoef_array->data;
-    s->zd_vertoffset = zd_vertoffset_array->data;
-    s->__area_Cell_range_0 = (int32_t)area_array->origin[0];
-    s->__exner_Cell_range_0 = (int32_t)exner_array->origin[0];
-    s->__exner_K_range_0 = (int32_t)exner_array->origin[1];
-    s->__exner_K_stride = (int32_t)exner_array->strides[1];
-    s->__geofac_div_C2E_stride = (int32_t)geofac_div_array->strides[1];
-    s->__geofac_div_Cell_range_0 = (int32_t)geofac_div_array->origin[0];
-    s->__geofac_n2s_c_Cell_range_0 = (int32_t)geofac_n2s_c_array->origin[0];
-    s->__geofac_n2s_nbh_C2E2C_stride = (int32_t)geofac_n2s_nbh_array->strides[1];
-    s->__geofac_n2s_nbh_Cell_range_0 = (int32_t)geofac_n2s_nbh_array->origin[0];
-    s->__gt_conn_C2E2C_neighbor_stride = (int32_t)gt_conn_C2E2C_array->strides[1];
-    s->__gt_conn_C2E_neighbor_stride = (int32_t)gt_conn_C2E_array->strides[1];
-    s->__gt_conn_E2C_neighbor_stride = (int32_t)gt_conn_E2C_array->strides[1];
-    s->__inv_dual_edge_length_Edge_range_0 = (int32_t)inv_dual_edge_length_array->origin[0];
-    s->__kh_smag_e_Edge_range_0 = (int32_t)kh_smag_e_array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)kh_smag_e_array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)kh_smag_e_array->strides[1];
-    s->__theta_v_Cell_range_0 = (int32_t)theta_v_array->origin[0];
-    s->__theta_v_K_range_0 = (int32_t)theta_v_array->origin[1];
-    s->__theta_v_K_stride = (int32_t)theta_v_array->strides[1];
-    s->__theta_v_in_Cell_range_0 = (int32_t)theta_v_in_array->origin[0];
-    s->__theta_v_in_K_range_0 = (int32_t)theta_v_in_array->origin[1];
-    s->__theta_v_in_K_stride = (int32_t)theta_v_in_array->strides[1];
-    s->__vcoef_C2E2C_stride = (int32_t)vcoef_array->strides[1];
-    s->__vcoef_Cell_range_0 = (int32_t)vcoef_array->origin[0];
-    s->__vcoef_K_range_0 = (int32_t)vcoef_array->origin[2];
-    s->__vcoef_K_stride = (int32_t)vcoef_array->strides[2];
-    s->__zd_diffcoef_Cell_range_0 = (int32_t)zd_diffcoef_array->origin[0];
-    s->__zd_diffcoef_K_range_0 = (int32_t)zd_diffcoef_array->origin[1];
-    s->__zd_diffcoef_K_stride = (int32_t)zd_diffcoef_array->strides[1];
-    s->__zd_vertoffset_C2E2C_stride = (int32_t)zd_vertoffset_array->strides[1];
-    s->__zd_vertoffset_Cell_range_0 = (int32_t)zd_vertoffset_array->origin[0];
-    s->__zd_vertoffset_K_range_0 = (int32_t)zd_vertoffset_array->origin[2];
-    s->__zd_vertoffset_K_stride = (int32_t)zd_vertoffset_array->strides[2];
+    array = gts_array_of(self, 0); /* kh_smag_e */
+    s->kh_smag_e = array->data;
+    s->__kh_smag_e_Edge_range_0 = (int32_t)array->origin[0];
+    s->__kh_smag_e_K_range_0 = (int32_t)array->origin[1];
+    s->__kh_smag_e_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 1); /* inv_dual_edge_length */
+    s->inv_dual_edge_length = array->data;
+    s->__inv_dual_edge_length_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 2); /* theta_v_in */
+    s->theta_v_in = array->data;
+    s->__theta_v_in_Cell_range_0 = (int32_t)array->origin[0];
+    s->__theta_v_in_K_range_0 = (int32_t)array->origin[1];
+    s->__theta_v_in_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 3); /* geofac_div */
+    s->geofac_div = array->data;
+    s->__geofac_div_C2E_stride = (int32_t)array->strides[1];
+    s->__geofac_div_Cell_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 4); /* zd_vertoffset */
+    s->zd_vertoffset = array->data;
+    s->__zd_vertoffset_C2E2C_stride = (int32_t)array->strides[1];
+    s->__zd_vertoffset_Cell_range_0 = (int32_t)array->origin[0];
+    s->__zd_vertoffset_K_range_0 = (int32_t)array->origin[2];
+    s->__zd_vertoffset_K_stride = (int32_t)array->strides[2];
+    array = gts_array_of(self, 5); /* zd_diffcoef */
+    s->zd_diffcoef = array->data;
+    s->__zd_diffcoef_Cell_range_0 = (int32_t)array->origin[0];
+    s->__zd_diffcoef_K_range_0 = (int32_t)array->origin[1];
+    s->__zd_diffcoef_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 6); /* geofac_n2s_c */
+    s->geofac_n2s_c = array->data;
+    s->__geofac_n2s_c_Cell_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 7); /* geofac_n2s_nbh */
+    s->geofac_n2s_nbh = array->data;
+    s->__geofac_n2s_nbh_C2E2C_stride = (int32_t)array->strides[1];
+    s->__geofac_n2s_nbh_Cell_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 8); /* vcoef */
+    s->vcoef = array->data;
+    s->__vcoef_C2E2C_stride = (int32_t)array->strides[1];
+    s->__vcoef_Cell_range_0 = (int32_t)array->origin[0];
+    s->__vcoef_K_range_0 = (int32_t)array->origin[2];
+    s->__vcoef_K_stride = (int32_t)array->strides[2];
+    array = gts_array_of(self, 9); /* area */
+    s->area = array->data;
+    s->__area_Cell_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 10); /* theta_v */
+    s->theta_v = array->data;
+    s->__theta_v_Cell_range_0 = (int32_t)array->origin[0];
+    s->__theta_v_K_range_0 = (int32_t)array->origin[1];
+    s->__theta_v_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 11); /* exner */
+    s->exner = array->data;
+    s->__exner_Cell_range_0 = (int32_t)array->origin[0];
+    s->__exner_K_range_0 = (int32_t)array->origin[1];
+    s->__exner_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 18); /* C2E */
+    s->gt_conn_C2E = array->data;
+    s->__gt_conn_C2E_neighbor_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 19); /* C2E2C */
+    s->gt_conn_C2E2C = array->data;
+    s->__gt_conn_C2E2C_neighbor_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 20); /* E2C */
+    s->gt_conn_E2C = array->data;
+    s->__gt_conn_E2C_neighbor_stride = (int32_t)array->strides[1];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_kh_smag_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_inv_dual_edge_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_theta_v_in[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_geofac_div[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_zd_vertoffset[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "C2E2C", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_zd_diffcoef[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_geofac_n2s_c[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_geofac_n2s_nbh[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "C2E2C", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_vcoef[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "C2E2C", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_area[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_theta_v[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_exner[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_C2E[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E", .size = 3, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_C2E2C[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E2C", .size = 3, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2C[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C", .size = 2, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const double VALUE_rd_o_cvd = 0.4000000000000001;
-static const bool VALUE_apply_zdiffusion_t = true;
-static const int32_t VALUE_horizontal_start = 0;
-static const int32_t VALUE_horizontal_end = 18;
-static const int32_t VALUE_vertical_start = 0;
-static const int32_t VALUE_vertical_end = 10;
-
 static const gts_contract LEAVES[] = {
-    {.name = "kh_smag_e", .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_kh_smag_e, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, kh_smag_e)},
-    {.name = "inv_dual_edge_length", .path = "inv_dual_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_dual_edge_length, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, inv_dual_edge_length)},
-    {.name = "theta_v_in", .path = "theta_v_in", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_theta_v_in, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, theta_v_in)},
-    {.name = "geofac_div", .path = "geofac_div", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_div, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, geofac_div)},
-    {.name = "zd_vertoffset", .path = "zd_vertoffset", .kind = GTS_FIELD, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 3, .written = false, .axes = AXES_zd_vertoffset, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, zd_vertoffset)},
-    {.name = "zd_diffcoef", .path = "zd_diffcoef", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_zd_diffcoef, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, zd_diffcoef)},
-    {.name = "geofac_n2s_c", .path = "geofac_n2s_c", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_geofac_n2s_c, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, geofac_n2s_c)},
-    {.name = "geofac_n2s_nbh", .path = "geofac_n2s_nbh", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_n2s_nbh, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, geofac_n2s_nbh)},
-    {.name = "vcoef", .path = "vcoef", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 3, .written = false, .axes = AXES_vcoef, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, vcoef)},
-    {.name = "area", .path = "area", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, area)},
-    {.name = "theta_v", .path = "theta_v", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_theta_v, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, theta_v)},
-    {.name = "exner", .path = "exner", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_exner, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, exner)},
-    {.name = "rd_o_cvd", .path = "rd_o_cvd", .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .device = GTS_CPU, .value = &VALUE_rd_o_cvd, .member = SIZE_MAX},
-    {.name = "apply_zdiffusion_t", .path = "apply_zdiffusion_t", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_apply_zdiffusion_t, .member = SIZE_MAX},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
-    {.name = "gt_conn_C2E", .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, gt_conn_C2E)},
-    {.name = "gt_conn_C2E2C", .path = "C2E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, gt_conn_C2E2C)},
-    {.name = "gt_conn_E2C", .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C, .codomain = "Cell", .has_skip_values = false, .member = offsetof(struct apply_diffusion_to_theta_and_exner_args, gt_conn_E2C)},
+    {GTS_MEMBER(arguments, kh_smag_e), .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, inv_dual_edge_length), .path = "inv_dual_edge_length", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, theta_v_in), .path = "theta_v_in", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, geofac_div), .path = "geofac_div", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "C2E", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, zd_vertoffset), .path = "zd_vertoffset", .kind = GTS_FIELD, .dtype = GTS_INT32,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "C2E2C", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, zd_diffcoef), .path = "zd_diffcoef", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, geofac_n2s_c), .path = "geofac_n2s_c", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, geofac_n2s_nbh), .path = "geofac_n2s_nbh", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "C2E2C", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, vcoef), .path = "vcoef", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "C2E2C", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, area), .path = "area", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, theta_v), .path = "theta_v", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, exner), .path = "exner", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {.name = "rd_o_cvd", .path = "rd_o_cvd", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
+     .value = &(const double){0.4000000000000001}},
+    {.name = "apply_zdiffusion_t", .path = "apply_zdiffusion_t", .kind = GTS_STATIC, .dtype = GTS_BOOL,
+     .value = &(const bool){true}},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){0}},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){18}},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){0}},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){10}},
+    {GTS_MEMBER(arguments, gt_conn_C2E), .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
+     .codomain = "Edge",
+     GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
+              {.dim = "C2E", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 3, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, gt_conn_C2E2C), .path = "C2E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
+     .device = GTS_CPU, .codomain = "Cell",
+     GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
+              {.dim = "C2E2C", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 3, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, gt_conn_E2C), .path = "E2C", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
+     .codomain = "Cell",
+     GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
+              {.dim = "E2C", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 2, .slots = GTS_STRIDE})},
 };
 
-static const char *const PARAMETERS[] = {
-    "kh_smag_e",
-    "inv_dual_edge_length",
-    "theta_v_in",
-    "geofac_div",
-    "zd_vertoffset",
-    "zd_diffcoef",
-    "geofac_n2s_c",
-    "geofac_n2s_nbh",
-    "vcoef",
-    "area",
-    "theta_v",
-    "exner",
-    "rd_o_cvd",
-    "apply_zdiffusion_t",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
+static const char *const PARAMETERS[] = {"kh_smag_e", "inv_dual_edge_length", "theta_v_in", "geofac_div",
+    "zd_vertoffset", "zd_diffcoef", "geofac_n2s_c", "geofac_n2s_nbh", "vcoef", "area", "theta_v", "exner", "rd_o_cvd",
+    "apply_zdiffusion_t", "horizontal_start", "horizontal_end", "vertical_start", "vertical_end"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *,  /* area */
-    double *,  /* exner */
-    double *,  /* geofac_div */
-    double *,  /* geofac_n2s_c */
-    double *,  /* geofac_n2s_nbh */
-    double *,  /* gt_compute_time */
-    int32_t *, /* gt_conn_C2E */
-    int32_t *, /* gt_conn_C2E2C */
-    int32_t *, /* gt_conn_E2C */
-    double *,  /* inv_dual_edge_length */
-    double *,  /* kh_smag_e */
-    double *,  /* theta_v */
-    double *,  /* theta_v_in */
-    double *,  /* vcoef */
-    double *,  /* zd_diffcoef */
-    int32_t *, /* zd_vertoffset */
-    int32_t,   /* __area_Cell_range_0 */
-    int32_t,   /* __exner_Cell_range_0 */
-    int32_t,   /* __exner_K_range_0 */
-    int32_t,   /* __exner_K_stride */
-    int32_t,   /* __geofac_div_C2E_stride */
-    int32_t,   /* __geofac_div_Cell_range_0 */
-    int32_t,   /* __geofac_n2s_c_Cell_range_0 */
-    int32_t,   /* __geofac_n2s_nbh_C2E2C_stride */
-    int32_t,   /* __geofac_n2s_nbh_Cell_range_0 */
-    int32_t,   /* __gt_conn_C2E2C_neighbor_stride */
-    int32_t,   /* __gt_conn_C2E_neighbor_stride */
-    int32_t,   /* __gt_conn_E2C_neighbor_stride */
-    int32_t,   /* __inv_dual_edge_length_Edge_range_0 */
-    int32_t,   /* __kh_smag_e_Edge_range_0 */
-    int32_t,   /* __kh_smag_e_K_range_0 */
-    int32_t,   /* __kh_smag_e_K_stride */
-    int32_t,   /* __theta_v_Cell_range_0 */
-    int32_t,   /* __theta_v_K_range_0 */
-    int32_t,   /* __theta_v_K_stride */
-    int32_t,   /* __theta_v_in_Cell_range_0 */
-    int32_t,   /* __theta_v_in_K_range_0 */
-    int32_t,   /* __theta_v_in_K_stride */
-    int32_t,   /* __vcoef_C2E2C_stride */
-    int32_t,   /* __vcoef_Cell_range_0 */
-    int32_t,   /* __vcoef_K_range_0 */
-    int32_t,   /* __vcoef_K_stride */
-    int32_t,   /* __zd_diffcoef_Cell_range_0 */
-    int32_t,   /* __zd_diffcoef_K_range_0 */
-    int32_t,   /* __zd_diffcoef_K_stride */
-    int32_t,   /* __zd_vertoffset_C2E2C_stride */
-    int32_t,   /* __zd_vertoffset_Cell_range_0 */
-    int32_t,   /* __zd_vertoffset_K_range_0 */
-    int32_t,   /* __zd_vertoffset_K_stride */
-    int32_t    /* gt_metrics_level */
-);
+typedef void sdfg_program(
+    void *, double *, double *, double *, double *, double *, double *, int32_t *, int32_t *, int32_t *, double *,
+    double *, double *, double *, double *, double *, int32_t *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__area_Cell_range_0,
-        s->__exner_Cell_range_0,
-        s->__exner_K_range_0,
-        s->__exner_K_stride,
-        s->__geofac_div_C2E_stride,
-        s->__geofac_div_Cell_range_0,
-        s->__geofac_n2s_c_Cell_range_0,
-        s->__geofac_n2s_nbh_C2E2C_stride,
-        s->__geofac_n2s_nbh_Cell_range_0,
-        s->__gt_conn_C2E2C_neighbor_stride,
-        s->__gt_conn_C2E_neighbor_stride,
-        s->__gt_conn_E2C_neighbor_stride,
-        s->__inv_dual_edge_length_Edge_range_0,
-        s->__kh_smag_e_Edge_range_0,
-        s->__kh_smag_e_K_range_0,
-        s->__kh_smag_e_K_stride,
-        s->__theta_v_Cell_range_0,
-        s->__theta_v_K_range_0,
-        s->__theta_v_K_stride,
-        s->__theta_v_in_Cell_range_0,
-        s->__theta_v_in_K_range_0,
-        s->__theta_v_in_K_stride,
-        s->__vcoef_C2E2C_stride,
-        s->__vcoef_Cell_range_0,
-        s->__vcoef_K_range_0,
-        s->__vcoef_K_stride,
-        s->__zd_diffcoef_Cell_range_0,
-        s->__zd_diffcoef_K_range_0,
-        s->__zd_diffcoef_K_stride,
-        s->__zd_vertoffset_C2E2C_stride,
-        s->__zd_vertoffset_Cell_range_0,
-        s->__zd_vertoffset_K_range_0,
-        s->__zd_vertoffset_K_stride,
-        self->metrics_level
-    );
+    return ((sdfg_init *)self->init)(
+        s->__area_Cell_range_0, s->__exner_Cell_range_0, s->__exner_K_range_0, s->__exner_K_stride,
+        s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__geofac_n2s_c_Cell_range_0,
+        s->__geofac_n2s_nbh_C2E2C_stride, s->__geofac_n2s_nbh_Cell_range_0, s->__gt_conn_C2E2C_neighbor_stride,
+        s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride, s->__inv_dual_edge_length_Edge_range_0,
+        s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__theta_v_Cell_range_0,
+        s->__theta_v_K_range_0, s->__theta_v_K_stride, s->__theta_v_in_Cell_range_0, s->__theta_v_in_K_range_0,
+        s->__theta_v_in_K_stride, s->__vcoef_C2E2C_stride, s->__vcoef_Cell_range_0, s->__vcoef_K_range_0,
+        s->__vcoef_K_stride, s->__zd_diffcoef_Cell_range_0, s->__zd_diffcoef_K_range_0, s->__zd_diffcoef_K_stride,
+        s->__zd_vertoffset_C2E2C_stride, s->__zd_vertoffset_Cell_range_0, s->__zd_vertoffset_K_range_0,
+        s->__zd_vertoffset_K_stride, self->metrics_level);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        s->area,                                /*  0 area <- data of 'area' */
-        s->exner,                               /*  1 exner <- data of 'exner' */
-        s->geofac_div,                          /*  2 geofac_div <- data of 'geofac_div' */
-        s->geofac_n2s_c,                        /*  3 geofac_n2s_c <- data of 'geofac_n2s_c' */
-        s->geofac_n2s_nbh,                      /*  4 geofac_n2s_nbh <- data of 'geofac_n2s_nbh' */
-        &self->compute_time,                    /*  5 gt_compute_time <- compute time */
-        s->gt_conn_C2E,                         /*  6 gt_conn_C2E <- data of 'C2E' */
-        s->gt_conn_C2E2C,                       /*  7 gt_conn_C2E2C <- data of 'C2E2C' */
-        s->gt_conn_E2C,                         /*  8 gt_conn_E2C <- data of 'E2C' */
-        s->inv_dual_edge_length,                /*  9 inv_dual_edge_length <- data of 'inv_dual_edge_length' */
-        s->kh_smag_e,                           /* 10 kh_smag_e <- data of 'kh_smag_e' */
-        s->theta_v,                             /* 11 theta_v <- data of 'theta_v' */
-        s->theta_v_in,                          /* 12 theta_v_in <- data of 'theta_v_in' */
-        s->vcoef,                               /* 13 vcoef <- data of 'vcoef' */
-        s->zd_diffcoef,                         /* 14 zd_diffcoef <- data of 'zd_diffcoef' */
-        s->zd_vertoffset,                       /* 15 zd_vertoffset <- data of 'zd_vertoffset' */
-        s->__area_Cell_range_0,                 /* 16 __area_Cell_range_0 <- start of axis 0 of 'area' */
-        s->__exner_Cell_range_0,                /* 17 __exner_Cell_range_0 <- start of axis 0 of 'exner' */
-        s->__exner_K_range_0,                   /* 18 __exner_K_range_0 <- start of axis 1 of 'exner' */
-        s->__exner_K_stride,                    /* 19 __exner_K_stride <- stride of axis 1 of 'exner' */
-        s->__geofac_div_C2E_stride,             /* 20 __geofac_div_C2E_stride <- stride of axis 1 of 'geofac_div' */
-        s->__geofac_div_Cell_range_0,           /* 21 __geofac_div_Cell_range_0 <- start of axis 0 of 'geofac_div' */
-        s->__geofac_n2s_c_Cell_range_0,         /* 22 __geofac_n2s_c_Cell_range_0 <- start of axis 0 of 'geofac_n2s_c' */
-        s->__geofac_n2s_nbh_C2E2C_stride,       /* 23 __geofac_n2s_nbh_C2E2C_stride <- stride of axis 1 of 'geofac_n2s_nbh' */
-        s->__geofac_n2s_nbh_Cell_range_0,       /* 24 __geofac_n2s_nbh_Cell_range_0 <- start of axis 0 of 'geofac_n2s_nbh' */
-        s->__gt_conn_C2E2C_neighbor_stride,     /* 25 __gt_conn_C2E2C_neighbor_stride <- stride of axis 1 of 'C2E2C' */
-        s->__gt_conn_C2E_neighbor_stride,       /* 26 __gt_conn_C2E_neighbor_stride <- stride of axis 1 of 'C2E' */
-        s->__gt_conn_E2C_neighbor_stride,       /* 27 __gt_conn_E2C_neighbor_stride <- stride of axis 1 of 'E2C' */
-        s->__inv_dual_edge_length_Edge_range_0, /* 28 __inv_dual_edge_length_Edge_range_0 <- start of axis 0 of 'inv_dual_edge_length' */
-        s->__kh_smag_e_Edge_range_0,            /* 29 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-        s->__kh_smag_e_K_range_0,               /* 30 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-        s->__kh_smag_e_K_stride,                /* 31 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-        s->__theta_v_Cell_range_0,              /* 32 __theta_v_Cell_range_0 <- start of axis 0 of 'theta_v' */
-        s->__theta_v_K_range_0,                 /* 33 __theta_v_K_range_0 <- start of axis 1 of 'theta_v' */
-        s->__theta_v_K_stride,                  /* 34 __theta_v_K_stride <- stride of axis 1 of 'theta_v' */
-        s->__theta_v_in_Cell_range_0,           /* 35 __theta_v_in_Cell_range_0 <- start of axis 0 of 'theta_v_in' */
-        s->__theta_v_in_K_range_0,              /* 36 __theta_v_in_K_range_0 <- start of axis 1 of 'theta_v_in' */
-        s->__theta_v_in_K_stride,               /* 37 __theta_v_in_K_stride <- stride of axis 1 of 'theta_v_in' */
-        s->__vcoef_C2E2C_stride,                /* 38 __vcoef_C2E2C_stride <- stride of axis 1 of 'vcoef' */
-        s->__vcoef_Cell_range_0,                /* 39 __vcoef_Cell_range_0 <- start of axis 0 of 'vcoef' */
-        s->__vcoef_K_range_0,                   /* 40 __vcoef_K_range_0 <- start of axis 2 of 'vcoef' */
-        s->__vcoef_K_stride,                    /* 41 __vcoef_K_stride <- stride of axis 2 of 'vcoef' */
-        s->__zd_diffcoef_Cell_range_0,          /* 42 __zd_diffcoef_Cell_range_0 <- start of axis 0 of 'zd_diffcoef' */
-        s->__zd_diffcoef_K_range_0,             /* 43 __zd_diffcoef_K_range_0 <- start of axis 1 of 'zd_diffcoef' */
-        s->__zd_diffcoef_K_stride,              /* 44 __zd_diffcoef_K_stride <- stride of axis 1 of 'zd_diffcoef' */
-        s->__zd_vertoffset_C2E2C_stride,        /* 45 __zd_vertoffset_C2E2C_stride <- stride of axis 1 of 'zd_vertoffset' */
-        s->__zd_vertoffset_Cell_range_0,        /* 46 __zd_vertoffset_Cell_range_0 <- start of axis 0 of 'zd_vertoffset' */
-        s->__zd_vertoffset_K_range_0,           /* 47 __zd_vertoffset_K_range_0 <- start of axis 2 of 'zd_vertoffset' */
-        s->__zd_vertoffset_K_stride,            /* 48 __zd_vertoffset_K_stride <- stride of axis 2 of 'zd_vertoffset' */
-        self->metrics_level                     /* 49 gt_metrics_level <- metrics level */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, s->area, s->exner, s->geofac_div, s->geofac_n2s_c, s->geofac_n2s_nbh, &self->compute_time,
+        s->gt_conn_C2E, s->gt_conn_C2E2C, s->gt_conn_E2C, s->inv_dual_edge_length, s->kh_smag_e, s->theta_v,
+        s->theta_v_in, s->vcoef, s->zd_diffcoef, s->zd_vertoffset, s->__area_Cell_range_0, s->__exner_Cell_range_0,
+        s->__exner_K_range_0, s->__exner_K_stride, s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0,
+        s->__geofac_n2s_c_Cell_range_0, s->__geofac_n2s_nbh_C2E2C_stride, s->__geofac_n2s_nbh_Cell_range_0,
+        s->__gt_conn_C2E2C_neighbor_stride, s->__gt_conn_C2E_neighbor_stride, s->__gt_conn_E2C_neighbor_stride,
+        s->__inv_dual_edge_length_Edge_range_0, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0,
+        s->__kh_smag_e_K_stride, s->__theta_v_Cell_range_0, s->__theta_v_K_range_0, s->__theta_v_K_stride,
+        s->__theta_v_in_Cell_range_0, s->__theta_v_in_K_range_0, s->__theta_v_in_K_stride, s->__vcoef_C2E2C_stride,
+        s->__vcoef_Cell_range_0, s->__vcoef_K_range_0, s->__vcoef_K_stride, s->__zd_diffcoef_Cell_range_0,
+        s->__zd_diffcoef_K_range_0, s->__zd_diffcoef_K_stride, s->__zd_vertoffset_C2E2C_stride,
+        s->__zd_vertoffset_Cell_range_0, s->__zd_vertoffset_K_range_0, s->__zd_vertoffset_K_stride,
+        self->metrics_level);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-
-    /* kh_smag_e: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* inv_dual_edge_length: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
-        return -1;
-
-    /* theta_v_in: float64 field on [Cell (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
-        return -1;
-
-    /* geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
-        return -1;
-
-    /* zd_vertoffset: int32 field on [Cell (stride 1), C2E2C (size 3), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
-        return -1;
-
-    /* zd_diffcoef: float64 field on [Cell (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
-        return -1;
-
-    /* geofac_n2s_c: float64 field on [Cell (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
-        return -1;
-
-    /* geofac_n2s_nbh: float64 field on [Cell (stride 1), C2E2C (size 3)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
-        return -1;
-
-    /* vcoef: float64 field on [Cell (stride 1), C2E2C (size 3), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->field(self, 8, args[8]) != 0)
-        return -1;
-
-    /* area: float64 field on [Cell (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], args[9])) && host->field(self, 9, args[9]) != 0)
-        return -1;
-
-    /* theta_v: float64 field on [Cell (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[10], args[10])) && host->field(self, 10, args[10]) != 0)
-        return -1;
-
-    /* exner: float64 field on [Cell (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->field(self, 11, args[11]) != 0)
-        return -1;
-
-    /* rd_o_cvd: float64, compiled in as 0.4000000000000001 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[12], args[12])) && host->static_scalar(self, 12, args[12]) != 0)
-        return -1;
-
-    /* apply_zdiffusion_t: bool, compiled in as True */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[13], args[13])) && host->static_scalar(self, 13, args[13]) != 0)
-        return -1;
-
-    /* horizontal_start: int32, compiled in as 0 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[14], args[14])) && host->static_scalar(self, 14, args[14]) != 0)
-        return -1;
-
-    /* horizontal_end: int32, compiled in as 18 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[15], args[15])) && host->static_scalar(self, 15, args[15]) != 0)
-        return -1;
-
-    /* vertical_start: int32, compiled in as 0 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[16], args[16])) && host->static_scalar(self, 16, args[16]) != 0)
-        return -1;
-
-    /* vertical_end: int32, compiled in as 10 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[17], args[17])) && host->static_scalar(self, 17, args[17]) != 0)
-        return -1;
-
-    /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
-    void *const gt_conn_C2E = host->connectivity(self, 18, args[18]);
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* kh_smag_e */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* inv_dual_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* theta_v_in */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* geofac_div */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* zd_vertoffset */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* zd_diffcoef */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* geofac_n2s_c */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* geofac_n2s_nbh */
+    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* vcoef */
+    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* area */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* theta_v */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* exner */
+    GTS_TRY(gts_convert_static(self, host, 12, args[12])); /* rd_o_cvd */
+    GTS_TRY(gts_convert_static(self, host, 13, args[13])); /* apply_zdiffusion_t */
+    GTS_TRY(gts_convert_static(self, host, 14, args[14])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 15, args[15])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* vertical_end */
+    void *const gt_conn_C2E = host->connectivity(self, 18, args[18]); /* C2E */
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[18], gt_conn_C2E)) && host->field(self, 18, gt_conn_C2E) != 0)
-        return -1;
-
-    /* C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)] */
-    void *const gt_conn_C2E2C = host->connectivity(self, 19, args[18]);
+    GTS_TRY(gts_convert_field(self, host, 18, gt_conn_C2E));
+    void *const gt_conn_C2E2C = host->connectivity(self, 19, args[18]); /* C2E2C */
     if (GTS_UNLIKELY(gt_conn_C2E2C == NULL))
         return -1;
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[19], gt_conn_C2E2C)) && host->field(self, 19, gt_conn_C2E2C) != 0)
-        return -1;
-
-    /* E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
-    void *const gt_conn_E2C = host->connectivity(self, 20, args[18]);
+    GTS_TRY(gts_convert_field(self, host, 19, gt_conn_C2E2C));
+    void *const gt_conn_E2C = host->connectivity(self, 20, args[18]); /* E2C */
     if (GTS_UNLIKELY(gt_conn_E2C == NULL))
         return -1;
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[20], gt_conn_E2C)) && host->field(self, 20, gt_conn_E2C) != 0)
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C));
     return 0;
 }
 
@@ -535,9 +282,10 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct apply_diffusion_to_theta_and_exner_args *a, const struct apply_diffusion_to_theta_and_exner_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->inv_dual_edge_length, &b->inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
@@ -557,24 +305,14 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct apply_diffusion_to_thet
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct apply_diffusion_to_theta_and_exner_args *args)
+GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *self, const struct apply_diffusion_to_theta_and_exner_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -593,30 +331,17 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct apply_diffusion_to_theta_and_exner_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *kh_smag_e_,            /* kh_smag_e: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *inv_dual_edge_length_, /* inv_dual_edge_length: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *theta_v_in_,           /* theta_v_in: float64 field on [Cell (stride 1), K] */
-    const CFI_cdesc_t *geofac_div_,           /* geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
-    const CFI_cdesc_t *zd_vertoffset_,        /* zd_vertoffset: int32 field on [Cell (stride 1), C2E2C (size 3), K] */
-    const CFI_cdesc_t *zd_diffcoef_,          /* zd_diffcoef: float64 field on [Cell (stride 1), K] */
-    const CFI_cdesc_t *geofac_n2s_c_,         /* geofac_n2s_c: float64 field on [Cell (stride 1)] */
-    const CFI_cdesc_t *geofac_n2s_nbh_,       /* geofac_n2s_nbh: float64 field on [Cell (stride 1), C2E2C (size 3)] */
-    const CFI_cdesc_t *vcoef_,                /* vcoef: float64 field on [Cell (stride 1), C2E2C (size 3), K] */
-    const CFI_cdesc_t *area_,                 /* area: float64 field on [Cell (stride 1)] */
-    const CFI_cdesc_t *theta_v_,              /* theta_v: float64 field on [Cell (stride 1), K], written */
-    const CFI_cdesc_t *exner_,                /* exner: float64 field on [Cell (stride 1), K], written */
-    const CFI_cdesc_t *gt_conn_C2E_,          /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
-    const CFI_cdesc_t *gt_conn_C2E2C_,        /* C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)] */
-    const CFI_cdesc_t *gt_conn_E2C_,          /* E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *kh_smag_e_, const CFI_cdesc_t *inv_dual_edge_length_,
+    const CFI_cdesc_t *theta_v_in_, const CFI_cdesc_t *geofac_div_, const CFI_cdesc_t *zd_vertoffset_,
+    const CFI_cdesc_t *zd_diffcoef_, const CFI_cdesc_t *geofac_n2s_c_, const CFI_cdesc_t *geofac_n2s_nbh_,
+    const CFI_cdesc_t *vcoef_, const CFI_cdesc_t *area_, const CFI_cdesc_t *theta_v_, const CFI_cdesc_t *exner_,
+    const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_C2E2C_, const CFI_cdesc_t *gt_conn_E2C_, int *stat,
+    const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -624,44 +349,30 @@ GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(inv_dual_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
-        !gts_fortran_is_known(theta_v_in_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[8]) ||
-        !gts_fortran_is_known(geofac_div_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[13]) ||
-        !gts_fortran_is_known(zd_vertoffset_, 3, GTS_START | GTS_SIZE | GTS_STRIDE, &known[18]) ||
-        !gts_fortran_is_known(zd_diffcoef_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[25]) ||
-        !gts_fortran_is_known(geofac_n2s_c_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[30]) ||
-        !gts_fortran_is_known(geofac_n2s_nbh_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[33]) ||
-        !gts_fortran_is_known(vcoef_, 3, GTS_START | GTS_SIZE | GTS_STRIDE, &known[38]) ||
-        !gts_fortran_is_known(area_, 1, GTS_START | GTS_SIZE | GTS_STRIDE, &known[45]) ||
-        !gts_fortran_is_known(theta_v_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[48]) ||
-        !gts_fortran_is_known(exner_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[53]) ||
-        !gts_fortran_is_known(gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE, &known[58]) ||
-        !gts_fortran_is_known(gt_conn_C2E2C_, 2, GTS_SIZE | GTS_STRIDE, &known[63]) ||
-        !gts_fortran_is_known(gt_conn_E2C_, 2, GTS_SIZE | GTS_STRIDE, &known[68])) {
-        const CFI_cdesc_t *const found[] = {
-            kh_smag_e_,
-            inv_dual_edge_length_,
-            theta_v_in_,
-            geofac_div_,
-            zd_vertoffset_,
-            zd_diffcoef_,
-            geofac_n2s_c_,
-            geofac_n2s_nbh_,
-            vcoef_,
-            area_,
-            theta_v_,
-            exner_,
-            gt_conn_C2E_,
-            gt_conn_C2E2C_,
-            gt_conn_E2C_,
-        };
+        !gts_fortran_is_known(&known, kh_smag_e_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, inv_dual_edge_length_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, theta_v_in_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, geofac_div_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, zd_vertoffset_, 3, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, zd_diffcoef_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, geofac_n2s_c_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, geofac_n2s_nbh_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, vcoef_, 3, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, area_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, theta_v_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, exner_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, gt_conn_C2E2C_, 2, GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, gt_conn_E2C_, 2, GTS_SIZE | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {kh_smag_e_, inv_dual_edge_length_, theta_v_in_, geofac_div_, zd_vertoffset_,
+            zd_diffcoef_, geofac_n2s_c_, geofac_n2s_nbh_, vcoef_, area_, theta_v_, exner_, gt_conn_C2E_, gt_conn_C2E2C_,
+            gt_conn_E2C_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -687,13 +398,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct apply_diffusion_to_theta_and_exner_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -701,4 +410,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6896437e9ddddf3e07918bf0a11c5adbca457908f9934ed24c6dd65078c2ccc8 */
+/* gtstub: sha256 of the text above: 0edbba34d89b8e747fe5d14cb6e673c865a5ef0343dce484890c319c08819fdc */

@@ -14,8 +14,9 @@ module apply_diffusion_to_theta_and_exner_stub
 
     interface
         subroutine apply_diffusion_to_theta_and_exner( &
-            program, kh_smag_e, inv_dual_edge_length, theta_v_in, geofac_div, zd_vertoffset, zd_diffcoef, geofac_n2s_c, &
-            geofac_n2s_nbh, vcoef, area, theta_v, exner, gt_conn_C2E, gt_conn_C2E2C, gt_conn_E2C, stat, errmsg &
+            program, kh_smag_e, inv_dual_edge_length, theta_v_in, geofac_div, zd_vertoffset, zd_diffcoef, &
+            geofac_n2s_c, geofac_n2s_nbh, vcoef, area, theta_v, exner, gt_conn_C2E, gt_conn_C2E2C, gt_conn_E2C, stat, &
+            errmsg &
             ) bind(c, name="apply_diffusion_to_theta_and_exner_fortran")
             ! Checks the arguments and runs the program.
             ! Compiled in, and so no arguments:
@@ -31,11 +32,12 @@ module apply_diffusion_to_theta_and_exner_stub
             real(c_double), intent(in) :: inv_dual_edge_length(:)    ! float64 field on [Edge (stride 1)]
             real(c_double), intent(in) :: theta_v_in(:, :)           ! float64 field on [Cell (stride 1), K]
             real(c_double), intent(in) :: geofac_div(:, :)           ! float64 field on [Cell (stride 1), C2E (size 3)]
-            integer(c_int32_t), intent(in) :: zd_vertoffset(:, :, :) ! int32 field on [Cell (stride 1), C2E2C (size 3), K]
+            ! int32 field on [Cell (stride 1), C2E2C (size 3), K]
+            integer(c_int32_t), intent(in) :: zd_vertoffset(:, :, :)
             real(c_double), intent(in) :: zd_diffcoef(:, :)          ! float64 field on [Cell (stride 1), K]
             real(c_double), intent(in) :: geofac_n2s_c(:)            ! float64 field on [Cell (stride 1)]
-            real(c_double), intent(in) :: geofac_n2s_nbh(:, :)       ! float64 field on [Cell (stride 1), C2E2C (size 3)]
-            real(c_double), intent(in) :: vcoef(:, :, :)             ! float64 field on [Cell (stride 1), C2E2C (size 3), K]
+            real(c_double), intent(in) :: geofac_n2s_nbh(:, :) ! float64 field on [Cell (stride 1), C2E2C (size 3)]
+            real(c_double), intent(in) :: vcoef(:, :, :) ! float64 field on [Cell (stride 1), C2E2C (size 3), K]
             real(c_double), intent(in) :: area(:)                    ! float64 field on [Cell (stride 1)]
             real(c_double), intent(inout) :: theta_v(:, :)           ! float64 field on [Cell (stride 1), K], written
             real(c_double), intent(inout) :: exner(:, :)             ! float64 field on [Cell (stride 1), K], written
@@ -45,9 +47,9 @@ module apply_diffusion_to_theta_and_exner_stub
             integer(c_int32_t), intent(in) :: gt_conn_C2E2C(:, :)
             ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]
             integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 8bd5a78d02e63a67a3171416df00d3e87d6204cb5c2e3b75cdda966e0ae31219
+! gtstub: sha256 of the text above: 4518fc23c8e4c6a2517a1edb8d6e5ccee7662382842af3f3012c710b7f75503c

@@ -14,8 +14,9 @@
 extern "C" {
 #endif
 
-/** The arguments of 'apply_diffusion_to_theta_and_exner' after tuples are flattened. The memory of arrays is the caller's. */
-/*
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ *
  * Compiled in, and so no members:
  *   rd_o_cvd = 0.4000000000000001
  *   apply_zdiffusion_t = True
@@ -25,33 +26,37 @@ extern "C" {
  *   vertical_end = 10
  */
 struct apply_diffusion_to_theta_and_exner_args {
-    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge (stride 1), K] */
+    gts_array kh_smag_e;            /**< kh_smag_e: float64 field on [Edge (stride 1), K] */
     gts_array inv_dual_edge_length; /**< inv_dual_edge_length: float64 field on [Edge (stride 1)] */
-    gts_array theta_v_in; /**< theta_v_in: float64 field on [Cell (stride 1), K] */
-    gts_array geofac_div; /**< geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
-    gts_array zd_vertoffset; /**< zd_vertoffset: int32 field on [Cell (stride 1), C2E2C (size 3), K] */
-    gts_array zd_diffcoef; /**< zd_diffcoef: float64 field on [Cell (stride 1), K] */
-    gts_array geofac_n2s_c; /**< geofac_n2s_c: float64 field on [Cell (stride 1)] */
-    gts_array geofac_n2s_nbh; /**< geofac_n2s_nbh: float64 field on [Cell (stride 1), C2E2C (size 3)] */
-    gts_array vcoef; /**< vcoef: float64 field on [Cell (stride 1), C2E2C (size 3), K] */
-    gts_array area; /**< area: float64 field on [Cell (stride 1)] */
-    gts_array theta_v; /**< theta_v: float64 field on [Cell (stride 1), K], written */
-    gts_array exner; /**< exner: float64 field on [Cell (stride 1), K], written */
+    gts_array theta_v_in;           /**< theta_v_in: float64 field on [Cell (stride 1), K] */
+    gts_array geofac_div;           /**< geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
+    gts_array zd_vertoffset;        /**< zd_vertoffset: int32 field on [Cell (stride 1), C2E2C (size 3), K] */
+    gts_array zd_diffcoef;          /**< zd_diffcoef: float64 field on [Cell (stride 1), K] */
+    gts_array geofac_n2s_c;         /**< geofac_n2s_c: float64 field on [Cell (stride 1)] */
+    gts_array geofac_n2s_nbh;       /**< geofac_n2s_nbh: float64 field on [Cell (stride 1), C2E2C (size 3)] */
+    gts_array vcoef;                /**< vcoef: float64 field on [Cell (stride 1), C2E2C (size 3), K] */
+    gts_array area;                 /**< area: float64 field on [Cell (stride 1)] */
+    gts_array theta_v;              /**< theta_v: float64 field on [Cell (stride 1), K], written */
+    gts_array exner;                /**< exner: float64 field on [Cell (stride 1), K], written */
     gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
-    gts_array gt_conn_C2E2C; /**< C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)] */
+    /** C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)] */
+    gts_array gt_conn_C2E2C;
     gts_array gt_conn_E2C; /**< E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)] */
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
-GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *program, const struct apply_diffusion_to_theta_and_exner_args *args);
+GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *program,
+    const struct apply_diffusion_to_theta_and_exner_args *args);
 
 #ifdef __cplusplus
 }
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: ac0ed3858dff4569c780a9837837207343f3379b639e6e25ad5e29528e5d39fd */
+/* gtstub: sha256 of the text above: 1f698227c749a80217aaea1f948f4a053227e8618f0bc906ef7dfbc97e47c301 */

@@ -13,455 +13,234 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct apply_diffusion_to_vn_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    double *area_edge;                             /*  0 area_edge <- data of 'area_edge' */
-    double *diff_multfac_vn;                       /*  1 diff_multfac_vn <- data of 'diff_multfac_vn' */
-    int32_t *gt_conn_E2C2V;                        /*  3 gt_conn_E2C2V <- data of 'E2C2V' */
-    double *inv_primal_edge_length;                /*  4 inv_primal_edge_length <- data of 'inv_primal_edge_length' */
-    double *inv_vert_vert_length;                  /*  5 inv_vert_vert_length <- data of 'inv_vert_vert_length' */
-    double *kh_smag_e;                             /*  6 kh_smag_e <- data of 'kh_smag_e' */
-    double *nudgecoeff_e;                          /*  7 nudgecoeff_e <- data of 'nudgecoeff_e' */
-    double *primal_normal_vert_v1;                 /*  8 primal_normal_vert_v1 <- data of 'primal_normal_vert_v1' */
-    double *primal_normal_vert_v2;                 /*  9 primal_normal_vert_v2 <- data of 'primal_normal_vert_v2' */
-    double *u_vert;                                /* 10 u_vert <- data of 'u_vert' */
-    double *v_vert;                                /* 11 v_vert <- data of 'v_vert' */
-    double *vn;                                    /* 12 vn <- data of 'vn' */
-    double *z_nabla2_e;                            /* 13 z_nabla2_e <- data of 'z_nabla2_e' */
-    int32_t __area_edge_Edge_range_0;              /* 14 __area_edge_Edge_range_0 <- start of axis 0 of 'area_edge' */
-    int32_t __diff_multfac_vn_K_range_0;           /* 15 __diff_multfac_vn_K_range_0 <- start of axis 0 of 'diff_multfac_vn' */
-    int32_t __diff_multfac_vn_K_stride;            /* 16 __diff_multfac_vn_K_stride <- stride of axis 0 of 'diff_multfac_vn' */
-    int32_t __gt_conn_E2C2V_neighbor_stride;       /* 17 __gt_conn_E2C2V_neighbor_stride <- stride of axis 1 of 'E2C2V' */
-    int32_t __inv_primal_edge_length_Edge_range_0; /* 18 __inv_primal_edge_length_Edge_range_0 <- start of axis 0 of 'inv_primal_edge_length' */
-    int32_t __inv_vert_vert_length_Edge_range_0;   /* 19 __inv_vert_vert_length_Edge_range_0 <- start of axis 0 of 'inv_vert_vert_length' */
-    int32_t __kh_smag_e_Edge_range_0;              /* 20 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_range_0;                 /* 21 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_stride;                  /* 22 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-    int32_t __primal_normal_vert_v1_E2C2V_stride;  /* 23 __primal_normal_vert_v1_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v1' */
-    int32_t __primal_normal_vert_v1_Edge_range_0;  /* 24 __primal_normal_vert_v1_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v1' */
-    int32_t __primal_normal_vert_v2_E2C2V_stride;  /* 25 __primal_normal_vert_v2_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v2' */
-    int32_t __primal_normal_vert_v2_Edge_range_0;  /* 26 __primal_normal_vert_v2_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v2' */
-    int32_t __u_vert_K_range_0;                    /* 27 __u_vert_K_range_0 <- start of axis 1 of 'u_vert' */
-    int32_t __u_vert_K_stride;                     /* 28 __u_vert_K_stride <- stride of axis 1 of 'u_vert' */
-    int32_t __u_vert_Vertex_range_0;               /* 29 __u_vert_Vertex_range_0 <- start of axis 0 of 'u_vert' */
-    int32_t __v_vert_K_range_0;                    /* 30 __v_vert_K_range_0 <- start of axis 1 of 'v_vert' */
-    int32_t __v_vert_K_stride;                     /* 31 __v_vert_K_stride <- stride of axis 1 of 'v_vert' */
-    int32_t __v_vert_Vertex_range_0;               /* 32 __v_vert_Vertex_range_0 <- start of axis 0 of 'v_vert' */
-    int32_t __vn_Edge_range_0;                     /* 33 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
-    int32_t __vn_K_range_0;                        /* 34 __vn_K_range_0 <- start of axis 1 of 'vn' */
-    int32_t __vn_K_stride;                         /* 35 __vn_K_stride <- stride of axis 1 of 'vn' */
-    int32_t __z_nabla2_e_Edge_range_0;             /* 36 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_range_0;                /* 37 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_stride;                 /* 38 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
+    double *area_edge, *diff_multfac_vn;
+    int32_t *gt_conn_E2C2V;
+    double *inv_primal_edge_length, *inv_vert_vert_length, *kh_smag_e, *nudgecoeff_e, *primal_normal_vert_v1,
+        *primal_normal_vert_v2, *u_vert, *v_vert, *vn, *z_nabla2_e;
+    int32_t __area_edge_Edge_range_0, __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_stride,
+        __gt_conn_E2C2V_neighbor_stride, __inv_primal_edge_length_Edge_range_0, __inv_vert_vert_length_Edge_range_0,
+        __kh_smag_e_Edge_range_0, __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __primal_normal_vert_v1_E2C2V_stride,
+        __primal_normal_vert_v1_Edge_range_0, __primal_normal_vert_v2_E2C2V_stride,
+        __primal_normal_vert_v2_Edge_range_0, __u_vert_K_range_0, __u_vert_K_stride, __u_vert_Vertex_range_0,
+        __v_vert_K_range_0, __v_vert_K_stride, __v_vert_Vertex_range_0, __vn_Edge_range_0, __vn_K_range_0,
+        __vn_K_stride, __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const u_vert_array = &self->leaf[0].current->array;
-    const gts_array *const v_vert_array = &self->leaf[1].current->array;
-    const gts_array *const primal_normal_vert_v1_array = &self->leaf[2].current->array;
-    const gts_array *const primal_normal_vert_v2_array = &self->leaf[3].current->array;
-    const gts_array *const z_nabla2_e_array = &self->leaf[4].current->array;
-    const gts_array *const inv_vert_vert_length_array = &self->leaf[5].current->array;
-    const gts_array *const inv_primal_edge_length_array = &self->leaf[6].current->array;
-    const gts_array *const area_edge_array = &self->leaf[7].current->array;
-    const gts_array *const kh_smag_e_array = &self->leaf[8].current->array;
-    const gts_array *const diff_multfac_vn_array = &self->leaf[9].current->array;
-    const gts_array *const nudgecoeff_e_array = &self->leaf[10].current->array;
-    const gts_array *const vn_array = &self->leaf[11].current->array;
-    const gts_array *const gt_conn_E2C2V_array = &self->leaf[20].current->array;
+    const gts_array *array;
 
-    s->area_edge = area_edge_array->data;
-    s->diff_multfac_vn = diff_multfac_vn_array->data;
-    s->gt_conn_E2C2V = gt_conn_E2C2V_array->data;
-    s->inv_primal_edge_length = inv_primal_edge_length_array->data;
-    s->inv_vert_vert_length = inv_vert_vert_length_array->data;
-    s->kh_smag_e = kh_smag_e_array->data;
-    s->nudgecoeff_e = nudgecoeff_e_array->data;
-    s->primal_normal_vert_v1 = primal_normal_vert_v1_array->data;
-    s->primal_normal_vert_v2 = primal_normal_vert_v2_array->data;
-    s->u_vert = u_vert_array->data;
-    s->v_vert = v_vert_array->data;
-    s->vn = vn_array->data;
-    s->z_nabla2_e = z_nabla2_e_array->data;
-    s->__area_edge_Edge_range_0 = (int32_t)area_edge_array->origin[0];
-    s->__diff_multfac_vn_K_range_0 = (int32_t)diff_multfac_vn_array->origin[0];
-    s->__diff_multfac_vn_K_stride = (int32_t)diff_multfac_vn_array->strides[0];
-    s->__gt_conn_E2C2V_neighbor_stride = (int32_t)gt_conn_E2C2V_array->strides[1];
-    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)inv_primal_edge_length_array->origin[0];
-    s->__inv_vert_vert_length_Edge_range_0 = (int32_t)inv_vert_vert_length_array->origin[0];
-    s->__kh_smag_e_Edge_range_0 = (int32_t)kh_smag_e_array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)kh_smag_e_array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)kh_smag_e_array->strides[1];
-    s->__primal_normal_vert_v1_E2C2V_stride = (int32_t)primal_normal_vert_v1_array->strides[1];
-    s->__primal_normal_vert_v1_Edge_range_0 = (int32_t)primal_normal_vert_v1_array->origin[0];
-    s->__primal_normal_vert_v2_E2C2V_stride = (int32_t)primal_normal_vert_v2_array->strides[1];
-    s->__primal_normal_vert_v2_Edge_range_0 = (int32_t)primal_normal_vert_v2_array->origin[0];
-    s->__u_vert_K_range_0 = (int32_t)u_vert_array->origin[1];
-    s->__u_vert_K_stride = (int32_t)u_vert_array->strides[1];
-    s->__u_vert_Vertex_range_0 = (int32_t)u_vert_array->origin[0];
-    s->__v_vert_K_range_0 = (int32_t)v_vert_array->origin[1];
-    s->__v_vert_K_stride = (int32_t)v_vert_array->strides[1];
-    s->__v_vert_Vertex_range_0 = (int32_t)v_vert_array->origin[0];
-    s->__vn_Edge_range_0 = (int32_t)vn_array->origin[0];
-    s->__vn_K_range_0 = (int32_t)vn_array->origin[1];
-    s->__vn_K_stride = (int32_t)vn_array->strides[1];
-    s->__z_nabla2_e_Edge_range_0 = (int32_t)z_nabla2_e_array->origin[0];
-    s->__z_nabla2_e_K_range_0 = (int32_t)z_nabla2_e_array->origin[1];
-    s->__z_nabla2_e_K_stride = (int32_t)z_nabla2_e_array->strides[1];
+    array = gts_array_of(self, 0); /* u_vert */
+    s->u_vert = array->data;
+    s->__u_vert_K_range_0 = (int32_t)array->origin[1];
+    s->__u_vert_K_stride = (int32_t)array->strides[1];
+    s->__u_vert_Vertex_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 1); /* v_vert */
+    s->v_vert = array->data;
+    s->__v_vert_K_range_0 = (int32_t)array->origin[1];
+    s->__v_vert_K_stride = (int32_t)array->strides[1];
+    s->__v_vert_Vertex_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 2); /* primal_normal_vert_v1 */
+    s->primal_normal_vert_v1 = array->data;
+    s->__primal_normal_vert_v1_E2C2V_stride = (int32_t)array->strides[1];
+    s->__primal_normal_vert_v1_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 3); /* primal_normal_vert_v2 */
+    s->primal_normal_vert_v2 = array->data;
+    s->__primal_normal_vert_v2_E2C2V_stride = (int32_t)array->strides[1];
+    s->__primal_normal_vert_v2_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 4); /* z_nabla2_e */
+    s->z_nabla2_e = array->data;
+    s->__z_nabla2_e_Edge_range_0 = (int32_t)array->origin[0];
+    s->__z_nabla2_e_K_range_0 = (int32_t)array->origin[1];
+    s->__z_nabla2_e_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 5); /* inv_vert_vert_length */
+    s->inv_vert_vert_length = array->data;
+    s->__inv_vert_vert_length_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 6); /* inv_primal_edge_length */
+    s->inv_primal_edge_length = array->data;
+    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 7); /* area_edge */
+    s->area_edge = array->data;
+    s->__area_edge_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 8); /* kh_smag_e */
+    s->kh_smag_e = array->data;
+    s->__kh_smag_e_Edge_range_0 = (int32_t)array->origin[0];
+    s->__kh_smag_e_K_range_0 = (int32_t)array->origin[1];
+    s->__kh_smag_e_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 9); /* diff_multfac_vn */
+    s->diff_multfac_vn = array->data;
+    s->__diff_multfac_vn_K_range_0 = (int32_t)array->origin[0];
+    s->__diff_multfac_vn_K_stride = (int32_t)array->strides[0];
+    array = gts_array_of(self, 10); /* nudgecoeff_e */
+    s->nudgecoeff_e = array->data;
+    array = gts_array_of(self, 11); /* vn */
+    s->vn = array->data;
+    s->__vn_Edge_range_0 = (int32_t)array->origin[0];
+    s->__vn_K_range_0 = (int32_t)array->origin[1];
+    s->__vn_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 20); /* E2C2V */
+    s->gt_conn_E2C2V = array->data;
+    s->__gt_conn_E2C2V_neighbor_stride = (int32_t)array->strides[1];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_u_vert[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_v_vert[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_primal_normal_vert_v1[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_primal_normal_vert_v2[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_z_nabla2_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_inv_vert_vert_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_inv_primal_edge_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_area_edge[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_kh_smag_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_diff_multfac_vn[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_nudgecoeff_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = 0},
-};
-
-static const gts_axis AXES_vn[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2C2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2V", .size = 4, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const double VALUE_nudgezone_diff = 0.3999999999999991;
-static const double VALUE_fac_bdydiff_v = 0.011180339887498949;
-static const int32_t VALUE_start_2nd_nudge_line_idx_e = 0;
-static const bool VALUE_limited_area = false;
-static const int32_t VALUE_horizontal_start = 0;
-static const int32_t VALUE_horizontal_end = 27;
-static const int32_t VALUE_vertical_start = 0;
-static const int32_t VALUE_vertical_end = 10;
-
 static const gts_contract LEAVES[] = {
-    {.name = "u_vert", .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_u_vert, .member = offsetof(struct apply_diffusion_to_vn_args, u_vert)},
-    {.name = "v_vert", .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_v_vert, .member = offsetof(struct apply_diffusion_to_vn_args, v_vert)},
-    {.name = "primal_normal_vert_v1", .path = "primal_normal_vert_v1", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_v1, .member = offsetof(struct apply_diffusion_to_vn_args, primal_normal_vert_v1)},
-    {.name = "primal_normal_vert_v2", .path = "primal_normal_vert_v2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_v2, .member = offsetof(struct apply_diffusion_to_vn_args, primal_normal_vert_v2)},
-    {.name = "z_nabla2_e", .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla2_e, .member = offsetof(struct apply_diffusion_to_vn_args, z_nabla2_e)},
-    {.name = "inv_vert_vert_length", .path = "inv_vert_vert_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_vert_vert_length, .member = offsetof(struct apply_diffusion_to_vn_args, inv_vert_vert_length)},
-    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct apply_diffusion_to_vn_args, inv_primal_edge_length)},
-    {.name = "area_edge", .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area_edge, .member = offsetof(struct apply_diffusion_to_vn_args, area_edge)},
-    {.name = "kh_smag_e", .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_kh_smag_e, .member = offsetof(struct apply_diffusion_to_vn_args, kh_smag_e)},
-    {.name = "diff_multfac_vn", .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_diff_multfac_vn, .member = offsetof(struct apply_diffusion_to_vn_args, diff_multfac_vn)},
-    {.name = "nudgecoeff_e", .path = "nudgecoeff_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_nudgecoeff_e, .member = offsetof(struct apply_diffusion_to_vn_args, nudgecoeff_e)},
-    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vn, .member = offsetof(struct apply_diffusion_to_vn_args, vn)},
-    {.name = "nudgezone_diff", .path = "nudgezone_diff", .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .device = GTS_CPU, .value = &VALUE_nudgezone_diff, .member = SIZE_MAX},
-    {.name = "fac_bdydiff_v", .path = "fac_bdydiff_v", .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .device = GTS_CPU, .value = &VALUE_fac_bdydiff_v, .member = SIZE_MAX},
-    {.name = "start_2nd_nudge_line_idx_e", .path = "start_2nd_nudge_line_idx_e", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_start_2nd_nudge_line_idx_e, .member = SIZE_MAX},
-    {.name = "limited_area", .path = "limited_area", .kind = GTS_STATIC, .dtype = GTS_BOOL, .device = GTS_CPU, .value = &VALUE_limited_area, .member = SIZE_MAX},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
-    {.name = "gt_conn_E2C2V", .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct apply_diffusion_to_vn_args, gt_conn_E2C2V)},
+    {GTS_MEMBER(arguments, u_vert), .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, v_vert), .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, primal_normal_vert_v1), .path = "primal_normal_vert_v1", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, primal_normal_vert_v2), .path = "primal_normal_vert_v2", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, z_nabla2_e), .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, inv_vert_vert_length), .path = "inv_vert_vert_length", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, inv_primal_edge_length), .path = "inv_primal_edge_length", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, area_edge), .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, kh_smag_e), .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, diff_multfac_vn), .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, nudgecoeff_e), .path = "nudgecoeff_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1})},
+    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {.name = "nudgezone_diff", .path = "nudgezone_diff", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
+     .value = &(const double){0.3999999999999991}},
+    {.name = "fac_bdydiff_v", .path = "fac_bdydiff_v", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
+     .value = &(const double){0.011180339887498949}},
+    {.name = "start_2nd_nudge_line_idx_e", .path = "start_2nd_nudge_line_idx_e", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){0}},
+    {.name = "limited_area", .path = "limited_area", .kind = GTS_STATIC, .dtype = GTS_BOOL,
+     .value = &(const bool){false}},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){0}},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){27}},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){0}},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){10}},
+    {GTS_MEMBER(arguments, gt_conn_E2C2V), .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
+     .device = GTS_CPU, .codomain = "Vertex",
+     GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
+              {.dim = "E2C2V", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 4, .slots = GTS_STRIDE})},
 };
 
-static const char *const PARAMETERS[] = {
-    "u_vert",
-    "v_vert",
-    "primal_normal_vert_v1",
-    "primal_normal_vert_v2",
-    "z_nabla2_e",
-    "inv_vert_vert_length",
-    "inv_primal_edge_length",
-    "area_edge",
-    "kh_smag_e",
-    "diff_multfac_vn",
-    "nudgecoeff_e",
-    "vn",
-    "nudgezone_diff",
-    "fac_bdydiff_v",
-    "start_2nd_nudge_line_idx_e",
-    "limited_area",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
+static const char *const PARAMETERS[] = {"u_vert", "v_vert", "primal_normal_vert_v1", "primal_normal_vert_v2",
+    "z_nabla2_e", "inv_vert_vert_length", "inv_primal_edge_length", "area_edge", "kh_smag_e", "diff_multfac_vn",
+    "nudgecoeff_e", "vn", "nudgezone_diff", "fac_bdydiff_v", "start_2nd_nudge_line_idx_e", "limited_area",
+    "horizontal_start", "horizontal_end", "vertical_start", "vertical_end"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *,  /* area_edge */
-    double *,  /* diff_multfac_vn */
-    double *,  /* gt_compute_time */
-    int32_t *, /* gt_conn_E2C2V */
-    double *,  /* inv_primal_edge_length */
-    double *,  /* inv_vert_vert_length */
-    double *,  /* kh_smag_e */
-    double *,  /* nudgecoeff_e */
-    double *,  /* primal_normal_vert_v1 */
-    double *,  /* primal_normal_vert_v2 */
-    double *,  /* u_vert */
-    double *,  /* v_vert */
-    double *,  /* vn */
-    double *,  /* z_nabla2_e */
-    int32_t,   /* __area_edge_Edge_range_0 */
-    int32_t,   /* __diff_multfac_vn_K_range_0 */
-    int32_t,   /* __diff_multfac_vn_K_stride */
-    int32_t,   /* __gt_conn_E2C2V_neighbor_stride */
-    int32_t,   /* __inv_primal_edge_length_Edge_range_0 */
-    int32_t,   /* __inv_vert_vert_length_Edge_range_0 */
-    int32_t,   /* __kh_smag_e_Edge_range_0 */
-    int32_t,   /* __kh_smag_e_K_range_0 */
-    int32_t,   /* __kh_smag_e_K_stride */
-    int32_t,   /* __primal_normal_vert_v1_E2C2V_stride */
-    int32_t,   /* __primal_normal_vert_v1_Edge_range_0 */
-    int32_t,   /* __primal_normal_vert_v2_E2C2V_stride */
-    int32_t,   /* __primal_normal_vert_v2_Edge_range_0 */
-    int32_t,   /* __u_vert_K_range_0 */
-    int32_t,   /* __u_vert_K_stride */
-    int32_t,   /* __u_vert_Vertex_range_0 */
-    int32_t,   /* __v_vert_K_range_0 */
-    int32_t,   /* __v_vert_K_stride */
-    int32_t,   /* __v_vert_Vertex_range_0 */
-    int32_t,   /* __vn_Edge_range_0 */
-    int32_t,   /* __vn_K_range_0 */
-    int32_t,   /* __vn_K_stride */
-    int32_t,   /* __z_nabla2_e_Edge_range_0 */
-    int32_t,   /* __z_nabla2_e_K_range_0 */
-    int32_t,   /* __z_nabla2_e_K_stride */
-    int32_t    /* gt_metrics_level */
-);
+typedef void sdfg_program(
+    void *, double *, double *, double *, int32_t *, double *, double *, double *, double *, double *, double *,
+    double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__area_edge_Edge_range_0,
-        s->__diff_multfac_vn_K_range_0,
-        s->__diff_multfac_vn_K_stride,
-        s->__gt_conn_E2C2V_neighbor_stride,
-        s->__inv_primal_edge_length_Edge_range_0,
-        s->__inv_vert_vert_length_Edge_range_0,
-        s->__kh_smag_e_Edge_range_0,
-        s->__kh_smag_e_K_range_0,
-        s->__kh_smag_e_K_stride,
-        s->__primal_normal_vert_v1_E2C2V_stride,
-        s->__primal_normal_vert_v1_Edge_range_0,
-        s->__primal_normal_vert_v2_E2C2V_stride,
-        s->__primal_normal_vert_v2_Edge_range_0,
-        s->__u_vert_K_range_0,
-        s->__u_vert_K_stride,
-        s->__u_vert_Vertex_range_0,
-        s->__v_vert_K_range_0,
-        s->__v_vert_K_stride,
-        s->__v_vert_Vertex_range_0,
-        s->__vn_Edge_range_0,
-        s->__vn_K_range_0,
-        s->__vn_K_stride,
-        s->__z_nabla2_e_Edge_range_0,
-        s->__z_nabla2_e_K_range_0,
-        s->__z_nabla2_e_K_stride,
-        self->metrics_level
-    );
+    return ((sdfg_init *)self->init)(
+        s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride,
+        s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0,
+        s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0,
+        s->__kh_smag_e_K_stride, s->__primal_normal_vert_v1_E2C2V_stride, s->__primal_normal_vert_v1_Edge_range_0,
+        s->__primal_normal_vert_v2_E2C2V_stride, s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0,
+        s->__u_vert_K_stride, s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride,
+        s->__v_vert_Vertex_range_0, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
+        s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        s->area_edge,                             /*  0 area_edge <- data of 'area_edge' */
-        s->diff_multfac_vn,                       /*  1 diff_multfac_vn <- data of 'diff_multfac_vn' */
-        &self->compute_time,                      /*  2 gt_compute_time <- compute time */
-        s->gt_conn_E2C2V,                         /*  3 gt_conn_E2C2V <- data of 'E2C2V' */
-        s->inv_primal_edge_length,                /*  4 inv_primal_edge_length <- data of 'inv_primal_edge_length' */
-        s->inv_vert_vert_length,                  /*  5 inv_vert_vert_length <- data of 'inv_vert_vert_length' */
-        s->kh_smag_e,                             /*  6 kh_smag_e <- data of 'kh_smag_e' */
-        s->nudgecoeff_e,                          /*  7 nudgecoeff_e <- data of 'nudgecoeff_e' */
-        s->primal_normal_vert_v1,                 /*  8 primal_normal_vert_v1 <- data of 'primal_normal_vert_v1' */
-        s->primal_normal_vert_v2,                 /*  9 primal_normal_vert_v2 <- data of 'primal_normal_vert_v2' */
-        s->u_vert,                                /* 10 u_vert <- data of 'u_vert' */
-        s->v_vert,                                /* 11 v_vert <- data of 'v_vert' */
-        s->vn,                                    /* 12 vn <- data of 'vn' */
-        s->z_nabla2_e,                            /* 13 z_nabla2_e <- data of 'z_nabla2_e' */
-        s->__area_edge_Edge_range_0,              /* 14 __area_edge_Edge_range_0 <- start of axis 0 of 'area_edge' */
-        s->__diff_multfac_vn_K_range_0,           /* 15 __diff_multfac_vn_K_range_0 <- start of axis 0 of 'diff_multfac_vn' */
-        s->__diff_multfac_vn_K_stride,            /* 16 __diff_multfac_vn_K_stride <- stride of axis 0 of 'diff_multfac_vn' */
-        s->__gt_conn_E2C2V_neighbor_stride,       /* 17 __gt_conn_E2C2V_neighbor_stride <- stride of axis 1 of 'E2C2V' */
-        s->__inv_primal_edge_length_Edge_range_0, /* 18 __inv_primal_edge_length_Edge_range_0 <- start of axis 0 of 'inv_primal_edge_length' */
-        s->__inv_vert_vert_length_Edge_range_0,   /* 19 __inv_vert_vert_length_Edge_range_0 <- start of axis 0 of 'inv_vert_vert_length' */
-        s->__kh_smag_e_Edge_range_0,              /* 20 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-        s->__kh_smag_e_K_range_0,                 /* 21 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-        s->__kh_smag_e_K_stride,                  /* 22 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-        s->__primal_normal_vert_v1_E2C2V_stride,  /* 23 __primal_normal_vert_v1_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v1' */
-        s->__primal_normal_vert_v1_Edge_range_0,  /* 24 __primal_normal_vert_v1_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v1' */
-        s->__primal_normal_vert_v2_E2C2V_stride,  /* 25 __primal_normal_vert_v2_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v2' */
-        s->__primal_normal_vert_v2_Edge_range_0,  /* 26 __primal_normal_vert_v2_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v2' */
-        s->__u_vert_K_range_0,                    /* 27 __u_vert_K_range_0 <- start of axis 1 of 'u_vert' */
-        s->__u_vert_K_stride,                     /* 28 __u_vert_K_stride <- stride of axis 1 of 'u_vert' */
-        s->__u_vert_Vertex_range_0,               /* 29 __u_vert_Vertex_range_0 <- start of axis 0 of 'u_vert' */
-        s->__v_vert_K_range_0,                    /* 30 __v_vert_K_range_0 <- start of axis 1 of 'v_vert' */
-        s->__v_vert_K_stride,                     /* 31 __v_vert_K_stride <- stride of axis 1 of 'v_vert' */
-        s->__v_vert_Vertex_range_0,               /* 32 __v_vert_Vertex_range_0 <- start of axis 0 of 'v_vert' */
-        s->__vn_Edge_range_0,                     /* 33 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
-        s->__vn_K_range_0,                        /* 34 __vn_K_range_0 <- start of axis 1 of 'vn' */
-        s->__vn_K_stride,                         /* 35 __vn_K_stride <- stride of axis 1 of 'vn' */
-        s->__z_nabla2_e_Edge_range_0,             /* 36 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
-        s->__z_nabla2_e_K_range_0,                /* 37 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
-        s->__z_nabla2_e_K_stride,                 /* 38 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
-        self->metrics_level                       /* 39 gt_metrics_level <- metrics level */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, s->area_edge, s->diff_multfac_vn, &self->compute_time, s->gt_conn_E2C2V, s->inv_primal_edge_length,
+        s->inv_vert_vert_length, s->kh_smag_e, s->nudgecoeff_e, s->primal_normal_vert_v1, s->primal_normal_vert_v2,
+        s->u_vert, s->v_vert, s->vn, s->z_nabla2_e, s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0,
+        s->__diff_multfac_vn_K_stride, s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0,
+        s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0,
+        s->__kh_smag_e_K_stride, s->__primal_normal_vert_v1_E2C2V_stride, s->__primal_normal_vert_v1_Edge_range_0,
+        s->__primal_normal_vert_v2_E2C2V_stride, s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0,
+        s->__u_vert_K_stride, s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride,
+        s->__v_vert_Vertex_range_0, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
+        s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-
-    /* u_vert: float64 field on [Vertex (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* v_vert: float64 field on [Vertex (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
-        return -1;
-
-    /* primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
-        return -1;
-
-    /* primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
-        return -1;
-
-    /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
-        return -1;
-
-    /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
-        return -1;
-
-    /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
-        return -1;
-
-    /* area_edge: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
-        return -1;
-
-    /* kh_smag_e: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->field(self, 8, args[8]) != 0)
-        return -1;
-
-    /* diff_multfac_vn: float64 field on [K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], args[9])) && host->field(self, 9, args[9]) != 0)
-        return -1;
-
-    /* nudgecoeff_e: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[10], args[10])) && host->field(self, 10, args[10]) != 0)
-        return -1;
-
-    /* vn: float64 field on [Edge (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->field(self, 11, args[11]) != 0)
-        return -1;
-
-    /* nudgezone_diff: float64, compiled in as 0.3999999999999991 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[12], args[12])) && host->static_scalar(self, 12, args[12]) != 0)
-        return -1;
-
-    /* fac_bdydiff_v: float64, compiled in as 0.011180339887498949 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[13], args[13])) && host->static_scalar(self, 13, args[13]) != 0)
-        return -1;
-
-    /* start_2nd_nudge_line_idx_e: int32, compiled in as 0 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[14], args[14])) && host->static_scalar(self, 14, args[14]) != 0)
-        return -1;
-
-    /* limited_area: bool, compiled in as False */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[15], args[15])) && host->static_scalar(self, 15, args[15]) != 0)
-        return -1;
-
-    /* horizontal_start: int32, compiled in as 0 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[16], args[16])) && host->static_scalar(self, 16, args[16]) != 0)
-        return -1;
-
-    /* horizontal_end: int32, compiled in as 27 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[17], args[17])) && host->static_scalar(self, 17, args[17]) != 0)
-        return -1;
-
-    /* vertical_start: int32, compiled in as 0 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[18], args[18])) && host->static_scalar(self, 18, args[18]) != 0)
-        return -1;
-
-    /* vertical_end: int32, compiled in as 10 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[19], args[19])) && host->static_scalar(self, 19, args[19]) != 0)
-        return -1;
-
-    /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
-    void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]);
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* u_vert */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* v_vert */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* primal_normal_vert_v1 */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* primal_normal_vert_v2 */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* z_nabla2_e */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* inv_vert_vert_length */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* inv_primal_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* area_edge */
+    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* kh_smag_e */
+    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* diff_multfac_vn */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* nudgecoeff_e */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* vn */
+    GTS_TRY(gts_convert_static(self, host, 12, args[12])); /* nudgezone_diff */
+    GTS_TRY(gts_convert_static(self, host, 13, args[13])); /* fac_bdydiff_v */
+    GTS_TRY(gts_convert_static(self, host, 14, args[14])); /* start_2nd_nudge_line_idx_e */
+    GTS_TRY(gts_convert_static(self, host, 15, args[15])); /* limited_area */
+    GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* vertical_end */
+    void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]); /* E2C2V */
     if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
         return -1;
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[20], gt_conn_E2C2V)) && host->field(self, 20, gt_conn_E2C2V) != 0)
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C2V));
     return 0;
 }
 
@@ -469,14 +248,17 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct apply_diffusion_to_vn_args *a, const struct apply_diffusion_to_vn_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->u_vert, &b->u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->v_vert, &b->v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->primal_normal_vert_v1, &b->primal_normal_vert_v1, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->primal_normal_vert_v2, &b->primal_normal_vert_v2, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->primal_normal_vert_v1, &b->primal_normal_vert_v1, 2,
+                             GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->primal_normal_vert_v2, &b->primal_normal_vert_v2, 2,
+                             GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->z_nabla2_e, &b->z_nabla2_e, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->inv_vert_vert_length, &b->inv_vert_vert_length, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_START | GTS_STRIDE);
@@ -489,24 +271,14 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct apply_diffusion_to_vn_a
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct apply_diffusion_to_vn_args *args)
+GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *self, const struct apply_diffusion_to_vn_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -525,28 +297,17 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct apply_diffusion_to_vn_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void apply_diffusion_to_vn_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex (stride 1), K] */
-    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex (stride 1), K] */
-    const CFI_cdesc_t *primal_normal_vert_v1_,  /* primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    const CFI_cdesc_t *primal_normal_vert_v2_,  /* primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *area_edge_,              /* area_edge: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *kh_smag_e_,              /* kh_smag_e: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *diff_multfac_vn_,        /* diff_multfac_vn: float64 field on [K] */
-    const CFI_cdesc_t *nudgecoeff_e_,           /* nudgecoeff_e: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *vn_,                     /* vn: float64 field on [Edge (stride 1), K], written */
-    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *u_vert_, const CFI_cdesc_t *v_vert_,
+    const CFI_cdesc_t *primal_normal_vert_v1_, const CFI_cdesc_t *primal_normal_vert_v2_,
+    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *inv_vert_vert_length_,
+    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *kh_smag_e_,
+    const CFI_cdesc_t *diff_multfac_vn_, const CFI_cdesc_t *nudgecoeff_e_, const CFI_cdesc_t *vn_,
+    const CFI_cdesc_t *gt_conn_E2C2V_, int *stat, const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -554,40 +315,28 @@ GTS_EXPORT void apply_diffusion_to_vn_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
-        !gts_fortran_is_known(primal_normal_vert_v1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
-        !gts_fortran_is_known(primal_normal_vert_v2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[15]) ||
-        !gts_fortran_is_known(z_nabla2_e_, 2, GTS_START | GTS_STRIDE, &known[20]) ||
-        !gts_fortran_is_known(inv_vert_vert_length_, 1, GTS_START | GTS_STRIDE, &known[25]) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, 1, GTS_START | GTS_STRIDE, &known[28]) ||
-        !gts_fortran_is_known(area_edge_, 1, GTS_START | GTS_STRIDE, &known[31]) ||
-        !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_STRIDE, &known[34]) ||
-        !gts_fortran_is_known(diff_multfac_vn_, 1, GTS_START | GTS_STRIDE, &known[39]) ||
-        !gts_fortran_is_known(nudgecoeff_e_, 1, GTS_STRIDE, &known[42]) ||
-        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_STRIDE, &known[45]) ||
-        !gts_fortran_is_known(gt_conn_E2C2V_, 2, GTS_SIZE | GTS_STRIDE, &known[50])) {
-        const CFI_cdesc_t *const found[] = {
-            u_vert_,
-            v_vert_,
-            primal_normal_vert_v1_,
-            primal_normal_vert_v2_,
-            z_nabla2_e_,
-            inv_vert_vert_length_,
-            inv_primal_edge_length_,
-            area_edge_,
-            kh_smag_e_,
-            diff_multfac_vn_,
-            nudgecoeff_e_,
-            vn_,
-            gt_conn_E2C2V_,
-        };
+        !gts_fortran_is_known(&known, u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, primal_normal_vert_v1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, primal_normal_vert_v2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, z_nabla2_e_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, inv_vert_vert_length_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, inv_primal_edge_length_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, area_edge_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, kh_smag_e_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, diff_multfac_vn_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, nudgecoeff_e_, 1, GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, gt_conn_E2C2V_, 2, GTS_SIZE | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {u_vert_, v_vert_, primal_normal_vert_v1_, primal_normal_vert_v2_,
+            z_nabla2_e_, inv_vert_vert_length_, inv_primal_edge_length_, area_edge_, kh_smag_e_, diff_multfac_vn_,
+            nudgecoeff_e_, vn_, gt_conn_E2C2V_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -613,13 +362,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct apply_diffusion_to_vn_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -627,4 +374,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 10cdd93489bd8487e6825ced049fe6dc9786196f84de0079a75cbb4ec5684d90 */
+/* gtstub: sha256 of the text above: df58422c710b0b395548e01d87beba3b89bf805175f108495559bc66f6ec1504 */

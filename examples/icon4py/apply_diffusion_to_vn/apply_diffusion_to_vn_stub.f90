@@ -15,7 +15,8 @@ module apply_diffusion_to_vn_stub
     interface
         subroutine apply_diffusion_to_vn( &
             program, u_vert, v_vert, primal_normal_vert_v1, primal_normal_vert_v2, z_nabla2_e, inv_vert_vert_length, &
-            inv_primal_edge_length, area_edge, kh_smag_e, diff_multfac_vn, nudgecoeff_e, vn, gt_conn_E2C2V, stat, errmsg &
+            inv_primal_edge_length, area_edge, kh_smag_e, diff_multfac_vn, nudgecoeff_e, vn, gt_conn_E2C2V, stat, &
+            errmsg &
             ) bind(c, name="apply_diffusion_to_vn_fortran")
             ! Checks the arguments and runs the program.
             ! Compiled in, and so no arguments:
@@ -31,8 +32,10 @@ module apply_diffusion_to_vn_stub
             type(gts_program), intent(in) :: program ! from gts_open()
             real(c_double), intent(in) :: u_vert(:, :)                ! float64 field on [Vertex (stride 1), K]
             real(c_double), intent(in) :: v_vert(:, :)                ! float64 field on [Vertex (stride 1), K]
-            real(c_double), intent(in) :: primal_normal_vert_v1(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
-            real(c_double), intent(in) :: primal_normal_vert_v2(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: primal_normal_vert_v1(:, :)
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: primal_normal_vert_v2(:, :)
             real(c_double), intent(in) :: z_nabla2_e(:, :)            ! float64 field on [Edge (stride 1), K]
             real(c_double), intent(in) :: inv_vert_vert_length(:)     ! float64 field on [Edge (stride 1)]
             real(c_double), intent(in) :: inv_primal_edge_length(:)   ! float64 field on [Edge (stride 1)]
@@ -43,9 +46,9 @@ module apply_diffusion_to_vn_stub
             real(c_double), intent(inout) :: vn(:, :)                 ! float64 field on [Edge (stride 1), K], written
             ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]
             integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 1eaca6bc46aac47ca0439041761c28669b15460d9220bf4fe7645d7f6a7fa7da
+! gtstub: sha256 of the text above: a0fb2ed96ba8950f673a4c98518937ac2ac5f0c4978d35fcd695cda695bad0ba

@@ -14,8 +14,9 @@
 extern "C" {
 #endif
 
-/** The arguments of 'apply_diffusion_to_vn' after tuples are flattened. The memory of arrays is the caller's. */
-/*
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ *
  * Compiled in, and so no members:
  *   nudgezone_diff = 0.3999999999999991
  *   fac_bdydiff_v = 0.011180339887498949
@@ -27,24 +28,27 @@ extern "C" {
  *   vertical_end = 10
  */
 struct apply_diffusion_to_vn_args {
-    gts_array u_vert; /**< u_vert: float64 field on [Vertex (stride 1), K] */
-    gts_array v_vert; /**< v_vert: float64 field on [Vertex (stride 1), K] */
-    gts_array primal_normal_vert_v1; /**< primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    gts_array primal_normal_vert_v2; /**< primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge (stride 1), K] */
-    gts_array inv_vert_vert_length; /**< inv_vert_vert_length: float64 field on [Edge (stride 1)] */
+    gts_array u_vert;                 /**< u_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array v_vert;                 /**< v_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array primal_normal_vert_v1;  /**< primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array primal_normal_vert_v2;  /**< primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array z_nabla2_e;             /**< z_nabla2_e: float64 field on [Edge (stride 1), K] */
+    gts_array inv_vert_vert_length;   /**< inv_vert_vert_length: float64 field on [Edge (stride 1)] */
     gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge (stride 1)] */
-    gts_array area_edge; /**< area_edge: float64 field on [Edge (stride 1)] */
-    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge (stride 1), K] */
-    gts_array diff_multfac_vn; /**< diff_multfac_vn: float64 field on [K] */
-    gts_array nudgecoeff_e; /**< nudgecoeff_e: float64 field on [Edge (stride 1)] */
-    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K], written */
-    gts_array gt_conn_E2C2V; /**< E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
+    gts_array area_edge;              /**< area_edge: float64 field on [Edge (stride 1)] */
+    gts_array kh_smag_e;              /**< kh_smag_e: float64 field on [Edge (stride 1), K] */
+    gts_array diff_multfac_vn;        /**< diff_multfac_vn: float64 field on [K] */
+    gts_array nudgecoeff_e;           /**< nudgecoeff_e: float64 field on [Edge (stride 1)] */
+    gts_array vn;                     /**< vn: float64 field on [Edge (stride 1), K], written */
+    /** E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
+    gts_array gt_conn_E2C2V;
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
 GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *program, const struct apply_diffusion_to_vn_args *args);
@@ -54,4 +58,4 @@ GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *program, const struct app
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: a4e94d5db13501373a01b9ded8f03d4946a8c00c7f913ab0eb46478c8014fce8 */
+/* gtstub: sha256 of the text above: c0422c467a96a606691583f37c46362a0409b8d17220e384298005bde4cb40f4 */

@@ -13,278 +13,149 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct apply_nabla2_and_nabla4_global_to_vn_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    double *area_edge;                   /*  0 area_edge <- data of 'area_edge' */
-    double *diff_multfac_vn;             /*  1 diff_multfac_vn <- data of 'diff_multfac_vn' */
-    double *kh_smag_e;                   /*  3 kh_smag_e <- data of 'kh_smag_e' */
-    double *vn;                          /*  4 vn <- data of 'vn' */
-    double *z_nabla2_e;                  /*  5 z_nabla2_e <- data of 'z_nabla2_e' */
-    double *z_nabla4_e2;                 /*  6 z_nabla4_e2 <- data of 'z_nabla4_e2' */
-    int32_t __area_edge_Edge_range_0;    /*  7 __area_edge_Edge_range_0 <- start of axis 0 of 'area_edge' */
-    int32_t __diff_multfac_vn_K_range_0; /*  8 __diff_multfac_vn_K_range_0 <- start of axis 0 of 'diff_multfac_vn' */
-    int32_t __diff_multfac_vn_K_stride;  /*  9 __diff_multfac_vn_K_stride <- stride of axis 0 of 'diff_multfac_vn' */
-    int32_t __kh_smag_e_Edge_range_0;    /* 10 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_range_0;       /* 11 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_stride;        /* 12 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-    int32_t __vn_Edge_range_0;           /* 13 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
-    int32_t __vn_K_range_0;              /* 14 __vn_K_range_0 <- start of axis 1 of 'vn' */
-    int32_t __vn_K_stride;               /* 15 __vn_K_stride <- stride of axis 1 of 'vn' */
-    int32_t __z_nabla2_e_Edge_range_0;   /* 16 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_range_0;      /* 17 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_stride;       /* 18 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
-    int32_t __z_nabla4_e2_Edge_range_0;  /* 19 __z_nabla4_e2_Edge_range_0 <- start of axis 0 of 'z_nabla4_e2' */
-    int32_t __z_nabla4_e2_K_range_0;     /* 20 __z_nabla4_e2_K_range_0 <- start of axis 1 of 'z_nabla4_e2' */
-    int32_t __z_nabla4_e2_K_stride;      /* 21 __z_nabla4_e2_K_stride <- stride of axis 1 of 'z_nabla4_e2' */
-    int32_t horizontal_end;              /* 23 horizontal_end <- 'horizontal_end' */
-    int32_t horizontal_start;            /* 24 horizontal_start <- 'horizontal_start' */
-    int32_t vertical_end;                /* 25 vertical_end <- 'vertical_end' */
-    int32_t vertical_start;              /* 26 vertical_start <- 'vertical_start' */
+    double *area_edge, *diff_multfac_vn, *kh_smag_e, *vn, *z_nabla2_e, *z_nabla4_e2;
+    int32_t __area_edge_Edge_range_0, __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_stride, __kh_smag_e_Edge_range_0,
+        __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __vn_Edge_range_0, __vn_K_range_0, __vn_K_stride,
+        __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride, __z_nabla4_e2_Edge_range_0,
+        __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride, horizontal_end, horizontal_start, vertical_end, vertical_start;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const area_edge_array = &self->leaf[0].current->array;
-    const gts_array *const kh_smag_e_array = &self->leaf[1].current->array;
-    const gts_array *const z_nabla2_e_array = &self->leaf[2].current->array;
-    const gts_array *const z_nabla4_e2_array = &self->leaf[3].current->array;
-    const gts_array *const diff_multfac_vn_array = &self->leaf[4].current->array;
-    const gts_array *const vn_array = &self->leaf[5].current->array;
+    const gts_array *array;
 
-    s->area_edge = area_edge_array->data;
-    s->diff_multfac_vn = diff_multfac_vn_array->data;
-    s->kh_smag_e = kh_smag_e_array->data;
-    s->vn = vn_array->data;
-    s->z_nabla2_e = z_nabla2_e_array->data;
-    s->z_nabla4_e2 = z_nabla4_e2_array->data;
-    s->__area_edge_Edge_range_0 = (int32_t)area_edge_array->origin[0];
-    s->__diff_multfac_vn_K_range_0 = (int32_t)diff_multfac_vn_array->origin[0];
-    s->__diff_multfac_vn_K_stride = (int32_t)diff_multfac_vn_array->strides[0];
-    s->__kh_smag_e_Edge_range_0 = (int32_t)kh_smag_e_array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)kh_smag_e_array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)kh_smag_e_array->strides[1];
-    s->__vn_Edge_range_0 = (int32_t)vn_array->origin[0];
-    s->__vn_K_range_0 = (int32_t)vn_array->origin[1];
-    s->__vn_K_stride = (int32_t)vn_array->strides[1];
-    s->__z_nabla2_e_Edge_range_0 = (int32_t)z_nabla2_e_array->origin[0];
-    s->__z_nabla2_e_K_range_0 = (int32_t)z_nabla2_e_array->origin[1];
-    s->__z_nabla2_e_K_stride = (int32_t)z_nabla2_e_array->strides[1];
-    s->__z_nabla4_e2_Edge_range_0 = (int32_t)z_nabla4_e2_array->origin[0];
-    s->__z_nabla4_e2_K_range_0 = (int32_t)z_nabla4_e2_array->origin[1];
-    s->__z_nabla4_e2_K_stride = (int32_t)z_nabla4_e2_array->strides[1];
+    array = gts_array_of(self, 0); /* area_edge */
+    s->area_edge = array->data;
+    s->__area_edge_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 1); /* kh_smag_e */
+    s->kh_smag_e = array->data;
+    s->__kh_smag_e_Edge_range_0 = (int32_t)array->origin[0];
+    s->__kh_smag_e_K_range_0 = (int32_t)array->origin[1];
+    s->__kh_smag_e_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 2); /* z_nabla2_e */
+    s->z_nabla2_e = array->data;
+    s->__z_nabla2_e_Edge_range_0 = (int32_t)array->origin[0];
+    s->__z_nabla2_e_K_range_0 = (int32_t)array->origin[1];
+    s->__z_nabla2_e_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 3); /* z_nabla4_e2 */
+    s->z_nabla4_e2 = array->data;
+    s->__z_nabla4_e2_Edge_range_0 = (int32_t)array->origin[0];
+    s->__z_nabla4_e2_K_range_0 = (int32_t)array->origin[1];
+    s->__z_nabla4_e2_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 4); /* diff_multfac_vn */
+    s->diff_multfac_vn = array->data;
+    s->__diff_multfac_vn_K_range_0 = (int32_t)array->origin[0];
+    s->__diff_multfac_vn_K_stride = (int32_t)array->strides[0];
+    array = gts_array_of(self, 5); /* vn */
+    s->vn = array->data;
+    s->__vn_Edge_range_0 = (int32_t)array->origin[0];
+    s->__vn_K_range_0 = (int32_t)array->origin[1];
+    s->__vn_K_stride = (int32_t)array->strides[1];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_area_edge[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_kh_smag_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_z_nabla2_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_z_nabla4_e2[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_diff_multfac_vn[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_vn[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
 static const gts_contract LEAVES[] = {
-    {.name = "area_edge", .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area_edge, .member = offsetof(struct apply_nabla2_and_nabla4_global_to_vn_args, area_edge)},
-    {.name = "kh_smag_e", .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_kh_smag_e, .member = offsetof(struct apply_nabla2_and_nabla4_global_to_vn_args, kh_smag_e)},
-    {.name = "z_nabla2_e", .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla2_e, .member = offsetof(struct apply_nabla2_and_nabla4_global_to_vn_args, z_nabla2_e)},
-    {.name = "z_nabla4_e2", .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla4_e2, .member = offsetof(struct apply_nabla2_and_nabla4_global_to_vn_args, z_nabla4_e2)},
-    {.name = "diff_multfac_vn", .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_diff_multfac_vn, .member = offsetof(struct apply_nabla2_and_nabla4_global_to_vn_args, diff_multfac_vn)},
-    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vn, .member = offsetof(struct apply_nabla2_and_nabla4_global_to_vn_args, vn)},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, horizontal_start), .member = offsetof(struct apply_nabla2_and_nabla4_global_to_vn_args, horizontal_start)},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, horizontal_end), .member = offsetof(struct apply_nabla2_and_nabla4_global_to_vn_args, horizontal_end)},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, vertical_start), .member = offsetof(struct apply_nabla2_and_nabla4_global_to_vn_args, vertical_start)},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, vertical_end), .member = offsetof(struct apply_nabla2_and_nabla4_global_to_vn_args, vertical_end)},
+    {GTS_MEMBER(arguments, area_edge), .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, kh_smag_e), .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, z_nabla2_e), .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, z_nabla4_e2), .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, diff_multfac_vn), .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, horizontal_start), .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, horizontal_start)},
+    {GTS_MEMBER(arguments, horizontal_end), .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, horizontal_end)},
+    {GTS_MEMBER(arguments, vertical_start), .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, vertical_start)},
+    {GTS_MEMBER(arguments, vertical_end), .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, vertical_end)},
 };
 
-static const char *const PARAMETERS[] = {
-    "area_edge",
-    "kh_smag_e",
-    "z_nabla2_e",
-    "z_nabla4_e2",
-    "diff_multfac_vn",
-    "vn",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
+static const char *const PARAMETERS[] = {"area_edge", "kh_smag_e", "z_nabla2_e", "z_nabla4_e2", "diff_multfac_vn", "vn",
+    "horizontal_start", "horizontal_end", "vertical_start", "vertical_end"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *, /* area_edge */
-    double *, /* diff_multfac_vn */
-    double *, /* gt_compute_time */
-    double *, /* kh_smag_e */
-    double *, /* vn */
-    double *, /* z_nabla2_e */
-    double *, /* z_nabla4_e2 */
-    int32_t,  /* __area_edge_Edge_range_0 */
-    int32_t,  /* __diff_multfac_vn_K_range_0 */
-    int32_t,  /* __diff_multfac_vn_K_stride */
-    int32_t,  /* __kh_smag_e_Edge_range_0 */
-    int32_t,  /* __kh_smag_e_K_range_0 */
-    int32_t,  /* __kh_smag_e_K_stride */
-    int32_t,  /* __vn_Edge_range_0 */
-    int32_t,  /* __vn_K_range_0 */
-    int32_t,  /* __vn_K_stride */
-    int32_t,  /* __z_nabla2_e_Edge_range_0 */
-    int32_t,  /* __z_nabla2_e_K_range_0 */
-    int32_t,  /* __z_nabla2_e_K_stride */
-    int32_t,  /* __z_nabla4_e2_Edge_range_0 */
-    int32_t,  /* __z_nabla4_e2_K_range_0 */
-    int32_t,  /* __z_nabla4_e2_K_stride */
-    int32_t,  /* gt_metrics_level */
-    int32_t,  /* horizontal_end */
-    int32_t,  /* horizontal_start */
-    int32_t,  /* vertical_end */
-    int32_t   /* vertical_start */
-);
+typedef void sdfg_program(
+    void *, double *, double *, double *, double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__area_edge_Edge_range_0,
-        s->__diff_multfac_vn_K_range_0,
-        s->__diff_multfac_vn_K_stride,
-        s->__kh_smag_e_Edge_range_0,
-        s->__kh_smag_e_K_range_0,
-        s->__kh_smag_e_K_stride,
-        s->__vn_Edge_range_0,
-        s->__vn_K_range_0,
-        s->__vn_K_stride,
-        s->__z_nabla2_e_Edge_range_0,
-        s->__z_nabla2_e_K_range_0,
-        s->__z_nabla2_e_K_stride,
-        s->__z_nabla4_e2_Edge_range_0,
-        s->__z_nabla4_e2_K_range_0,
-        s->__z_nabla4_e2_K_stride,
-        self->metrics_level,
-        s->horizontal_end,
-        s->horizontal_start,
-        s->vertical_end,
-        s->vertical_start
-    );
+    return ((sdfg_init *)self->init)(
+        s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride,
+        s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__vn_Edge_range_0,
+        s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0,
+        s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride,
+        self->metrics_level, s->horizontal_end, s->horizontal_start, s->vertical_end, s->vertical_start);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        s->area_edge,                   /*  0 area_edge <- data of 'area_edge' */
-        s->diff_multfac_vn,             /*  1 diff_multfac_vn <- data of 'diff_multfac_vn' */
-        &self->compute_time,            /*  2 gt_compute_time <- compute time */
-        s->kh_smag_e,                   /*  3 kh_smag_e <- data of 'kh_smag_e' */
-        s->vn,                          /*  4 vn <- data of 'vn' */
-        s->z_nabla2_e,                  /*  5 z_nabla2_e <- data of 'z_nabla2_e' */
-        s->z_nabla4_e2,                 /*  6 z_nabla4_e2 <- data of 'z_nabla4_e2' */
-        s->__area_edge_Edge_range_0,    /*  7 __area_edge_Edge_range_0 <- start of axis 0 of 'area_edge' */
-        s->__diff_multfac_vn_K_range_0, /*  8 __diff_multfac_vn_K_range_0 <- start of axis 0 of 'diff_multfac_vn' */
-        s->__diff_multfac_vn_K_stride,  /*  9 __diff_multfac_vn_K_stride <- stride of axis 0 of 'diff_multfac_vn' */
-        s->__kh_smag_e_Edge_range_0,    /* 10 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-        s->__kh_smag_e_K_range_0,       /* 11 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-        s->__kh_smag_e_K_stride,        /* 12 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-        s->__vn_Edge_range_0,           /* 13 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
-        s->__vn_K_range_0,              /* 14 __vn_K_range_0 <- start of axis 1 of 'vn' */
-        s->__vn_K_stride,               /* 15 __vn_K_stride <- stride of axis 1 of 'vn' */
-        s->__z_nabla2_e_Edge_range_0,   /* 16 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
-        s->__z_nabla2_e_K_range_0,      /* 17 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
-        s->__z_nabla2_e_K_stride,       /* 18 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
-        s->__z_nabla4_e2_Edge_range_0,  /* 19 __z_nabla4_e2_Edge_range_0 <- start of axis 0 of 'z_nabla4_e2' */
-        s->__z_nabla4_e2_K_range_0,     /* 20 __z_nabla4_e2_K_range_0 <- start of axis 1 of 'z_nabla4_e2' */
-        s->__z_nabla4_e2_K_stride,      /* 21 __z_nabla4_e2_K_stride <- stride of axis 1 of 'z_nabla4_e2' */
-        self->metrics_level,            /* 22 gt_metrics_level <- metrics level */
-        s->horizontal_end,              /* 23 horizontal_end <- 'horizontal_end' */
-        s->horizontal_start,            /* 24 horizontal_start <- 'horizontal_start' */
-        s->vertical_end,                /* 25 vertical_end <- 'vertical_end' */
-        s->vertical_start               /* 26 vertical_start <- 'vertical_start' */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, s->area_edge, s->diff_multfac_vn, &self->compute_time, s->kh_smag_e, s->vn, s->z_nabla2_e,
+        s->z_nabla4_e2, s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride,
+        s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__vn_Edge_range_0,
+        s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0,
+        s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride,
+        self->metrics_level, s->horizontal_end, s->horizontal_start, s->vertical_end, s->vertical_start);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-
-    /* area_edge: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* kh_smag_e: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
-        return -1;
-
-    /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
-        return -1;
-
-    /* z_nabla4_e2: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
-        return -1;
-
-    /* diff_multfac_vn: float64 field on [K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
-        return -1;
-
-    /* vn: float64 field on [Edge (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
-        return -1;
-
-    /* horizontal_start: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 6, args[6], &s->horizontal_start) != 0))
-        return -1;
-
-    /* horizontal_end: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 7, args[7], &s->horizontal_end) != 0))
-        return -1;
-
-    /* vertical_start: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 8, args[8], &s->vertical_start) != 0))
-        return -1;
-
-    /* vertical_end: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 9, args[9], &s->vertical_end) != 0))
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* area_edge */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* kh_smag_e */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* z_nabla2_e */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* z_nabla4_e2 */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* diff_multfac_vn */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* vn */
+    GTS_TRY(host->scalar(self, 6, args[6], &s->horizontal_start)); /* horizontal_start */
+    GTS_TRY(host->scalar(self, 7, args[7], &s->horizontal_end)); /* horizontal_end */
+    GTS_TRY(host->scalar(self, 8, args[8], &s->vertical_start)); /* vertical_start */
+    GTS_TRY(host->scalar(self, 9, args[9], &s->vertical_end)); /* vertical_end */
     return 0;
 }
 
@@ -292,9 +163,10 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct apply_nabla2_and_nabla4_global_to_vn_args *a, const struct apply_nabla2_and_nabla4_global_to_vn_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->area_edge, &b->area_edge, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_STRIDE);
@@ -305,29 +177,19 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct apply_nabla2_and_nabla4
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct apply_nabla2_and_nabla4_global_to_vn_args *args)
+GTS_EXPORT int apply_nabla2_and_nabla4_global_to_vn_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int apply_nabla2_and_nabla4_global_to_vn_call(gts_program *self, const struct apply_nabla2_and_nabla4_global_to_vn_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->horizontal_end = args->horizontal_end;
         s->horizontal_start = args->horizontal_start;
-        s->vertical_end = args->vertical_end;
+        s->horizontal_end = args->horizontal_end;
         s->vertical_start = args->vertical_start;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        s->vertical_end = args->vertical_end;
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -346,25 +208,15 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct apply_nabla2_and_nabla4_global_to_vn_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *area_edge_,       /* area_edge: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *kh_smag_e_,       /* kh_smag_e: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *z_nabla2_e_,      /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *z_nabla4_e2_,     /* z_nabla4_e2: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K] */
-    const CFI_cdesc_t *vn_,              /* vn: float64 field on [Edge (stride 1), K], written */
-    int32_t horizontal_start_,           /* horizontal_start: int32 */
-    int32_t horizontal_end_,             /* horizontal_end: int32 */
-    int32_t vertical_start_,             /* vertical_start: int32 */
-    int32_t vertical_end_,               /* vertical_end: int32 */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *kh_smag_e_,
+    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *z_nabla4_e2_, const CFI_cdesc_t *diff_multfac_vn_,
+    const CFI_cdesc_t *vn_, int32_t horizontal_start_, int32_t horizontal_end_, int32_t vertical_start_,
+    int32_t vertical_end_, int *stat, const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -372,22 +224,15 @@ GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(area_edge_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_STRIDE, &known[3]) ||
-        !gts_fortran_is_known(z_nabla2_e_, 2, GTS_START | GTS_STRIDE, &known[8]) ||
-        !gts_fortran_is_known(z_nabla4_e2_, 2, GTS_START | GTS_STRIDE, &known[13]) ||
-        !gts_fortran_is_known(diff_multfac_vn_, 1, GTS_START | GTS_STRIDE, &known[18]) ||
-        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_STRIDE, &known[21])) {
-        const CFI_cdesc_t *const found[] = {
-            area_edge_,
-            kh_smag_e_,
-            z_nabla2_e_,
-            z_nabla4_e2_,
-            diff_multfac_vn_,
-            vn_,
-        };
+        !gts_fortran_is_known(&known, area_edge_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, kh_smag_e_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, z_nabla2_e_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, z_nabla4_e2_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, diff_multfac_vn_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {area_edge_, kh_smag_e_, z_nabla2_e_, z_nabla4_e2_, diff_multfac_vn_, vn_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
@@ -396,7 +241,7 @@ GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran(
         s->horizontal_end = horizontal_end_;
         s->vertical_start = vertical_start_;
         s->vertical_end = vertical_end_;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -422,13 +267,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct apply_nabla2_and_nabla4_global_to_vn_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -436,4 +279,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c3382190170c7fe01512807e71343ed94d1eef8e0acf0b0c13d72c9eb4c2321a */
+/* gtstub: sha256 of the text above: 7ff1c6f8c6a72e66e44cde7579f33d7c08285ad62e0600f82abf81bb610aabcc */

@@ -14,8 +14,8 @@ module apply_nabla2_and_nabla4_global_to_vn_stub
 
     interface
         subroutine apply_nabla2_and_nabla4_global_to_vn( &
-            program, area_edge, kh_smag_e, z_nabla2_e, z_nabla4_e2, diff_multfac_vn, vn, horizontal_start, horizontal_end, &
-            vertical_start, vertical_end, stat, errmsg &
+            program, area_edge, kh_smag_e, z_nabla2_e, z_nabla4_e2, diff_multfac_vn, vn, horizontal_start, &
+            horizontal_end, vertical_start, vertical_end, stat, errmsg &
             ) bind(c, name="apply_nabla2_and_nabla4_global_to_vn_fortran")
             ! Checks the arguments and runs the program.
             import
@@ -30,9 +30,9 @@ module apply_nabla2_and_nabla4_global_to_vn_stub
             integer(c_int32_t), value :: horizontal_end      ! int32
             integer(c_int32_t), value :: vertical_start      ! int32
             integer(c_int32_t), value :: vertical_end        ! int32
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 49d0b1a5527284f414d60fbad01ef7d6bdd4b4ac9d65df9d103a083fa3412f7d
+! gtstub: sha256 of the text above: a251ef30d34f8c73be46b11dbb8044444326b9d09c48a03d06e28dbddf69e270

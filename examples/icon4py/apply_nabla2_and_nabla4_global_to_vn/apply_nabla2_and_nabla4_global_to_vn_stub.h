@@ -14,30 +14,35 @@
 extern "C" {
 #endif
 
-/** The arguments of 'apply_nabla2_and_nabla4_global_to_vn' after tuples are flattened. The memory of arrays is the caller's. */
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ */
 struct apply_nabla2_and_nabla4_global_to_vn_args {
-    gts_array area_edge; /**< area_edge: float64 field on [Edge (stride 1)] */
-    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge (stride 1), K] */
-    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge (stride 1), K] */
-    gts_array z_nabla4_e2; /**< z_nabla4_e2: float64 field on [Edge (stride 1), K] */
+    gts_array area_edge;       /**< area_edge: float64 field on [Edge (stride 1)] */
+    gts_array kh_smag_e;       /**< kh_smag_e: float64 field on [Edge (stride 1), K] */
+    gts_array z_nabla2_e;      /**< z_nabla2_e: float64 field on [Edge (stride 1), K] */
+    gts_array z_nabla4_e2;     /**< z_nabla4_e2: float64 field on [Edge (stride 1), K] */
     gts_array diff_multfac_vn; /**< diff_multfac_vn: float64 field on [K] */
-    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K], written */
-    int32_t horizontal_start; /**< horizontal_start: int32 */
-    int32_t horizontal_end; /**< horizontal_end: int32 */
-    int32_t vertical_start; /**< vertical_start: int32 */
-    int32_t vertical_end; /**< vertical_end: int32 */
+    gts_array vn;              /**< vn: float64 field on [Edge (stride 1), K], written */
+    int32_t horizontal_start;  /**< horizontal_start: int32 */
+    int32_t horizontal_end;    /**< horizontal_end: int32 */
+    int32_t vertical_start;    /**< vertical_start: int32 */
+    int32_t vertical_end;      /**< vertical_end: int32 */
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
-GTS_EXPORT int apply_nabla2_and_nabla4_global_to_vn_call(gts_program *program, const struct apply_nabla2_and_nabla4_global_to_vn_args *args);
+GTS_EXPORT int apply_nabla2_and_nabla4_global_to_vn_call(gts_program *program,
+    const struct apply_nabla2_and_nabla4_global_to_vn_args *args);
 
 #ifdef __cplusplus
 }
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: c8622d991071ec96ca3c3e6055a30b2bf97a2276253ab552cfd82fde0ca7335a */
+/* gtstub: sha256 of the text above: c3bf13fffd5a8e70368780f8d380323a8c74f7fa929f5e74c94bc3a935720608 */

@@ -13,308 +13,163 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct apply_nabla2_and_nabla4_to_vn_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    double *area_edge;                   /*  0 area_edge <- data of 'area_edge' */
-    double *diff_multfac_vn;             /*  1 diff_multfac_vn <- data of 'diff_multfac_vn' */
-    double *kh_smag_e;                   /*  3 kh_smag_e <- data of 'kh_smag_e' */
-    double *nudgecoeff_e;                /*  4 nudgecoeff_e <- data of 'nudgecoeff_e' */
-    double *vn;                          /*  5 vn <- data of 'vn' */
-    double *z_nabla2_e;                  /*  6 z_nabla2_e <- data of 'z_nabla2_e' */
-    double *z_nabla4_e2;                 /*  7 z_nabla4_e2 <- data of 'z_nabla4_e2' */
-    int32_t __area_edge_Edge_range_0;    /*  8 __area_edge_Edge_range_0 <- start of axis 0 of 'area_edge' */
-    int32_t __diff_multfac_vn_K_range_0; /*  9 __diff_multfac_vn_K_range_0 <- start of axis 0 of 'diff_multfac_vn' */
-    int32_t __diff_multfac_vn_K_stride;  /* 10 __diff_multfac_vn_K_stride <- stride of axis 0 of 'diff_multfac_vn' */
-    int32_t __kh_smag_e_Edge_range_0;    /* 11 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_range_0;       /* 12 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_stride;        /* 13 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-    int32_t __nudgecoeff_e_Edge_range_0; /* 14 __nudgecoeff_e_Edge_range_0 <- start of axis 0 of 'nudgecoeff_e' */
-    int32_t __vn_Edge_range_0;           /* 15 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
-    int32_t __vn_K_range_0;              /* 16 __vn_K_range_0 <- start of axis 1 of 'vn' */
-    int32_t __vn_K_stride;               /* 17 __vn_K_stride <- stride of axis 1 of 'vn' */
-    int32_t __z_nabla2_e_Edge_range_0;   /* 18 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_range_0;      /* 19 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_stride;       /* 20 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
-    int32_t __z_nabla4_e2_Edge_range_0;  /* 21 __z_nabla4_e2_Edge_range_0 <- start of axis 0 of 'z_nabla4_e2' */
-    int32_t __z_nabla4_e2_K_range_0;     /* 22 __z_nabla4_e2_K_range_0 <- start of axis 1 of 'z_nabla4_e2' */
-    int32_t __z_nabla4_e2_K_stride;      /* 23 __z_nabla4_e2_K_stride <- stride of axis 1 of 'z_nabla4_e2' */
-    int32_t horizontal_end;              /* 25 horizontal_end <- 'horizontal_end' */
-    int32_t horizontal_start;            /* 26 horizontal_start <- 'horizontal_start' */
-    double nudgezone_diff;               /* 27 nudgezone_diff <- 'nudgezone_diff' */
-    int32_t vertical_end;                /* 28 vertical_end <- 'vertical_end' */
-    int32_t vertical_start;              /* 29 vertical_start <- 'vertical_start' */
+    double *area_edge, *diff_multfac_vn, *kh_smag_e, *nudgecoeff_e, *vn, *z_nabla2_e, *z_nabla4_e2;
+    int32_t __area_edge_Edge_range_0, __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_stride, __kh_smag_e_Edge_range_0,
+        __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __nudgecoeff_e_Edge_range_0, __vn_Edge_range_0, __vn_K_range_0,
+        __vn_K_stride, __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride,
+        __z_nabla4_e2_Edge_range_0, __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride, horizontal_end, horizontal_start;
+    double nudgezone_diff;
+    int32_t vertical_end, vertical_start;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const area_edge_array = &self->leaf[0].current->array;
-    const gts_array *const kh_smag_e_array = &self->leaf[1].current->array;
-    const gts_array *const z_nabla2_e_array = &self->leaf[2].current->array;
-    const gts_array *const z_nabla4_e2_array = &self->leaf[3].current->array;
-    const gts_array *const diff_multfac_vn_array = &self->leaf[4].current->array;
-    const gts_array *const nudgecoeff_e_array = &self->leaf[5].current->array;
-    const gts_array *const vn_array = &self->leaf[6].current->array;
+    const gts_array *array;
 
-    s->area_edge = area_edge_array->data;
-    s->diff_multfac_vn = diff_multfac_vn_array->data;
-    s->kh_smag_e = kh_smag_e_array->data;
-    s->nudgecoeff_e = nudgecoeff_e_array->data;
-    s->vn = vn_array->data;
-    s->z_nabla2_e = z_nabla2_e_array->data;
-    s->z_nabla4_e2 = z_nabla4_e2_array->data;
-    s->__area_edge_Edge_range_0 = (int32_t)area_edge_array->origin[0];
-    s->__diff_multfac_vn_K_range_0 = (int32_t)diff_multfac_vn_array->origin[0];
-    s->__diff_multfac_vn_K_stride = (int32_t)diff_multfac_vn_array->strides[0];
-    s->__kh_smag_e_Edge_range_0 = (int32_t)kh_smag_e_array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)kh_smag_e_array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)kh_smag_e_array->strides[1];
-    s->__nudgecoeff_e_Edge_range_0 = (int32_t)nudgecoeff_e_array->origin[0];
-    s->__vn_Edge_range_0 = (int32_t)vn_array->origin[0];
-    s->__vn_K_range_0 = (int32_t)vn_array->origin[1];
-    s->__vn_K_stride = (int32_t)vn_array->strides[1];
-    s->__z_nabla2_e_Edge_range_0 = (int32_t)z_nabla2_e_array->origin[0];
-    s->__z_nabla2_e_K_range_0 = (int32_t)z_nabla2_e_array->origin[1];
-    s->__z_nabla2_e_K_stride = (int32_t)z_nabla2_e_array->strides[1];
-    s->__z_nabla4_e2_Edge_range_0 = (int32_t)z_nabla4_e2_array->origin[0];
-    s->__z_nabla4_e2_K_range_0 = (int32_t)z_nabla4_e2_array->origin[1];
-    s->__z_nabla4_e2_K_stride = (int32_t)z_nabla4_e2_array->strides[1];
+    array = gts_array_of(self, 0); /* area_edge */
+    s->area_edge = array->data;
+    s->__area_edge_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 1); /* kh_smag_e */
+    s->kh_smag_e = array->data;
+    s->__kh_smag_e_Edge_range_0 = (int32_t)array->origin[0];
+    s->__kh_smag_e_K_range_0 = (int32_t)array->origin[1];
+    s->__kh_smag_e_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 2); /* z_nabla2_e */
+    s->z_nabla2_e = array->data;
+    s->__z_nabla2_e_Edge_range_0 = (int32_t)array->origin[0];
+    s->__z_nabla2_e_K_range_0 = (int32_t)array->origin[1];
+    s->__z_nabla2_e_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 3); /* z_nabla4_e2 */
+    s->z_nabla4_e2 = array->data;
+    s->__z_nabla4_e2_Edge_range_0 = (int32_t)array->origin[0];
+    s->__z_nabla4_e2_K_range_0 = (int32_t)array->origin[1];
+    s->__z_nabla4_e2_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 4); /* diff_multfac_vn */
+    s->diff_multfac_vn = array->data;
+    s->__diff_multfac_vn_K_range_0 = (int32_t)array->origin[0];
+    s->__diff_multfac_vn_K_stride = (int32_t)array->strides[0];
+    array = gts_array_of(self, 5); /* nudgecoeff_e */
+    s->nudgecoeff_e = array->data;
+    s->__nudgecoeff_e_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 6); /* vn */
+    s->vn = array->data;
+    s->__vn_Edge_range_0 = (int32_t)array->origin[0];
+    s->__vn_K_range_0 = (int32_t)array->origin[1];
+    s->__vn_K_stride = (int32_t)array->strides[1];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_area_edge[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_kh_smag_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_z_nabla2_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_z_nabla4_e2[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_diff_multfac_vn[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_nudgecoeff_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_vn[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
 static const gts_contract LEAVES[] = {
-    {.name = "area_edge", .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_area_edge, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, area_edge)},
-    {.name = "kh_smag_e", .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_kh_smag_e, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, kh_smag_e)},
-    {.name = "z_nabla2_e", .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla2_e, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, z_nabla2_e)},
-    {.name = "z_nabla4_e2", .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla4_e2, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, z_nabla4_e2)},
-    {.name = "diff_multfac_vn", .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_diff_multfac_vn, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, diff_multfac_vn)},
-    {.name = "nudgecoeff_e", .path = "nudgecoeff_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_nudgecoeff_e, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, nudgecoeff_e)},
-    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_vn, .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, vn)},
-    {.name = "nudgezone_diff", .path = "nudgezone_diff", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, nudgezone_diff), .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, nudgezone_diff)},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, horizontal_start), .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, horizontal_start)},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, horizontal_end), .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, horizontal_end)},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, vertical_start), .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, vertical_start)},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, vertical_end), .member = offsetof(struct apply_nabla2_and_nabla4_to_vn_args, vertical_end)},
+    {GTS_MEMBER(arguments, area_edge), .path = "area_edge", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, kh_smag_e), .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, z_nabla2_e), .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, z_nabla4_e2), .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, diff_multfac_vn), .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, nudgecoeff_e), .path = "nudgecoeff_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, nudgezone_diff), .path = "nudgezone_diff", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+     .slot = offsetof(struct slots, nudgezone_diff)},
+    {GTS_MEMBER(arguments, horizontal_start), .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, horizontal_start)},
+    {GTS_MEMBER(arguments, horizontal_end), .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, horizontal_end)},
+    {GTS_MEMBER(arguments, vertical_start), .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, vertical_start)},
+    {GTS_MEMBER(arguments, vertical_end), .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, vertical_end)},
 };
 
-static const char *const PARAMETERS[] = {
-    "area_edge",
-    "kh_smag_e",
-    "z_nabla2_e",
-    "z_nabla4_e2",
-    "diff_multfac_vn",
-    "nudgecoeff_e",
-    "vn",
-    "nudgezone_diff",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
+static const char *const PARAMETERS[] = {"area_edge", "kh_smag_e", "z_nabla2_e", "z_nabla4_e2", "diff_multfac_vn",
+    "nudgecoeff_e", "vn", "nudgezone_diff", "horizontal_start", "horizontal_end", "vertical_start", "vertical_end"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double, int32_t, int32_t);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double, int32_t, int32_t);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *, /* area_edge */
-    double *, /* diff_multfac_vn */
-    double *, /* gt_compute_time */
-    double *, /* kh_smag_e */
-    double *, /* nudgecoeff_e */
-    double *, /* vn */
-    double *, /* z_nabla2_e */
-    double *, /* z_nabla4_e2 */
-    int32_t,  /* __area_edge_Edge_range_0 */
-    int32_t,  /* __diff_multfac_vn_K_range_0 */
-    int32_t,  /* __diff_multfac_vn_K_stride */
-    int32_t,  /* __kh_smag_e_Edge_range_0 */
-    int32_t,  /* __kh_smag_e_K_range_0 */
-    int32_t,  /* __kh_smag_e_K_stride */
-    int32_t,  /* __nudgecoeff_e_Edge_range_0 */
-    int32_t,  /* __vn_Edge_range_0 */
-    int32_t,  /* __vn_K_range_0 */
-    int32_t,  /* __vn_K_stride */
-    int32_t,  /* __z_nabla2_e_Edge_range_0 */
-    int32_t,  /* __z_nabla2_e_K_range_0 */
-    int32_t,  /* __z_nabla2_e_K_stride */
-    int32_t,  /* __z_nabla4_e2_Edge_range_0 */
-    int32_t,  /* __z_nabla4_e2_K_range_0 */
-    int32_t,  /* __z_nabla4_e2_K_stride */
-    int32_t,  /* gt_metrics_level */
-    int32_t,  /* horizontal_end */
-    int32_t,  /* horizontal_start */
-    double,   /* nudgezone_diff */
-    int32_t,  /* vertical_end */
-    int32_t   /* vertical_start */
-);
+typedef void sdfg_program(
+    void *, double *, double *, double *, double *, double *, double *, double *, double *, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, double, int32_t, int32_t);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__area_edge_Edge_range_0,
-        s->__diff_multfac_vn_K_range_0,
-        s->__diff_multfac_vn_K_stride,
-        s->__kh_smag_e_Edge_range_0,
-        s->__kh_smag_e_K_range_0,
-        s->__kh_smag_e_K_stride,
-        s->__nudgecoeff_e_Edge_range_0,
-        s->__vn_Edge_range_0,
-        s->__vn_K_range_0,
-        s->__vn_K_stride,
-        s->__z_nabla2_e_Edge_range_0,
-        s->__z_nabla2_e_K_range_0,
-        s->__z_nabla2_e_K_stride,
-        s->__z_nabla4_e2_Edge_range_0,
-        s->__z_nabla4_e2_K_range_0,
-        s->__z_nabla4_e2_K_stride,
-        self->metrics_level,
-        s->horizontal_end,
-        s->horizontal_start,
-        s->nudgezone_diff,
-        s->vertical_end,
-        s->vertical_start
-    );
+    return ((sdfg_init *)self->init)(
+        s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_stride,
+        s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__nudgecoeff_e_Edge_range_0,
+        s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0,
+        s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0,
+        s->__z_nabla4_e2_K_stride, self->metrics_level, s->horizontal_end, s->horizontal_start, s->nudgezone_diff,
+        s->vertical_end, s->vertical_start);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        s->area_edge,                   /*  0 area_edge <- data of 'area_edge' */
-        s->diff_multfac_vn,             /*  1 diff_multfac_vn <- data of 'diff_multfac_vn' */
-        &self->compute_time,            /*  2 gt_compute_time <- compute time */
-        s->kh_smag_e,                   /*  3 kh_smag_e <- data of 'kh_smag_e' */
-        s->nudgecoeff_e,                /*  4 nudgecoeff_e <- data of 'nudgecoeff_e' */
-        s->vn,                          /*  5 vn <- data of 'vn' */
-        s->z_nabla2_e,                  /*  6 z_nabla2_e <- data of 'z_nabla2_e' */
-        s->z_nabla4_e2,                 /*  7 z_nabla4_e2 <- data of 'z_nabla4_e2' */
-        s->__area_edge_Edge_range_0,    /*  8 __area_edge_Edge_range_0 <- start of axis 0 of 'area_edge' */
-        s->__diff_multfac_vn_K_range_0, /*  9 __diff_multfac_vn_K_range_0 <- start of axis 0 of 'diff_multfac_vn' */
-        s->__diff_multfac_vn_K_stride,  /* 10 __diff_multfac_vn_K_stride <- stride of axis 0 of 'diff_multfac_vn' */
-        s->__kh_smag_e_Edge_range_0,    /* 11 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-        s->__kh_smag_e_K_range_0,       /* 12 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-        s->__kh_smag_e_K_stride,        /* 13 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-        s->__nudgecoeff_e_Edge_range_0, /* 14 __nudgecoeff_e_Edge_range_0 <- start of axis 0 of 'nudgecoeff_e' */
-        s->__vn_Edge_range_0,           /* 15 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
-        s->__vn_K_range_0,              /* 16 __vn_K_range_0 <- start of axis 1 of 'vn' */
-        s->__vn_K_stride,               /* 17 __vn_K_stride <- stride of axis 1 of 'vn' */
-        s->__z_nabla2_e_Edge_range_0,   /* 18 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
-        s->__z_nabla2_e_K_range_0,      /* 19 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
-        s->__z_nabla2_e_K_stride,       /* 20 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
-        s->__z_nabla4_e2_Edge_range_0,  /* 21 __z_nabla4_e2_Edge_range_0 <- start of axis 0 of 'z_nabla4_e2' */
-        s->__z_nabla4_e2_K_range_0,     /* 22 __z_nabla4_e2_K_range_0 <- start of axis 1 of 'z_nabla4_e2' */
-        s->__z_nabla4_e2_K_stride,      /* 23 __z_nabla4_e2_K_stride <- stride of axis 1 of 'z_nabla4_e2' */
-        self->metrics_level,            /* 24 gt_metrics_level <- metrics level */
-        s->horizontal_end,              /* 25 horizontal_end <- 'horizontal_end' */
-        s->horizontal_start,            /* 26 horizontal_start <- 'horizontal_start' */
-        s->nudgezone_diff,              /* 27 nudgezone_diff <- 'nudgezone_diff' */
-        s->vertical_end,                /* 28 vertical_end <- 'vertical_end' */
-        s->vertical_start               /* 29 vertical_start <- 'vertical_start' */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, s->area_edge, s->diff_multfac_vn, &self->compute_time, s->kh_smag_e, s->nudgecoeff_e, s->vn,
+        s->z_nabla2_e, s->z_nabla4_e2, s->__area_edge_Edge_range_0, s->__diff_multfac_vn_K_range_0,
+        s->__diff_multfac_vn_K_stride, s->__kh_smag_e_Edge_range_0, s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride,
+        s->__nudgecoeff_e_Edge_range_0, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
+        s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride,
+        s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride, self->metrics_level,
+        s->horizontal_end, s->horizontal_start, s->nudgezone_diff, s->vertical_end, s->vertical_start);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-
-    /* area_edge: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* kh_smag_e: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
-        return -1;
-
-    /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
-        return -1;
-
-    /* z_nabla4_e2: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
-        return -1;
-
-    /* diff_multfac_vn: float64 field on [K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
-        return -1;
-
-    /* nudgecoeff_e: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
-        return -1;
-
-    /* vn: float64 field on [Edge (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
-        return -1;
-
-    /* nudgezone_diff: float64 */
-    if (GTS_UNLIKELY(host->scalar(self, 7, args[7], &s->nudgezone_diff) != 0))
-        return -1;
-
-    /* horizontal_start: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 8, args[8], &s->horizontal_start) != 0))
-        return -1;
-
-    /* horizontal_end: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 9, args[9], &s->horizontal_end) != 0))
-        return -1;
-
-    /* vertical_start: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 10, args[10], &s->vertical_start) != 0))
-        return -1;
-
-    /* vertical_end: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 11, args[11], &s->vertical_end) != 0))
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* area_edge */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* kh_smag_e */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* z_nabla2_e */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* z_nabla4_e2 */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* diff_multfac_vn */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* nudgecoeff_e */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* vn */
+    GTS_TRY(host->scalar(self, 7, args[7], &s->nudgezone_diff)); /* nudgezone_diff */
+    GTS_TRY(host->scalar(self, 8, args[8], &s->horizontal_start)); /* horizontal_start */
+    GTS_TRY(host->scalar(self, 9, args[9], &s->horizontal_end)); /* horizontal_end */
+    GTS_TRY(host->scalar(self, 10, args[10], &s->vertical_start)); /* vertical_start */
+    GTS_TRY(host->scalar(self, 11, args[11], &s->vertical_end)); /* vertical_end */
     return 0;
 }
 
@@ -322,9 +177,10 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct apply_nabla2_and_nabla4_to_vn_args *a, const struct apply_nabla2_and_nabla4_to_vn_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->area_edge, &b->area_edge, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_STRIDE);
@@ -336,30 +192,20 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct apply_nabla2_and_nabla4
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct apply_nabla2_and_nabla4_to_vn_args *args)
+GTS_EXPORT int apply_nabla2_and_nabla4_to_vn_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int apply_nabla2_and_nabla4_to_vn_call(gts_program *self, const struct apply_nabla2_and_nabla4_to_vn_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->horizontal_end = args->horizontal_end;
-        s->horizontal_start = args->horizontal_start;
         s->nudgezone_diff = args->nudgezone_diff;
-        s->vertical_end = args->vertical_end;
+        s->horizontal_start = args->horizontal_start;
+        s->horizontal_end = args->horizontal_end;
         s->vertical_start = args->vertical_start;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        s->vertical_end = args->vertical_end;
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -378,27 +224,15 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct apply_nabla2_and_nabla4_to_vn_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *area_edge_,       /* area_edge: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *kh_smag_e_,       /* kh_smag_e: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *z_nabla2_e_,      /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *z_nabla4_e2_,     /* z_nabla4_e2: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K] */
-    const CFI_cdesc_t *nudgecoeff_e_,    /* nudgecoeff_e: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *vn_,              /* vn: float64 field on [Edge (stride 1), K], written */
-    double nudgezone_diff_,              /* nudgezone_diff: float64 */
-    int32_t horizontal_start_,           /* horizontal_start: int32 */
-    int32_t horizontal_end_,             /* horizontal_end: int32 */
-    int32_t vertical_start_,             /* vertical_start: int32 */
-    int32_t vertical_end_,               /* vertical_end: int32 */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *kh_smag_e_,
+    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *z_nabla4_e2_, const CFI_cdesc_t *diff_multfac_vn_,
+    const CFI_cdesc_t *nudgecoeff_e_, const CFI_cdesc_t *vn_, double nudgezone_diff_, int32_t horizontal_start_,
+    int32_t horizontal_end_, int32_t vertical_start_, int32_t vertical_end_, int *stat, const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -406,24 +240,17 @@ GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(area_edge_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_STRIDE, &known[3]) ||
-        !gts_fortran_is_known(z_nabla2_e_, 2, GTS_START | GTS_STRIDE, &known[8]) ||
-        !gts_fortran_is_known(z_nabla4_e2_, 2, GTS_START | GTS_STRIDE, &known[13]) ||
-        !gts_fortran_is_known(diff_multfac_vn_, 1, GTS_START | GTS_STRIDE, &known[18]) ||
-        !gts_fortran_is_known(nudgecoeff_e_, 1, GTS_START | GTS_STRIDE, &known[21]) ||
-        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_STRIDE, &known[24])) {
-        const CFI_cdesc_t *const found[] = {
-            area_edge_,
-            kh_smag_e_,
-            z_nabla2_e_,
-            z_nabla4_e2_,
-            diff_multfac_vn_,
-            nudgecoeff_e_,
-            vn_,
-        };
+        !gts_fortran_is_known(&known, area_edge_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, kh_smag_e_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, z_nabla2_e_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, z_nabla4_e2_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, diff_multfac_vn_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, nudgecoeff_e_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {area_edge_, kh_smag_e_, z_nabla2_e_, z_nabla4_e2_, diff_multfac_vn_,
+            nudgecoeff_e_, vn_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
@@ -433,7 +260,7 @@ GTS_EXPORT void apply_nabla2_and_nabla4_to_vn_fortran(
         s->horizontal_end = horizontal_end_;
         s->vertical_start = vertical_start_;
         s->vertical_end = vertical_end_;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -459,13 +286,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct apply_nabla2_and_nabla4_to_vn_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -473,4 +298,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9d0b288603e0c909ce44cf98a9500ca31ddb543801589313adffbb5b6f9bbf5a */
+/* gtstub: sha256 of the text above: a5a59f93397adc500871e393a3d3c054ae2fa802d2ce28d044a7d8804caa5ec0 */

@@ -32,9 +32,9 @@ module apply_nabla2_and_nabla4_to_vn_stub
             integer(c_int32_t), value :: horizontal_end      ! int32
             integer(c_int32_t), value :: vertical_start      ! int32
             integer(c_int32_t), value :: vertical_end        ! int32
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: e7ae1ec095c801bb2a403e41a7859b95528744ba3d09a6e93cdebd27b788da34
+! gtstub: sha256 of the text above: 84d406902efa0a9c6b7ce2046e365fc266efbccd7493c7c550faf872d37eb441

@@ -13,352 +13,185 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct calculate_diagnostic_quantities_for_turbulence_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    double *diff_multfac_smag;             /*  0 diff_multfac_smag <- data of 'diff_multfac_smag' */
-    double *div_ic;                        /*  1 div_ic <- data of 'div_ic' */
-    double *e_bln_c_s;                     /*  2 e_bln_c_s <- data of 'e_bln_c_s' */
-    double *geofac_div;                    /*  3 geofac_div <- data of 'geofac_div' */
-    int32_t *gt_conn_C2E;                  /*  5 gt_conn_C2E <- data of 'C2E' */
-    double *hdef_ic;                       /*  6 hdef_ic <- data of 'hdef_ic' */
-    double *kh_smag_ec;                    /*  7 kh_smag_ec <- data of 'kh_smag_ec' */
-    double *vn;                            /*  8 vn <- data of 'vn' */
-    double *wgtfac_c;                      /*  9 wgtfac_c <- data of 'wgtfac_c' */
-    int32_t __diff_multfac_smag_K_range_0; /* 10 __diff_multfac_smag_K_range_0 <- start of axis 0 of 'diff_multfac_smag' */
-    int32_t __diff_multfac_smag_K_stride;  /* 11 __diff_multfac_smag_K_stride <- stride of axis 0 of 'diff_multfac_smag' */
-    int32_t __div_ic_Cell_range_0;         /* 12 __div_ic_Cell_range_0 <- start of axis 0 of 'div_ic' */
-    int32_t __div_ic_K_range_0;            /* 13 __div_ic_K_range_0 <- start of axis 1 of 'div_ic' */
-    int32_t __div_ic_K_stride;             /* 14 __div_ic_K_stride <- stride of axis 1 of 'div_ic' */
-    int32_t __e_bln_c_s_C2E_stride;        /* 15 __e_bln_c_s_C2E_stride <- stride of axis 1 of 'e_bln_c_s' */
-    int32_t __e_bln_c_s_Cell_range_0;      /* 16 __e_bln_c_s_Cell_range_0 <- start of axis 0 of 'e_bln_c_s' */
-    int32_t __geofac_div_C2E_stride;       /* 17 __geofac_div_C2E_stride <- stride of axis 1 of 'geofac_div' */
-    int32_t __geofac_div_Cell_range_0;     /* 18 __geofac_div_Cell_range_0 <- start of axis 0 of 'geofac_div' */
-    int32_t __gt_conn_C2E_neighbor_stride; /* 19 __gt_conn_C2E_neighbor_stride <- stride of axis 1 of 'C2E' */
-    int32_t __hdef_ic_Cell_range_0;        /* 20 __hdef_ic_Cell_range_0 <- start of axis 0 of 'hdef_ic' */
-    int32_t __hdef_ic_K_range_0;           /* 21 __hdef_ic_K_range_0 <- start of axis 1 of 'hdef_ic' */
-    int32_t __hdef_ic_K_stride;            /* 22 __hdef_ic_K_stride <- stride of axis 1 of 'hdef_ic' */
-    int32_t __kh_smag_ec_Edge_range_0;     /* 23 __kh_smag_ec_Edge_range_0 <- start of axis 0 of 'kh_smag_ec' */
-    int32_t __kh_smag_ec_K_range_0;        /* 24 __kh_smag_ec_K_range_0 <- start of axis 1 of 'kh_smag_ec' */
-    int32_t __kh_smag_ec_K_stride;         /* 25 __kh_smag_ec_K_stride <- stride of axis 1 of 'kh_smag_ec' */
-    int32_t __vn_Edge_range_0;             /* 26 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
-    int32_t __vn_K_range_0;                /* 27 __vn_K_range_0 <- start of axis 1 of 'vn' */
-    int32_t __vn_K_stride;                 /* 28 __vn_K_stride <- stride of axis 1 of 'vn' */
-    int32_t __wgtfac_c_Cell_range_0;       /* 29 __wgtfac_c_Cell_range_0 <- start of axis 0 of 'wgtfac_c' */
-    int32_t __wgtfac_c_K_range_0;          /* 30 __wgtfac_c_K_range_0 <- start of axis 1 of 'wgtfac_c' */
-    int32_t __wgtfac_c_K_stride;           /* 31 __wgtfac_c_K_stride <- stride of axis 1 of 'wgtfac_c' */
+    double *diff_multfac_smag, *div_ic, *e_bln_c_s, *geofac_div;
+    int32_t *gt_conn_C2E;
+    double *hdef_ic, *kh_smag_ec, *vn, *wgtfac_c;
+    int32_t __diff_multfac_smag_K_range_0, __diff_multfac_smag_K_stride, __div_ic_Cell_range_0, __div_ic_K_range_0,
+        __div_ic_K_stride, __e_bln_c_s_C2E_stride, __e_bln_c_s_Cell_range_0, __geofac_div_C2E_stride,
+        __geofac_div_Cell_range_0, __gt_conn_C2E_neighbor_stride, __hdef_ic_Cell_range_0, __hdef_ic_K_range_0,
+        __hdef_ic_K_stride, __kh_smag_ec_Edge_range_0, __kh_smag_ec_K_range_0, __kh_smag_ec_K_stride, __vn_Edge_range_0,
+        __vn_K_range_0, __vn_K_stride, __wgtfac_c_Cell_range_0, __wgtfac_c_K_range_0, __wgtfac_c_K_stride;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const kh_smag_ec_array = &self->leaf[0].current->array;
-    const gts_array *const vn_array = &self->leaf[1].current->array;
-    const gts_array *const e_bln_c_s_array = &self->leaf[2].current->array;
-    const gts_array *const geofac_div_array = &self->leaf[3].current->array;
-    const gts_array *const diff_multfac_smag_array = &self->leaf[4].current->array;
-    const gts_array *const wgtfac_c_array = &self->leaf[5].current->array;
-    const gts_array *const div_ic_array = &self->leaf[6].current->array;
-    const gts_array *const hdef_ic_array = &self->leaf[7].current->array;
-    const gts_array *const gt_conn_C2E_array = &self->leaf[12].current->array;
+    const gts_array *array;
 
-    s->diff_multfac_smag = diff_multfac_smag_array->data;
-    s->div_ic = div_ic_array->data;
-    s->e_bln_c_s = e_bln_c_s_array->data;
-    s->geofac_div = geofac_div_array->data;
-    s->gt_conn_C2E = gt_conn_C2E_array->data;
-    s->hdef_ic = hdef_ic_array->data;
-    s->kh_smag_ec = kh_smag_ec_array->data;
-    s->vn = vn_array->data;
-    s->wgtfac_c = wgtfac_c_array->data;
-    s->__diff_multfac_smag_K_range_0 = (int32_t)diff_multfac_smag_array->origin[0];
-    s->__diff_multfac_smag_K_stride = (int32_t)diff_multfac_smag_array->strides[0];
-    s->__div_ic_Cell_range_0 = (int32_t)div_ic_array->origin[0];
-    s->__div_ic_K_range_0 = (int32_t)div_ic_array->origin[1];
-    s->__div_ic_K_stride = (int32_t)div_ic_array->strides[1];
-    s->__e_bln_c_s_C2E_stride = (int32_t)e_bln_c_s_array->strides[1];
-    s->__e_bln_c_s_Cell_range_0 = (int32_t)e_bln_c_s_array->origin[0];
-    s->__geofac_div_C2E_stride = (int32_t)geofac_div_array->strides[1];
-    s->__geofac_div_Cell_range_0 = (int32_t)geofac_div_array->origin[0];
-    s->__gt_conn_C2E_neighbor_stride = (int32_t)gt_conn_C2E_array->strides[1];
-    s->__hdef_ic_Cell_range_0 = (int32_t)hdef_ic_array->origin[0];
-    s->__hdef_ic_K_range_0 = (int32_t)hdef_ic_array->origin[1];
-    s->__hdef_ic_K_stride = (int32_t)hdef_ic_array->strides[1];
-    s->__kh_smag_ec_Edge_range_0 = (int32_t)kh_smag_ec_array->origin[0];
-    s->__kh_smag_ec_K_range_0 = (int32_t)kh_smag_ec_array->origin[1];
-    s->__kh_smag_ec_K_stride = (int32_t)kh_smag_ec_array->strides[1];
-    s->__vn_Edge_range_0 = (int32_t)vn_array->origin[0];
-    s->__vn_K_range_0 = (int32_t)vn_array->origin[1];
-    s->__vn_K_stride = (int32_t)vn_array->strides[1];
-    s->__wgtfac_c_Cell_range_0 = (int32_t)wgtfac_c_array->origin[0];
-    s->__wgtfac_c_K_range_0 = (int32_t)wgtfac_c_array->origin[1];
-    s->__wgtfac_c_K_stride = (int32_t)wgtfac_c_array->strides[1];
+    array = gts_array_of(self, 0); /* kh_smag_ec */
+    s->kh_smag_ec = array->data;
+    s->__kh_smag_ec_Edge_range_0 = (int32_t)array->origin[0];
+    s->__kh_smag_ec_K_range_0 = (int32_t)array->origin[1];
+    s->__kh_smag_ec_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 1); /* vn */
+    s->vn = array->data;
+    s->__vn_Edge_range_0 = (int32_t)array->origin[0];
+    s->__vn_K_range_0 = (int32_t)array->origin[1];
+    s->__vn_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 2); /* e_bln_c_s */
+    s->e_bln_c_s = array->data;
+    s->__e_bln_c_s_C2E_stride = (int32_t)array->strides[1];
+    s->__e_bln_c_s_Cell_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 3); /* geofac_div */
+    s->geofac_div = array->data;
+    s->__geofac_div_C2E_stride = (int32_t)array->strides[1];
+    s->__geofac_div_Cell_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 4); /* diff_multfac_smag */
+    s->diff_multfac_smag = array->data;
+    s->__diff_multfac_smag_K_range_0 = (int32_t)array->origin[0];
+    s->__diff_multfac_smag_K_stride = (int32_t)array->strides[0];
+    array = gts_array_of(self, 5); /* wgtfac_c */
+    s->wgtfac_c = array->data;
+    s->__wgtfac_c_Cell_range_0 = (int32_t)array->origin[0];
+    s->__wgtfac_c_K_range_0 = (int32_t)array->origin[1];
+    s->__wgtfac_c_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 6); /* div_ic */
+    s->div_ic = array->data;
+    s->__div_ic_Cell_range_0 = (int32_t)array->origin[0];
+    s->__div_ic_K_range_0 = (int32_t)array->origin[1];
+    s->__div_ic_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 7); /* hdef_ic */
+    s->hdef_ic = array->data;
+    s->__hdef_ic_Cell_range_0 = (int32_t)array->origin[0];
+    s->__hdef_ic_K_range_0 = (int32_t)array->origin[1];
+    s->__hdef_ic_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 12); /* C2E */
+    s->gt_conn_C2E = array->data;
+    s->__gt_conn_C2E_neighbor_stride = (int32_t)array->strides[1];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_kh_smag_ec[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_vn[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_e_bln_c_s[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_geofac_div[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "C2E", .size = 3, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_diff_multfac_smag[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_wgtfac_c[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_div_ic[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_hdef_ic[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_C2E[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "C2E", .size = 3, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const int32_t VALUE_horizontal_start = 0;
-static const int32_t VALUE_horizontal_end = 18;
-static const int32_t VALUE_vertical_start = 1;
-static const int32_t VALUE_vertical_end = 10;
-
 static const gts_contract LEAVES[] = {
-    {.name = "kh_smag_ec", .path = "kh_smag_ec", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_kh_smag_ec, .member = offsetof(struct calculate_diagnostic_quantities_for_turbulence_args, kh_smag_ec)},
-    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn, .member = offsetof(struct calculate_diagnostic_quantities_for_turbulence_args, vn)},
-    {.name = "e_bln_c_s", .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_e_bln_c_s, .member = offsetof(struct calculate_diagnostic_quantities_for_turbulence_args, e_bln_c_s)},
-    {.name = "geofac_div", .path = "geofac_div", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_geofac_div, .member = offsetof(struct calculate_diagnostic_quantities_for_turbulence_args, geofac_div)},
-    {.name = "diff_multfac_smag", .path = "diff_multfac_smag", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_diff_multfac_smag, .member = offsetof(struct calculate_diagnostic_quantities_for_turbulence_args, diff_multfac_smag)},
-    {.name = "wgtfac_c", .path = "wgtfac_c", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_wgtfac_c, .member = offsetof(struct calculate_diagnostic_quantities_for_turbulence_args, wgtfac_c)},
-    {.name = "div_ic", .path = "div_ic", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_div_ic, .member = offsetof(struct calculate_diagnostic_quantities_for_turbulence_args, div_ic)},
-    {.name = "hdef_ic", .path = "hdef_ic", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_hdef_ic, .member = offsetof(struct calculate_diagnostic_quantities_for_turbulence_args, hdef_ic)},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
-    {.name = "gt_conn_C2E", .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_C2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct calculate_diagnostic_quantities_for_turbulence_args, gt_conn_C2E)},
+    {GTS_MEMBER(arguments, kh_smag_ec), .path = "kh_smag_ec", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, e_bln_c_s), .path = "e_bln_c_s", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "C2E", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, geofac_div), .path = "geofac_div", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "C2E", .fixed = GTS_SIZE, .size = 3, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, diff_multfac_smag), .path = "diff_multfac_smag", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, wgtfac_c), .path = "wgtfac_c", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, div_ic), .path = "div_ic", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, hdef_ic), .path = "hdef_ic", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){0}},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){18}},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){1}},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){10}},
+    {GTS_MEMBER(arguments, gt_conn_C2E), .path = "C2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
+     .codomain = "Edge",
+     GTS_AXES({.dim = "Cell", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
+              {.dim = "C2E", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 3, .slots = GTS_STRIDE})},
 };
 
-static const char *const PARAMETERS[] = {
-    "kh_smag_ec",
-    "vn",
-    "e_bln_c_s",
-    "geofac_div",
-    "diff_multfac_smag",
-    "wgtfac_c",
-    "div_ic",
-    "hdef_ic",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
+static const char *const PARAMETERS[] = {"kh_smag_ec", "vn", "e_bln_c_s", "geofac_div", "diff_multfac_smag", "wgtfac_c",
+    "div_ic", "hdef_ic", "horizontal_start", "horizontal_end", "vertical_start", "vertical_end"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *,  /* diff_multfac_smag */
-    double *,  /* div_ic */
-    double *,  /* e_bln_c_s */
-    double *,  /* geofac_div */
-    double *,  /* gt_compute_time */
-    int32_t *, /* gt_conn_C2E */
-    double *,  /* hdef_ic */
-    double *,  /* kh_smag_ec */
-    double *,  /* vn */
-    double *,  /* wgtfac_c */
-    int32_t,   /* __diff_multfac_smag_K_range_0 */
-    int32_t,   /* __diff_multfac_smag_K_stride */
-    int32_t,   /* __div_ic_Cell_range_0 */
-    int32_t,   /* __div_ic_K_range_0 */
-    int32_t,   /* __div_ic_K_stride */
-    int32_t,   /* __e_bln_c_s_C2E_stride */
-    int32_t,   /* __e_bln_c_s_Cell_range_0 */
-    int32_t,   /* __geofac_div_C2E_stride */
-    int32_t,   /* __geofac_div_Cell_range_0 */
-    int32_t,   /* __gt_conn_C2E_neighbor_stride */
-    int32_t,   /* __hdef_ic_Cell_range_0 */
-    int32_t,   /* __hdef_ic_K_range_0 */
-    int32_t,   /* __hdef_ic_K_stride */
-    int32_t,   /* __kh_smag_ec_Edge_range_0 */
-    int32_t,   /* __kh_smag_ec_K_range_0 */
-    int32_t,   /* __kh_smag_ec_K_stride */
-    int32_t,   /* __vn_Edge_range_0 */
-    int32_t,   /* __vn_K_range_0 */
-    int32_t,   /* __vn_K_stride */
-    int32_t,   /* __wgtfac_c_Cell_range_0 */
-    int32_t,   /* __wgtfac_c_K_range_0 */
-    int32_t,   /* __wgtfac_c_K_stride */
-    int32_t    /* gt_metrics_level */
-);
+typedef void sdfg_program(
+    void *, double *, double *, double *, double *, double *, int32_t *, double *, double *, double *, double *,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__diff_multfac_smag_K_range_0,
-        s->__diff_multfac_smag_K_stride,
-        s->__div_ic_Cell_range_0,
-        s->__div_ic_K_range_0,
-        s->__div_ic_K_stride,
-        s->__e_bln_c_s_C2E_stride,
-        s->__e_bln_c_s_Cell_range_0,
-        s->__geofac_div_C2E_stride,
-        s->__geofac_div_Cell_range_0,
-        s->__gt_conn_C2E_neighbor_stride,
-        s->__hdef_ic_Cell_range_0,
-        s->__hdef_ic_K_range_0,
-        s->__hdef_ic_K_stride,
-        s->__kh_smag_ec_Edge_range_0,
-        s->__kh_smag_ec_K_range_0,
-        s->__kh_smag_ec_K_stride,
-        s->__vn_Edge_range_0,
-        s->__vn_K_range_0,
-        s->__vn_K_stride,
-        s->__wgtfac_c_Cell_range_0,
-        s->__wgtfac_c_K_range_0,
-        s->__wgtfac_c_K_stride,
-        self->metrics_level
-    );
+    return ((sdfg_init *)self->init)(
+        s->__diff_multfac_smag_K_range_0, s->__diff_multfac_smag_K_stride, s->__div_ic_Cell_range_0,
+        s->__div_ic_K_range_0, s->__div_ic_K_stride, s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0,
+        s->__geofac_div_C2E_stride, s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride,
+        s->__hdef_ic_Cell_range_0, s->__hdef_ic_K_range_0, s->__hdef_ic_K_stride, s->__kh_smag_ec_Edge_range_0,
+        s->__kh_smag_ec_K_range_0, s->__kh_smag_ec_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride,
+        s->__wgtfac_c_Cell_range_0, s->__wgtfac_c_K_range_0, s->__wgtfac_c_K_stride, self->metrics_level);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        s->diff_multfac_smag,             /*  0 diff_multfac_smag <- data of 'diff_multfac_smag' */
-        s->div_ic,                        /*  1 div_ic <- data of 'div_ic' */
-        s->e_bln_c_s,                     /*  2 e_bln_c_s <- data of 'e_bln_c_s' */
-        s->geofac_div,                    /*  3 geofac_div <- data of 'geofac_div' */
-        &self->compute_time,              /*  4 gt_compute_time <- compute time */
-        s->gt_conn_C2E,                   /*  5 gt_conn_C2E <- data of 'C2E' */
-        s->hdef_ic,                       /*  6 hdef_ic <- data of 'hdef_ic' */
-        s->kh_smag_ec,                    /*  7 kh_smag_ec <- data of 'kh_smag_ec' */
-        s->vn,                            /*  8 vn <- data of 'vn' */
-        s->wgtfac_c,                      /*  9 wgtfac_c <- data of 'wgtfac_c' */
-        s->__diff_multfac_smag_K_range_0, /* 10 __diff_multfac_smag_K_range_0 <- start of axis 0 of 'diff_multfac_smag' */
-        s->__diff_multfac_smag_K_stride,  /* 11 __diff_multfac_smag_K_stride <- stride of axis 0 of 'diff_multfac_smag' */
-        s->__div_ic_Cell_range_0,         /* 12 __div_ic_Cell_range_0 <- start of axis 0 of 'div_ic' */
-        s->__div_ic_K_range_0,            /* 13 __div_ic_K_range_0 <- start of axis 1 of 'div_ic' */
-        s->__div_ic_K_stride,             /* 14 __div_ic_K_stride <- stride of axis 1 of 'div_ic' */
-        s->__e_bln_c_s_C2E_stride,        /* 15 __e_bln_c_s_C2E_stride <- stride of axis 1 of 'e_bln_c_s' */
-        s->__e_bln_c_s_Cell_range_0,      /* 16 __e_bln_c_s_Cell_range_0 <- start of axis 0 of 'e_bln_c_s' */
-        s->__geofac_div_C2E_stride,       /* 17 __geofac_div_C2E_stride <- stride of axis 1 of 'geofac_div' */
-        s->__geofac_div_Cell_range_0,     /* 18 __geofac_div_Cell_range_0 <- start of axis 0 of 'geofac_div' */
-        s->__gt_conn_C2E_neighbor_stride, /* 19 __gt_conn_C2E_neighbor_stride <- stride of axis 1 of 'C2E' */
-        s->__hdef_ic_Cell_range_0,        /* 20 __hdef_ic_Cell_range_0 <- start of axis 0 of 'hdef_ic' */
-        s->__hdef_ic_K_range_0,           /* 21 __hdef_ic_K_range_0 <- start of axis 1 of 'hdef_ic' */
-        s->__hdef_ic_K_stride,            /* 22 __hdef_ic_K_stride <- stride of axis 1 of 'hdef_ic' */
-        s->__kh_smag_ec_Edge_range_0,     /* 23 __kh_smag_ec_Edge_range_0 <- start of axis 0 of 'kh_smag_ec' */
-        s->__kh_smag_ec_K_range_0,        /* 24 __kh_smag_ec_K_range_0 <- start of axis 1 of 'kh_smag_ec' */
-        s->__kh_smag_ec_K_stride,         /* 25 __kh_smag_ec_K_stride <- stride of axis 1 of 'kh_smag_ec' */
-        s->__vn_Edge_range_0,             /* 26 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
-        s->__vn_K_range_0,                /* 27 __vn_K_range_0 <- start of axis 1 of 'vn' */
-        s->__vn_K_stride,                 /* 28 __vn_K_stride <- stride of axis 1 of 'vn' */
-        s->__wgtfac_c_Cell_range_0,       /* 29 __wgtfac_c_Cell_range_0 <- start of axis 0 of 'wgtfac_c' */
-        s->__wgtfac_c_K_range_0,          /* 30 __wgtfac_c_K_range_0 <- start of axis 1 of 'wgtfac_c' */
-        s->__wgtfac_c_K_stride,           /* 31 __wgtfac_c_K_stride <- stride of axis 1 of 'wgtfac_c' */
-        self->metrics_level               /* 32 gt_metrics_level <- metrics level */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, s->diff_multfac_smag, s->div_ic, s->e_bln_c_s, s->geofac_div, &self->compute_time, s->gt_conn_C2E,
+        s->hdef_ic, s->kh_smag_ec, s->vn, s->wgtfac_c, s->__diff_multfac_smag_K_range_0,
+        s->__diff_multfac_smag_K_stride, s->__div_ic_Cell_range_0, s->__div_ic_K_range_0, s->__div_ic_K_stride,
+        s->__e_bln_c_s_C2E_stride, s->__e_bln_c_s_Cell_range_0, s->__geofac_div_C2E_stride,
+        s->__geofac_div_Cell_range_0, s->__gt_conn_C2E_neighbor_stride, s->__hdef_ic_Cell_range_0,
+        s->__hdef_ic_K_range_0, s->__hdef_ic_K_stride, s->__kh_smag_ec_Edge_range_0, s->__kh_smag_ec_K_range_0,
+        s->__kh_smag_ec_K_stride, s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__wgtfac_c_Cell_range_0,
+        s->__wgtfac_c_K_range_0, s->__wgtfac_c_K_stride, self->metrics_level);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-
-    /* kh_smag_ec: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* vn: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
-        return -1;
-
-    /* e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
-        return -1;
-
-    /* geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
-        return -1;
-
-    /* diff_multfac_smag: float64 field on [K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
-        return -1;
-
-    /* wgtfac_c: float64 field on [Cell (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
-        return -1;
-
-    /* div_ic: float64 field on [Cell (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
-        return -1;
-
-    /* hdef_ic: float64 field on [Cell (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
-        return -1;
-
-    /* horizontal_start: int32, compiled in as 0 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->static_scalar(self, 8, args[8]) != 0)
-        return -1;
-
-    /* horizontal_end: int32, compiled in as 18 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], args[9])) && host->static_scalar(self, 9, args[9]) != 0)
-        return -1;
-
-    /* vertical_start: int32, compiled in as 1 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[10], args[10])) && host->static_scalar(self, 10, args[10]) != 0)
-        return -1;
-
-    /* vertical_end: int32, compiled in as 10 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->static_scalar(self, 11, args[11]) != 0)
-        return -1;
-
-    /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
-    void *const gt_conn_C2E = host->connectivity(self, 12, args[12]);
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* kh_smag_ec */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* vn */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* e_bln_c_s */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* geofac_div */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* diff_multfac_smag */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* wgtfac_c */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* div_ic */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* hdef_ic */
+    GTS_TRY(gts_convert_static(self, host, 8, args[8])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 9, args[9])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 10, args[10])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 11, args[11])); /* vertical_end */
+    void *const gt_conn_C2E = host->connectivity(self, 12, args[12]); /* C2E */
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[12], gt_conn_C2E)) && host->field(self, 12, gt_conn_C2E) != 0)
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 12, gt_conn_C2E));
     return 0;
 }
 
@@ -366,9 +199,10 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_diagnostic_quantities_for_turbulence_args *a, const struct calculate_diagnostic_quantities_for_turbulence_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->kh_smag_ec, &b->kh_smag_ec, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
@@ -382,24 +216,14 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_diagnostic_qu
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct calculate_diagnostic_quantities_for_turbulence_args *args)
+GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *self, const struct calculate_diagnostic_quantities_for_turbulence_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -418,24 +242,15 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct calculate_diagnostic_quantities_for_turbulence_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *kh_smag_ec_,        /* kh_smag_ec: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *vn_,                /* vn: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *e_bln_c_s_,         /* e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
-    const CFI_cdesc_t *geofac_div_,        /* geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
-    const CFI_cdesc_t *diff_multfac_smag_, /* diff_multfac_smag: float64 field on [K] */
-    const CFI_cdesc_t *wgtfac_c_,          /* wgtfac_c: float64 field on [Cell (stride 1), K] */
-    const CFI_cdesc_t *div_ic_,            /* div_ic: float64 field on [Cell (stride 1), K], written */
-    const CFI_cdesc_t *hdef_ic_,           /* hdef_ic: float64 field on [Cell (stride 1), K], written */
-    const CFI_cdesc_t *gt_conn_C2E_,       /* C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *kh_smag_ec_, const CFI_cdesc_t *vn_, const CFI_cdesc_t *e_bln_c_s_,
+    const CFI_cdesc_t *geofac_div_, const CFI_cdesc_t *diff_multfac_smag_, const CFI_cdesc_t *wgtfac_c_,
+    const CFI_cdesc_t *div_ic_, const CFI_cdesc_t *hdef_ic_, const CFI_cdesc_t *gt_conn_C2E_, int *stat,
+    const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -443,32 +258,23 @@ GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(kh_smag_ec_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
-        !gts_fortran_is_known(e_bln_c_s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
-        !gts_fortran_is_known(geofac_div_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[15]) ||
-        !gts_fortran_is_known(diff_multfac_smag_, 1, GTS_START | GTS_STRIDE, &known[20]) ||
-        !gts_fortran_is_known(wgtfac_c_, 2, GTS_START | GTS_STRIDE, &known[23]) ||
-        !gts_fortran_is_known(div_ic_, 2, GTS_START | GTS_STRIDE, &known[28]) ||
-        !gts_fortran_is_known(hdef_ic_, 2, GTS_START | GTS_STRIDE, &known[33]) ||
-        !gts_fortran_is_known(gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE, &known[38])) {
-        const CFI_cdesc_t *const found[] = {
-            kh_smag_ec_,
-            vn_,
-            e_bln_c_s_,
-            geofac_div_,
-            diff_multfac_smag_,
-            wgtfac_c_,
-            div_ic_,
-            hdef_ic_,
-            gt_conn_C2E_,
-        };
+        !gts_fortran_is_known(&known, kh_smag_ec_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, e_bln_c_s_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, geofac_div_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, diff_multfac_smag_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, wgtfac_c_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, div_ic_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, hdef_ic_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, gt_conn_C2E_, 2, GTS_SIZE | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {kh_smag_ec_, vn_, e_bln_c_s_, geofac_div_, diff_multfac_smag_, wgtfac_c_,
+            div_ic_, hdef_ic_, gt_conn_C2E_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -494,13 +300,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct calculate_diagnostic_quantities_for_turbulence_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -508,4 +312,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 867bb10077ecdf3b9de5d2183e8cb1057a8a27554e6e3fc7e5a8dae0f32116db */
+/* gtstub: sha256 of the text above: 55b000716e406f91e1f5f02cf536fb79fa2efb347eca19aa202b1960f71dd24d */

@@ -14,8 +14,8 @@ module calculate_diagnostic_quantities_for_turbulence_stub
 
     interface
         subroutine calculate_diagnostic_quantities_for_turbulence( &
-            program, kh_smag_ec, vn, e_bln_c_s, geofac_div, diff_multfac_smag, wgtfac_c, div_ic, hdef_ic, gt_conn_C2E, stat, &
-            errmsg &
+            program, kh_smag_ec, vn, e_bln_c_s, geofac_div, diff_multfac_smag, wgtfac_c, div_ic, hdef_ic, gt_conn_C2E, &
+            stat, errmsg &
             ) bind(c, name="calculate_diagnostic_quantities_for_turbulence_fortran")
             ! Checks the arguments and runs the program.
             ! Compiled in, and so no arguments:
@@ -35,9 +35,9 @@ module calculate_diagnostic_quantities_for_turbulence_stub
             real(c_double), intent(inout) :: hdef_ic(:, :)      ! float64 field on [Cell (stride 1), K], written
             ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]
             integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: f84667f547061411a81a951661fa1b712601f4de7658b792b85bcd2dbcfb5c57
+! gtstub: sha256 of the text above: 567bb2f8d8d4d6234817b4a3130480b2fbc0d01af3eb8fbb133b19d1937d1f5d

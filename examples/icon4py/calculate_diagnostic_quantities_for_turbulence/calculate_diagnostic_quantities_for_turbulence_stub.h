@@ -14,8 +14,9 @@
 extern "C" {
 #endif
 
-/** The arguments of 'calculate_diagnostic_quantities_for_turbulence' after tuples are flattened. The memory of arrays is the caller's. */
-/*
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ *
  * Compiled in, and so no members:
  *   horizontal_start = 0
  *   horizontal_end = 18
@@ -23,27 +24,30 @@ extern "C" {
  *   vertical_end = 10
  */
 struct calculate_diagnostic_quantities_for_turbulence_args {
-    gts_array kh_smag_ec; /**< kh_smag_ec: float64 field on [Edge (stride 1), K] */
-    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K] */
-    gts_array e_bln_c_s; /**< e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
-    gts_array geofac_div; /**< geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
+    gts_array kh_smag_ec;        /**< kh_smag_ec: float64 field on [Edge (stride 1), K] */
+    gts_array vn;                /**< vn: float64 field on [Edge (stride 1), K] */
+    gts_array e_bln_c_s;         /**< e_bln_c_s: float64 field on [Cell (stride 1), C2E (size 3)] */
+    gts_array geofac_div;        /**< geofac_div: float64 field on [Cell (stride 1), C2E (size 3)] */
     gts_array diff_multfac_smag; /**< diff_multfac_smag: float64 field on [K] */
-    gts_array wgtfac_c; /**< wgtfac_c: float64 field on [Cell (stride 1), K] */
-    gts_array div_ic; /**< div_ic: float64 field on [Cell (stride 1), K], written */
-    gts_array hdef_ic; /**< hdef_ic: float64 field on [Cell (stride 1), K], written */
+    gts_array wgtfac_c;          /**< wgtfac_c: float64 field on [Cell (stride 1), K] */
+    gts_array div_ic;            /**< div_ic: float64 field on [Cell (stride 1), K], written */
+    gts_array hdef_ic;           /**< hdef_ic: float64 field on [Cell (stride 1), K], written */
     gts_array gt_conn_C2E; /**< C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)] */
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
-GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *program, const struct calculate_diagnostic_quantities_for_turbulence_args *args);
+GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *program,
+    const struct calculate_diagnostic_quantities_for_turbulence_args *args);
 
 #ifdef __cplusplus
 }
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 3d503499a4ae9b0b8dcdc9ae26037586dbf1705c9ac89e35a1ca984e0de47963 */
+/* gtstub: sha256 of the text above: 5e6c75e0befb91c68935a6bfd555d03e53efe9ecb1a3f21f5bef7bd13d861a46 */

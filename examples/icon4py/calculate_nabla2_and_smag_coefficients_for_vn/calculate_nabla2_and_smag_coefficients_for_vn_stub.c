@@ -13,531 +13,269 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct calculate_nabla2_and_smag_coefficients_for_vn_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    double *diff_multfac_smag;                     /*  0 diff_multfac_smag <- data of 'diff_multfac_smag' */
-    double *dual_normal_vert_x;                    /*  1 dual_normal_vert_x <- data of 'dual_normal_vert_x' */
-    double *dual_normal_vert_y;                    /*  2 dual_normal_vert_y <- data of 'dual_normal_vert_y' */
-    int32_t *gt_conn_E2C2V;                        /*  4 gt_conn_E2C2V <- data of 'E2C2V' */
-    double *inv_primal_edge_length;                /*  5 inv_primal_edge_length <- data of 'inv_primal_edge_length' */
-    double *inv_vert_vert_length;                  /*  6 inv_vert_vert_length <- data of 'inv_vert_vert_length' */
-    double *kh_smag_e;                             /*  7 kh_smag_e <- data of 'kh_smag_e' */
-    double *kh_smag_ec;                            /*  8 kh_smag_ec <- data of 'kh_smag_ec' */
-    double *primal_normal_vert_x;                  /*  9 primal_normal_vert_x <- data of 'primal_normal_vert_x' */
-    double *primal_normal_vert_y;                  /* 10 primal_normal_vert_y <- data of 'primal_normal_vert_y' */
-    double *smag_limit;                            /* 11 smag_limit <- data of 'smag_limit' */
-    double *tangent_orientation;                   /* 12 tangent_orientation <- data of 'tangent_orientation' */
-    double *u_vert;                                /* 13 u_vert <- data of 'u_vert' */
-    double *v_vert;                                /* 14 v_vert <- data of 'v_vert' */
-    double *vn;                                    /* 15 vn <- data of 'vn' */
-    double *z_nabla2_e;                            /* 16 z_nabla2_e <- data of 'z_nabla2_e' */
-    int32_t __diff_multfac_smag_K_range_0;         /* 17 __diff_multfac_smag_K_range_0 <- start of axis 0 of 'diff_multfac_smag' */
-    int32_t __diff_multfac_smag_K_stride;          /* 18 __diff_multfac_smag_K_stride <- stride of axis 0 of 'diff_multfac_smag' */
-    int32_t __dual_normal_vert_x_E2C2V_stride;     /* 19 __dual_normal_vert_x_E2C2V_stride <- stride of axis 1 of 'dual_normal_vert_x' */
-    int32_t __dual_normal_vert_x_Edge_range_0;     /* 20 __dual_normal_vert_x_Edge_range_0 <- start of axis 0 of 'dual_normal_vert_x' */
-    int32_t __dual_normal_vert_y_E2C2V_stride;     /* 21 __dual_normal_vert_y_E2C2V_stride <- stride of axis 1 of 'dual_normal_vert_y' */
-    int32_t __dual_normal_vert_y_Edge_range_0;     /* 22 __dual_normal_vert_y_Edge_range_0 <- start of axis 0 of 'dual_normal_vert_y' */
-    int32_t __gt_conn_E2C2V_neighbor_stride;       /* 23 __gt_conn_E2C2V_neighbor_stride <- stride of axis 1 of 'E2C2V' */
-    int32_t __inv_primal_edge_length_Edge_range_0; /* 24 __inv_primal_edge_length_Edge_range_0 <- start of axis 0 of 'inv_primal_edge_length' */
-    int32_t __inv_vert_vert_length_Edge_range_0;   /* 25 __inv_vert_vert_length_Edge_range_0 <- start of axis 0 of 'inv_vert_vert_length' */
-    int32_t __kh_smag_e_Edge_range_0;              /* 26 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_range_0;                 /* 27 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-    int32_t __kh_smag_e_K_stride;                  /* 28 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-    int32_t __kh_smag_ec_Edge_range_0;             /* 29 __kh_smag_ec_Edge_range_0 <- start of axis 0 of 'kh_smag_ec' */
-    int32_t __kh_smag_ec_K_range_0;                /* 30 __kh_smag_ec_K_range_0 <- start of axis 1 of 'kh_smag_ec' */
-    int32_t __kh_smag_ec_K_stride;                 /* 31 __kh_smag_ec_K_stride <- stride of axis 1 of 'kh_smag_ec' */
-    int32_t __primal_normal_vert_x_E2C2V_stride;   /* 32 __primal_normal_vert_x_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_x' */
-    int32_t __primal_normal_vert_x_Edge_range_0;   /* 33 __primal_normal_vert_x_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_x' */
-    int32_t __primal_normal_vert_y_E2C2V_stride;   /* 34 __primal_normal_vert_y_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_y' */
-    int32_t __primal_normal_vert_y_Edge_range_0;   /* 35 __primal_normal_vert_y_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_y' */
-    int32_t __smag_limit_K_range_0;                /* 36 __smag_limit_K_range_0 <- start of axis 0 of 'smag_limit' */
-    int32_t __smag_limit_K_stride;                 /* 37 __smag_limit_K_stride <- stride of axis 0 of 'smag_limit' */
-    int32_t __tangent_orientation_Edge_range_0;    /* 38 __tangent_orientation_Edge_range_0 <- start of axis 0 of 'tangent_orientation' */
-    int32_t __u_vert_K_range_0;                    /* 39 __u_vert_K_range_0 <- start of axis 1 of 'u_vert' */
-    int32_t __u_vert_K_stride;                     /* 40 __u_vert_K_stride <- stride of axis 1 of 'u_vert' */
-    int32_t __u_vert_Vertex_range_0;               /* 41 __u_vert_Vertex_range_0 <- start of axis 0 of 'u_vert' */
-    int32_t __v_vert_K_range_0;                    /* 42 __v_vert_K_range_0 <- start of axis 1 of 'v_vert' */
-    int32_t __v_vert_K_stride;                     /* 43 __v_vert_K_stride <- stride of axis 1 of 'v_vert' */
-    int32_t __v_vert_Vertex_range_0;               /* 44 __v_vert_Vertex_range_0 <- start of axis 0 of 'v_vert' */
-    int32_t __vn_Edge_range_0;                     /* 45 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
-    int32_t __vn_K_range_0;                        /* 46 __vn_K_range_0 <- start of axis 1 of 'vn' */
-    int32_t __vn_K_stride;                         /* 47 __vn_K_stride <- stride of axis 1 of 'vn' */
-    int32_t __z_nabla2_e_Edge_range_0;             /* 48 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_range_0;                /* 49 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_stride;                 /* 50 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
-    double smag_offset;                            /* 52 smag_offset <- 'smag_offset' */
+    double *diff_multfac_smag, *dual_normal_vert_x, *dual_normal_vert_y;
+    int32_t *gt_conn_E2C2V;
+    double *inv_primal_edge_length, *inv_vert_vert_length, *kh_smag_e, *kh_smag_ec, *primal_normal_vert_x,
+        *primal_normal_vert_y, *smag_limit, *tangent_orientation, *u_vert, *v_vert, *vn, *z_nabla2_e;
+    int32_t __diff_multfac_smag_K_range_0, __diff_multfac_smag_K_stride, __dual_normal_vert_x_E2C2V_stride,
+        __dual_normal_vert_x_Edge_range_0, __dual_normal_vert_y_E2C2V_stride, __dual_normal_vert_y_Edge_range_0,
+        __gt_conn_E2C2V_neighbor_stride, __inv_primal_edge_length_Edge_range_0, __inv_vert_vert_length_Edge_range_0,
+        __kh_smag_e_Edge_range_0, __kh_smag_e_K_range_0, __kh_smag_e_K_stride, __kh_smag_ec_Edge_range_0,
+        __kh_smag_ec_K_range_0, __kh_smag_ec_K_stride, __primal_normal_vert_x_E2C2V_stride,
+        __primal_normal_vert_x_Edge_range_0, __primal_normal_vert_y_E2C2V_stride, __primal_normal_vert_y_Edge_range_0,
+        __smag_limit_K_range_0, __smag_limit_K_stride, __tangent_orientation_Edge_range_0, __u_vert_K_range_0,
+        __u_vert_K_stride, __u_vert_Vertex_range_0, __v_vert_K_range_0, __v_vert_K_stride, __v_vert_Vertex_range_0,
+        __vn_Edge_range_0, __vn_K_range_0, __vn_K_stride, __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0,
+        __z_nabla2_e_K_stride;
+    double smag_offset;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const diff_multfac_smag_array = &self->leaf[0].current->array;
-    const gts_array *const tangent_orientation_array = &self->leaf[1].current->array;
-    const gts_array *const inv_primal_edge_length_array = &self->leaf[2].current->array;
-    const gts_array *const inv_vert_vert_length_array = &self->leaf[3].current->array;
-    const gts_array *const u_vert_array = &self->leaf[4].current->array;
-    const gts_array *const v_vert_array = &self->leaf[5].current->array;
-    const gts_array *const primal_normal_vert_x_array = &self->leaf[6].current->array;
-    const gts_array *const primal_normal_vert_y_array = &self->leaf[7].current->array;
-    const gts_array *const dual_normal_vert_x_array = &self->leaf[8].current->array;
-    const gts_array *const dual_normal_vert_y_array = &self->leaf[9].current->array;
-    const gts_array *const vn_array = &self->leaf[10].current->array;
-    const gts_array *const smag_limit_array = &self->leaf[11].current->array;
-    const gts_array *const kh_smag_e_array = &self->leaf[12].current->array;
-    const gts_array *const kh_smag_ec_array = &self->leaf[13].current->array;
-    const gts_array *const z_nabla2_e_array = &self->leaf[14].current->array;
-    const gts_array *const gt_conn_E2C2V_array = &self->leaf[20].current->array;
+    const gts_array *array;
 
-    s->diff_multfac_smag = diff_multfac_smag_array->data;
-    s->dual_normal_vert_x = dual_normal_vert_x_array->data;
-    s->dual_normal_vert_y = dual_normal_vert_y_array->data;
-    s->gt_conn_E2C2V = gt_conn_E2C2V_array->data;
-    s->inv_primal_edge_length = inv_primal_edge_length_array->data;
-    s->inv_vert_vert_length = inv_vert_vert_length_array->data;
-    s->kh_smag_e = kh_smag_e_array->data;
-    s->kh_smag_ec = kh_smag_ec_array->data;
-    s->primal_normal_vert_x = primal_normal_vert_x_array->data;
-    s->primal_normal_vert_y = primal_normal_vert_y_array->data;
-    s->smag_limit = smag_limit_array->data;
-    s->tangent_orientation = tangent_orientation_array->data;
-    s->u_vert = u_vert_array->data;
-    s->v_vert = v_vert_array->data;
-    s->vn = vn_array->data;
-    s->z_nabla2_e = z_nabla2_e_array->data;
-    s->__diff_multfac_smag_K_range_0 = (int32_t)diff_multfac_smag_array->origin[0];
-    s->__diff_multfac_smag_K_stride = (int32_t)diff_multfac_smag_array->strides[0];
-    s->__dual_normal_vert_x_E2C2V_stride = (int32_t)dual_normal_vert_x_array->strides[1];
-    s->__dual_normal_vert_x_Edge_range_0 = (int32_t)dual_normal_vert_x_array->origin[0];
-    s->__dual_normal_vert_y_E2C2V_stride = (int32_t)dual_normal_vert_y_array->strides[1];
-    s->__dual_normal_vert_y_Edge_range_0 = (int32_t)dual_normal_vert_y_array->origin[0];
-    s->__gt_conn_E2C2V_neighbor_stride = (int32_t)gt_conn_E2C2V_array->strides[1];
-    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)inv_primal_edge_length_array->origin[0];
-    s->__inv_vert_vert_length_Edge_range_0 = (int32_t)inv_vert_vert_length_array->origin[0];
-    s->__kh_smag_e_Edge_range_0 = (int32_t)kh_smag_e_array->origin[0];
-    s->__kh_smag_e_K_range_0 = (int32_t)kh_smag_e_array->origin[1];
-    s->__kh_smag_e_K_stride = (int32_t)kh_smag_e_array->strides[1];
-    s->__kh_smag_ec_Edge_range_0 = (int32_t)kh_smag_ec_array->origin[0];
-    s->__kh_smag_ec_K_range_0 = (int32_t)kh_smag_ec_array->origin[1];
-    s->__kh_smag_ec_K_stride = (int32_t)kh_smag_ec_array->strides[1];
-    s->__primal_normal_vert_x_E2C2V_stride = (int32_t)primal_normal_vert_x_array->strides[1];
-    s->__primal_normal_vert_x_Edge_range_0 = (int32_t)primal_normal_vert_x_array->origin[0];
-    s->__primal_normal_vert_y_E2C2V_stride = (int32_t)primal_normal_vert_y_array->strides[1];
-    s->__primal_normal_vert_y_Edge_range_0 = (int32_t)primal_normal_vert_y_array->origin[0];
-    s->__smag_limit_K_range_0 = (int32_t)smag_limit_array->origin[0];
-    s->__smag_limit_K_stride = (int32_t)smag_limit_array->strides[0];
-    s->__tangent_orientation_Edge_range_0 = (int32_t)tangent_orientation_array->origin[0];
-    s->__u_vert_K_range_0 = (int32_t)u_vert_array->origin[1];
-    s->__u_vert_K_stride = (int32_t)u_vert_array->strides[1];
-    s->__u_vert_Vertex_range_0 = (int32_t)u_vert_array->origin[0];
-    s->__v_vert_K_range_0 = (int32_t)v_vert_array->origin[1];
-    s->__v_vert_K_stride = (int32_t)v_vert_array->strides[1];
-    s->__v_vert_Vertex_range_0 = (int32_t)v_vert_array->origin[0];
-    s->__vn_Edge_range_0 = (int32_t)vn_array->origin[0];
-    s->__vn_K_range_0 = (int32_t)vn_array->origin[1];
-    s->__vn_K_stride = (int32_t)vn_array->strides[1];
-    s->__z_nabla2_e_Edge_range_0 = (int32_t)z_nabla2_e_array->origin[0];
-    s->__z_nabla2_e_K_range_0 = (int32_t)z_nabla2_e_array->origin[1];
-    s->__z_nabla2_e_K_stride = (int32_t)z_nabla2_e_array->strides[1];
+    array = gts_array_of(self, 0); /* diff_multfac_smag */
+    s->diff_multfac_smag = array->data;
+    s->__diff_multfac_smag_K_range_0 = (int32_t)array->origin[0];
+    s->__diff_multfac_smag_K_stride = (int32_t)array->strides[0];
+    array = gts_array_of(self, 1); /* tangent_orientation */
+    s->tangent_orientation = array->data;
+    s->__tangent_orientation_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 2); /* inv_primal_edge_length */
+    s->inv_primal_edge_length = array->data;
+    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 3); /* inv_vert_vert_length */
+    s->inv_vert_vert_length = array->data;
+    s->__inv_vert_vert_length_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 4); /* u_vert */
+    s->u_vert = array->data;
+    s->__u_vert_K_range_0 = (int32_t)array->origin[1];
+    s->__u_vert_K_stride = (int32_t)array->strides[1];
+    s->__u_vert_Vertex_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 5); /* v_vert */
+    s->v_vert = array->data;
+    s->__v_vert_K_range_0 = (int32_t)array->origin[1];
+    s->__v_vert_K_stride = (int32_t)array->strides[1];
+    s->__v_vert_Vertex_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 6); /* primal_normal_vert_x */
+    s->primal_normal_vert_x = array->data;
+    s->__primal_normal_vert_x_E2C2V_stride = (int32_t)array->strides[1];
+    s->__primal_normal_vert_x_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 7); /* primal_normal_vert_y */
+    s->primal_normal_vert_y = array->data;
+    s->__primal_normal_vert_y_E2C2V_stride = (int32_t)array->strides[1];
+    s->__primal_normal_vert_y_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 8); /* dual_normal_vert_x */
+    s->dual_normal_vert_x = array->data;
+    s->__dual_normal_vert_x_E2C2V_stride = (int32_t)array->strides[1];
+    s->__dual_normal_vert_x_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 9); /* dual_normal_vert_y */
+    s->dual_normal_vert_y = array->data;
+    s->__dual_normal_vert_y_E2C2V_stride = (int32_t)array->strides[1];
+    s->__dual_normal_vert_y_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 10); /* vn */
+    s->vn = array->data;
+    s->__vn_Edge_range_0 = (int32_t)array->origin[0];
+    s->__vn_K_range_0 = (int32_t)array->origin[1];
+    s->__vn_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 11); /* smag_limit */
+    s->smag_limit = array->data;
+    s->__smag_limit_K_range_0 = (int32_t)array->origin[0];
+    s->__smag_limit_K_stride = (int32_t)array->strides[0];
+    array = gts_array_of(self, 12); /* kh_smag_e */
+    s->kh_smag_e = array->data;
+    s->__kh_smag_e_Edge_range_0 = (int32_t)array->origin[0];
+    s->__kh_smag_e_K_range_0 = (int32_t)array->origin[1];
+    s->__kh_smag_e_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 13); /* kh_smag_ec */
+    s->kh_smag_ec = array->data;
+    s->__kh_smag_ec_Edge_range_0 = (int32_t)array->origin[0];
+    s->__kh_smag_ec_K_range_0 = (int32_t)array->origin[1];
+    s->__kh_smag_ec_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 14); /* z_nabla2_e */
+    s->z_nabla2_e = array->data;
+    s->__z_nabla2_e_Edge_range_0 = (int32_t)array->origin[0];
+    s->__z_nabla2_e_K_range_0 = (int32_t)array->origin[1];
+    s->__z_nabla2_e_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 20); /* E2C2V */
+    s->gt_conn_E2C2V = array->data;
+    s->__gt_conn_E2C2V_neighbor_stride = (int32_t)array->strides[1];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_diff_multfac_smag[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_tangent_orientation[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_inv_primal_edge_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_inv_vert_vert_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_u_vert[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_v_vert[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_primal_normal_vert_x[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_primal_normal_vert_y[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_dual_normal_vert_x[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_dual_normal_vert_y[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_vn[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_smag_limit[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_kh_smag_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_kh_smag_ec[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_z_nabla2_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2C2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2V", .size = 4, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const int32_t VALUE_horizontal_start = 0;
-static const int32_t VALUE_horizontal_end = 27;
-static const int32_t VALUE_vertical_start = 0;
-static const int32_t VALUE_vertical_end = 10;
-
 static const gts_contract LEAVES[] = {
-    {.name = "diff_multfac_smag", .path = "diff_multfac_smag", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_diff_multfac_smag, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, diff_multfac_smag)},
-    {.name = "tangent_orientation", .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_tangent_orientation, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, tangent_orientation)},
-    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, inv_primal_edge_length)},
-    {.name = "inv_vert_vert_length", .path = "inv_vert_vert_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_vert_vert_length, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, inv_vert_vert_length)},
-    {.name = "u_vert", .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_u_vert, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, u_vert)},
-    {.name = "v_vert", .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_v_vert, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, v_vert)},
-    {.name = "primal_normal_vert_x", .path = "primal_normal_vert_x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_x, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, primal_normal_vert_x)},
-    {.name = "primal_normal_vert_y", .path = "primal_normal_vert_y", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_y, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, primal_normal_vert_y)},
-    {.name = "dual_normal_vert_x", .path = "dual_normal_vert_x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_dual_normal_vert_x, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, dual_normal_vert_x)},
-    {.name = "dual_normal_vert_y", .path = "dual_normal_vert_y", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_dual_normal_vert_y, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, dual_normal_vert_y)},
-    {.name = "vn", .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_vn, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, vn)},
-    {.name = "smag_limit", .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_smag_limit, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, smag_limit)},
-    {.name = "kh_smag_e", .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_kh_smag_e, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, kh_smag_e)},
-    {.name = "kh_smag_ec", .path = "kh_smag_ec", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_kh_smag_ec, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, kh_smag_ec)},
-    {.name = "z_nabla2_e", .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_z_nabla2_e, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, z_nabla2_e)},
-    {.name = "smag_offset", .path = "smag_offset", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, smag_offset), .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, smag_offset)},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
-    {.name = "gt_conn_E2C2V", .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct calculate_nabla2_and_smag_coefficients_for_vn_args, gt_conn_E2C2V)},
+    {GTS_MEMBER(arguments, diff_multfac_smag), .path = "diff_multfac_smag", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, tangent_orientation), .path = "tangent_orientation", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, inv_primal_edge_length), .path = "inv_primal_edge_length", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, inv_vert_vert_length), .path = "inv_vert_vert_length", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, u_vert), .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, v_vert), .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, primal_normal_vert_x), .path = "primal_normal_vert_x", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, primal_normal_vert_y), .path = "primal_normal_vert_y", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, dual_normal_vert_x), .path = "dual_normal_vert_x", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, dual_normal_vert_y), .path = "dual_normal_vert_y", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, vn), .path = "vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, smag_limit), .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, kh_smag_e), .path = "kh_smag_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, kh_smag_ec), .path = "kh_smag_ec", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU, .written = true,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, z_nabla2_e), .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU, .written = true,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, smag_offset), .path = "smag_offset", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+     .slot = offsetof(struct slots, smag_offset)},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){0}},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){27}},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){0}},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){10}},
+    {GTS_MEMBER(arguments, gt_conn_E2C2V), .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
+     .device = GTS_CPU, .codomain = "Vertex",
+     GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
+              {.dim = "E2C2V", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 4, .slots = GTS_STRIDE})},
 };
 
-static const char *const PARAMETERS[] = {
-    "diff_multfac_smag",
-    "tangent_orientation",
-    "inv_primal_edge_length",
-    "inv_vert_vert_length",
-    "u_vert",
-    "v_vert",
-    "primal_normal_vert_x",
-    "primal_normal_vert_y",
-    "dual_normal_vert_x",
-    "dual_normal_vert_y",
-    "vn",
-    "smag_limit",
-    "kh_smag_e",
-    "kh_smag_ec",
-    "z_nabla2_e",
-    "smag_offset",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
+static const char *const PARAMETERS[] = {"diff_multfac_smag", "tangent_orientation", "inv_primal_edge_length",
+    "inv_vert_vert_length", "u_vert", "v_vert", "primal_normal_vert_x", "primal_normal_vert_y", "dual_normal_vert_x",
+    "dual_normal_vert_y", "vn", "smag_limit", "kh_smag_e", "kh_smag_ec", "z_nabla2_e", "smag_offset",
+    "horizontal_start", "horizontal_end", "vertical_start", "vertical_end"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *,  /* diff_multfac_smag */
-    double *,  /* dual_normal_vert_x */
-    double *,  /* dual_normal_vert_y */
-    double *,  /* gt_compute_time */
-    int32_t *, /* gt_conn_E2C2V */
-    double *,  /* inv_primal_edge_length */
-    double *,  /* inv_vert_vert_length */
-    double *,  /* kh_smag_e */
-    double *,  /* kh_smag_ec */
-    double *,  /* primal_normal_vert_x */
-    double *,  /* primal_normal_vert_y */
-    double *,  /* smag_limit */
-    double *,  /* tangent_orientation */
-    double *,  /* u_vert */
-    double *,  /* v_vert */
-    double *,  /* vn */
-    double *,  /* z_nabla2_e */
-    int32_t,   /* __diff_multfac_smag_K_range_0 */
-    int32_t,   /* __diff_multfac_smag_K_stride */
-    int32_t,   /* __dual_normal_vert_x_E2C2V_stride */
-    int32_t,   /* __dual_normal_vert_x_Edge_range_0 */
-    int32_t,   /* __dual_normal_vert_y_E2C2V_stride */
-    int32_t,   /* __dual_normal_vert_y_Edge_range_0 */
-    int32_t,   /* __gt_conn_E2C2V_neighbor_stride */
-    int32_t,   /* __inv_primal_edge_length_Edge_range_0 */
-    int32_t,   /* __inv_vert_vert_length_Edge_range_0 */
-    int32_t,   /* __kh_smag_e_Edge_range_0 */
-    int32_t,   /* __kh_smag_e_K_range_0 */
-    int32_t,   /* __kh_smag_e_K_stride */
-    int32_t,   /* __kh_smag_ec_Edge_range_0 */
-    int32_t,   /* __kh_smag_ec_K_range_0 */
-    int32_t,   /* __kh_smag_ec_K_stride */
-    int32_t,   /* __primal_normal_vert_x_E2C2V_stride */
-    int32_t,   /* __primal_normal_vert_x_Edge_range_0 */
-    int32_t,   /* __primal_normal_vert_y_E2C2V_stride */
-    int32_t,   /* __primal_normal_vert_y_Edge_range_0 */
-    int32_t,   /* __smag_limit_K_range_0 */
-    int32_t,   /* __smag_limit_K_stride */
-    int32_t,   /* __tangent_orientation_Edge_range_0 */
-    int32_t,   /* __u_vert_K_range_0 */
-    int32_t,   /* __u_vert_K_stride */
-    int32_t,   /* __u_vert_Vertex_range_0 */
-    int32_t,   /* __v_vert_K_range_0 */
-    int32_t,   /* __v_vert_K_stride */
-    int32_t,   /* __v_vert_Vertex_range_0 */
-    int32_t,   /* __vn_Edge_range_0 */
-    int32_t,   /* __vn_K_range_0 */
-    int32_t,   /* __vn_K_stride */
-    int32_t,   /* __z_nabla2_e_Edge_range_0 */
-    int32_t,   /* __z_nabla2_e_K_range_0 */
-    int32_t,   /* __z_nabla2_e_K_stride */
-    int32_t,   /* gt_metrics_level */
-    double     /* smag_offset */
-);
+typedef void sdfg_program(
+    void *, double *, double *, double *, double *, int32_t *, double *, double *, double *, double *, double *,
+    double *, double *, double *, double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, double);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__diff_multfac_smag_K_range_0,
-        s->__diff_multfac_smag_K_stride,
-        s->__dual_normal_vert_x_E2C2V_stride,
-        s->__dual_normal_vert_x_Edge_range_0,
-        s->__dual_normal_vert_y_E2C2V_stride,
-        s->__dual_normal_vert_y_Edge_range_0,
-        s->__gt_conn_E2C2V_neighbor_stride,
-        s->__inv_primal_edge_length_Edge_range_0,
-        s->__inv_vert_vert_length_Edge_range_0,
-        s->__kh_smag_e_Edge_range_0,
-        s->__kh_smag_e_K_range_0,
-        s->__kh_smag_e_K_stride,
-        s->__kh_smag_ec_Edge_range_0,
-        s->__kh_smag_ec_K_range_0,
-        s->__kh_smag_ec_K_stride,
-        s->__primal_normal_vert_x_E2C2V_stride,
-        s->__primal_normal_vert_x_Edge_range_0,
-        s->__primal_normal_vert_y_E2C2V_stride,
-        s->__primal_normal_vert_y_Edge_range_0,
-        s->__smag_limit_K_range_0,
-        s->__smag_limit_K_stride,
-        s->__tangent_orientation_Edge_range_0,
-        s->__u_vert_K_range_0,
-        s->__u_vert_K_stride,
-        s->__u_vert_Vertex_range_0,
-        s->__v_vert_K_range_0,
-        s->__v_vert_K_stride,
-        s->__v_vert_Vertex_range_0,
-        s->__vn_Edge_range_0,
-        s->__vn_K_range_0,
-        s->__vn_K_stride,
-        s->__z_nabla2_e_Edge_range_0,
-        s->__z_nabla2_e_K_range_0,
-        s->__z_nabla2_e_K_stride,
-        self->metrics_level,
-        s->smag_offset
-    );
+    return ((sdfg_init *)self->init)(
+        s->__diff_multfac_smag_K_range_0, s->__diff_multfac_smag_K_stride, s->__dual_normal_vert_x_E2C2V_stride,
+        s->__dual_normal_vert_x_Edge_range_0, s->__dual_normal_vert_y_E2C2V_stride,
+        s->__dual_normal_vert_y_Edge_range_0, s->__gt_conn_E2C2V_neighbor_stride,
+        s->__inv_primal_edge_length_Edge_range_0, s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0,
+        s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__kh_smag_ec_Edge_range_0, s->__kh_smag_ec_K_range_0,
+        s->__kh_smag_ec_K_stride, s->__primal_normal_vert_x_E2C2V_stride, s->__primal_normal_vert_x_Edge_range_0,
+        s->__primal_normal_vert_y_E2C2V_stride, s->__primal_normal_vert_y_Edge_range_0, s->__smag_limit_K_range_0,
+        s->__smag_limit_K_stride, s->__tangent_orientation_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride,
+        s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0,
+        s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0,
+        s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level, s->smag_offset);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        s->diff_multfac_smag,                     /*  0 diff_multfac_smag <- data of 'diff_multfac_smag' */
-        s->dual_normal_vert_x,                    /*  1 dual_normal_vert_x <- data of 'dual_normal_vert_x' */
-        s->dual_normal_vert_y,                    /*  2 dual_normal_vert_y <- data of 'dual_normal_vert_y' */
-        &self->compute_time,                      /*  3 gt_compute_time <- compute time */
-        s->gt_conn_E2C2V,                         /*  4 gt_conn_E2C2V <- data of 'E2C2V' */
-        s->inv_primal_edge_length,                /*  5 inv_primal_edge_length <- data of 'inv_primal_edge_length' */
-        s->inv_vert_vert_length,                  /*  6 inv_vert_vert_length <- data of 'inv_vert_vert_length' */
-        s->kh_smag_e,                             /*  7 kh_smag_e <- data of 'kh_smag_e' */
-        s->kh_smag_ec,                            /*  8 kh_smag_ec <- data of 'kh_smag_ec' */
-        s->primal_normal_vert_x,                  /*  9 primal_normal_vert_x <- data of 'primal_normal_vert_x' */
-        s->primal_normal_vert_y,                  /* 10 primal_normal_vert_y <- data of 'primal_normal_vert_y' */
-        s->smag_limit,                            /* 11 smag_limit <- data of 'smag_limit' */
-        s->tangent_orientation,                   /* 12 tangent_orientation <- data of 'tangent_orientation' */
-        s->u_vert,                                /* 13 u_vert <- data of 'u_vert' */
-        s->v_vert,                                /* 14 v_vert <- data of 'v_vert' */
-        s->vn,                                    /* 15 vn <- data of 'vn' */
-        s->z_nabla2_e,                            /* 16 z_nabla2_e <- data of 'z_nabla2_e' */
-        s->__diff_multfac_smag_K_range_0,         /* 17 __diff_multfac_smag_K_range_0 <- start of axis 0 of 'diff_multfac_smag' */
-        s->__diff_multfac_smag_K_stride,          /* 18 __diff_multfac_smag_K_stride <- stride of axis 0 of 'diff_multfac_smag' */
-        s->__dual_normal_vert_x_E2C2V_stride,     /* 19 __dual_normal_vert_x_E2C2V_stride <- stride of axis 1 of 'dual_normal_vert_x' */
-        s->__dual_normal_vert_x_Edge_range_0,     /* 20 __dual_normal_vert_x_Edge_range_0 <- start of axis 0 of 'dual_normal_vert_x' */
-        s->__dual_normal_vert_y_E2C2V_stride,     /* 21 __dual_normal_vert_y_E2C2V_stride <- stride of axis 1 of 'dual_normal_vert_y' */
-        s->__dual_normal_vert_y_Edge_range_0,     /* 22 __dual_normal_vert_y_Edge_range_0 <- start of axis 0 of 'dual_normal_vert_y' */
-        s->__gt_conn_E2C2V_neighbor_stride,       /* 23 __gt_conn_E2C2V_neighbor_stride <- stride of axis 1 of 'E2C2V' */
-        s->__inv_primal_edge_length_Edge_range_0, /* 24 __inv_primal_edge_length_Edge_range_0 <- start of axis 0 of 'inv_primal_edge_length' */
-        s->__inv_vert_vert_length_Edge_range_0,   /* 25 __inv_vert_vert_length_Edge_range_0 <- start of axis 0 of 'inv_vert_vert_length' */
-        s->__kh_smag_e_Edge_range_0,              /* 26 __kh_smag_e_Edge_range_0 <- start of axis 0 of 'kh_smag_e' */
-        s->__kh_smag_e_K_range_0,                 /* 27 __kh_smag_e_K_range_0 <- start of axis 1 of 'kh_smag_e' */
-        s->__kh_smag_e_K_stride,                  /* 28 __kh_smag_e_K_stride <- stride of axis 1 of 'kh_smag_e' */
-        s->__kh_smag_ec_Edge_range_0,             /* 29 __kh_smag_ec_Edge_range_0 <- start of axis 0 of 'kh_smag_ec' */
-        s->__kh_smag_ec_K_range_0,                /* 30 __kh_smag_ec_K_range_0 <- start of axis 1 of 'kh_smag_ec' */
-        s->__kh_smag_ec_K_stride,                 /* 31 __kh_smag_ec_K_stride <- stride of axis 1 of 'kh_smag_ec' */
-        s->__primal_normal_vert_x_E2C2V_stride,   /* 32 __primal_normal_vert_x_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_x' */
-        s->__primal_normal_vert_x_Edge_range_0,   /* 33 __primal_normal_vert_x_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_x' */
-        s->__primal_normal_vert_y_E2C2V_stride,   /* 34 __primal_normal_vert_y_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_y' */
-        s->__primal_normal_vert_y_Edge_range_0,   /* 35 __primal_normal_vert_y_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_y' */
-        s->__smag_limit_K_range_0,                /* 36 __smag_limit_K_range_0 <- start of axis 0 of 'smag_limit' */
-        s->__smag_limit_K_stride,                 /* 37 __smag_limit_K_stride <- stride of axis 0 of 'smag_limit' */
-        s->__tangent_orientation_Edge_range_0,    /* 38 __tangent_orientation_Edge_range_0 <- start of axis 0 of 'tangent_orientation' */
-        s->__u_vert_K_range_0,                    /* 39 __u_vert_K_range_0 <- start of axis 1 of 'u_vert' */
-        s->__u_vert_K_stride,                     /* 40 __u_vert_K_stride <- stride of axis 1 of 'u_vert' */
-        s->__u_vert_Vertex_range_0,               /* 41 __u_vert_Vertex_range_0 <- start of axis 0 of 'u_vert' */
-        s->__v_vert_K_range_0,                    /* 42 __v_vert_K_range_0 <- start of axis 1 of 'v_vert' */
-        s->__v_vert_K_stride,                     /* 43 __v_vert_K_stride <- stride of axis 1 of 'v_vert' */
-        s->__v_vert_Vertex_range_0,               /* 44 __v_vert_Vertex_range_0 <- start of axis 0 of 'v_vert' */
-        s->__vn_Edge_range_0,                     /* 45 __vn_Edge_range_0 <- start of axis 0 of 'vn' */
-        s->__vn_K_range_0,                        /* 46 __vn_K_range_0 <- start of axis 1 of 'vn' */
-        s->__vn_K_stride,                         /* 47 __vn_K_stride <- stride of axis 1 of 'vn' */
-        s->__z_nabla2_e_Edge_range_0,             /* 48 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
-        s->__z_nabla2_e_K_range_0,                /* 49 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
-        s->__z_nabla2_e_K_stride,                 /* 50 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
-        self->metrics_level,                      /* 51 gt_metrics_level <- metrics level */
-        s->smag_offset                            /* 52 smag_offset <- 'smag_offset' */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, s->diff_multfac_smag, s->dual_normal_vert_x, s->dual_normal_vert_y, &self->compute_time,
+        s->gt_conn_E2C2V, s->inv_primal_edge_length, s->inv_vert_vert_length, s->kh_smag_e, s->kh_smag_ec,
+        s->primal_normal_vert_x, s->primal_normal_vert_y, s->smag_limit, s->tangent_orientation, s->u_vert, s->v_vert,
+        s->vn, s->z_nabla2_e, s->__diff_multfac_smag_K_range_0, s->__diff_multfac_smag_K_stride,
+        s->__dual_normal_vert_x_E2C2V_stride, s->__dual_normal_vert_x_Edge_range_0,
+        s->__dual_normal_vert_y_E2C2V_stride, s->__dual_normal_vert_y_Edge_range_0, s->__gt_conn_E2C2V_neighbor_stride,
+        s->__inv_primal_edge_length_Edge_range_0, s->__inv_vert_vert_length_Edge_range_0, s->__kh_smag_e_Edge_range_0,
+        s->__kh_smag_e_K_range_0, s->__kh_smag_e_K_stride, s->__kh_smag_ec_Edge_range_0, s->__kh_smag_ec_K_range_0,
+        s->__kh_smag_ec_K_stride, s->__primal_normal_vert_x_E2C2V_stride, s->__primal_normal_vert_x_Edge_range_0,
+        s->__primal_normal_vert_y_E2C2V_stride, s->__primal_normal_vert_y_Edge_range_0, s->__smag_limit_K_range_0,
+        s->__smag_limit_K_stride, s->__tangent_orientation_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride,
+        s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0,
+        s->__vn_Edge_range_0, s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0,
+        s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride, self->metrics_level, s->smag_offset);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-
-    /* diff_multfac_smag: float64 field on [K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* tangent_orientation: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
-        return -1;
-
-    /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
-        return -1;
-
-    /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
-        return -1;
-
-    /* u_vert: float64 field on [Vertex (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
-        return -1;
-
-    /* v_vert: float64 field on [Vertex (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
-        return -1;
-
-    /* primal_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
-        return -1;
-
-    /* primal_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
-        return -1;
-
-    /* dual_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->field(self, 8, args[8]) != 0)
-        return -1;
-
-    /* dual_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], args[9])) && host->field(self, 9, args[9]) != 0)
-        return -1;
-
-    /* vn: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[10], args[10])) && host->field(self, 10, args[10]) != 0)
-        return -1;
-
-    /* smag_limit: float64 field on [K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[11], args[11])) && host->field(self, 11, args[11]) != 0)
-        return -1;
-
-    /* kh_smag_e: float64 field on [Edge (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[12], args[12])) && host->field(self, 12, args[12]) != 0)
-        return -1;
-
-    /* kh_smag_ec: float64 field on [Edge (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[13], args[13])) && host->field(self, 13, args[13]) != 0)
-        return -1;
-
-    /* z_nabla2_e: float64 field on [Edge (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[14], args[14])) && host->field(self, 14, args[14]) != 0)
-        return -1;
-
-    /* smag_offset: float64 */
-    if (GTS_UNLIKELY(host->scalar(self, 15, args[15], &s->smag_offset) != 0))
-        return -1;
-
-    /* horizontal_start: int32, compiled in as 0 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[16], args[16])) && host->static_scalar(self, 16, args[16]) != 0)
-        return -1;
-
-    /* horizontal_end: int32, compiled in as 27 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[17], args[17])) && host->static_scalar(self, 17, args[17]) != 0)
-        return -1;
-
-    /* vertical_start: int32, compiled in as 0 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[18], args[18])) && host->static_scalar(self, 18, args[18]) != 0)
-        return -1;
-
-    /* vertical_end: int32, compiled in as 10 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[19], args[19])) && host->static_scalar(self, 19, args[19]) != 0)
-        return -1;
-
-    /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
-    void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]);
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* diff_multfac_smag */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* tangent_orientation */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* inv_primal_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* inv_vert_vert_length */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* u_vert */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* v_vert */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* primal_normal_vert_x */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* primal_normal_vert_y */
+    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* dual_normal_vert_x */
+    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* dual_normal_vert_y */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* vn */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* smag_limit */
+    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* kh_smag_e */
+    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* kh_smag_ec */
+    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* z_nabla2_e */
+    GTS_TRY(host->scalar(self, 15, args[15], &s->smag_offset)); /* smag_offset */
+    GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* vertical_end */
+    void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]); /* E2C2V */
     if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
         return -1;
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[20], gt_conn_E2C2V)) && host->field(self, 20, gt_conn_E2C2V) != 0)
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C2V));
     return 0;
 }
 
@@ -545,9 +283,10 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_nabla2_and_smag_coefficients_for_vn_args *a, const struct calculate_nabla2_and_smag_coefficients_for_vn_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->diff_multfac_smag, &b->diff_multfac_smag, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_START | GTS_STRIDE);
@@ -568,26 +307,16 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_nabla2_and_sm
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct calculate_nabla2_and_smag_coefficients_for_vn_args *args)
+GTS_EXPORT int calculate_nabla2_and_smag_coefficients_for_vn_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int calculate_nabla2_and_smag_coefficients_for_vn_call(gts_program *self, const struct calculate_nabla2_and_smag_coefficients_for_vn_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->smag_offset = args->smag_offset;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -606,32 +335,18 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct calculate_nabla2_and_smag_coefficients_for_vn_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *diff_multfac_smag_,      /* diff_multfac_smag: float64 field on [K] */
-    const CFI_cdesc_t *tangent_orientation_,    /* tangent_orientation: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex (stride 1), K] */
-    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex (stride 1), K] */
-    const CFI_cdesc_t *primal_normal_vert_x_,   /* primal_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    const CFI_cdesc_t *primal_normal_vert_y_,   /* primal_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    const CFI_cdesc_t *dual_normal_vert_x_,     /* dual_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    const CFI_cdesc_t *dual_normal_vert_y_,     /* dual_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    const CFI_cdesc_t *vn_,                     /* vn: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *smag_limit_,             /* smag_limit: float64 field on [K] */
-    const CFI_cdesc_t *kh_smag_e_,              /* kh_smag_e: float64 field on [Edge (stride 1), K], written */
-    const CFI_cdesc_t *kh_smag_ec_,             /* kh_smag_ec: float64 field on [Edge (stride 1), K], written */
-    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge (stride 1), K], written */
-    double smag_offset_,                        /* smag_offset: float64 */
-    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *diff_multfac_smag_, const CFI_cdesc_t *tangent_orientation_,
+    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *inv_vert_vert_length_, const CFI_cdesc_t *u_vert_,
+    const CFI_cdesc_t *v_vert_, const CFI_cdesc_t *primal_normal_vert_x_, const CFI_cdesc_t *primal_normal_vert_y_,
+    const CFI_cdesc_t *dual_normal_vert_x_, const CFI_cdesc_t *dual_normal_vert_y_, const CFI_cdesc_t *vn_,
+    const CFI_cdesc_t *smag_limit_, const CFI_cdesc_t *kh_smag_e_, const CFI_cdesc_t *kh_smag_ec_,
+    const CFI_cdesc_t *z_nabla2_e_, double smag_offset_, const CFI_cdesc_t *gt_conn_E2C2V_, int *stat,
+    const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -639,48 +354,33 @@ GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(diff_multfac_smag_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(tangent_orientation_, 1, GTS_START | GTS_STRIDE, &known[3]) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, 1, GTS_START | GTS_STRIDE, &known[6]) ||
-        !gts_fortran_is_known(inv_vert_vert_length_, 1, GTS_START | GTS_STRIDE, &known[9]) ||
-        !gts_fortran_is_known(u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[12]) ||
-        !gts_fortran_is_known(v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[17]) ||
-        !gts_fortran_is_known(primal_normal_vert_x_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[22]) ||
-        !gts_fortran_is_known(primal_normal_vert_y_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[27]) ||
-        !gts_fortran_is_known(dual_normal_vert_x_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[32]) ||
-        !gts_fortran_is_known(dual_normal_vert_y_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[37]) ||
-        !gts_fortran_is_known(vn_, 2, GTS_START | GTS_STRIDE, &known[42]) ||
-        !gts_fortran_is_known(smag_limit_, 1, GTS_START | GTS_STRIDE, &known[47]) ||
-        !gts_fortran_is_known(kh_smag_e_, 2, GTS_START | GTS_STRIDE, &known[50]) ||
-        !gts_fortran_is_known(kh_smag_ec_, 2, GTS_START | GTS_STRIDE, &known[55]) ||
-        !gts_fortran_is_known(z_nabla2_e_, 2, GTS_START | GTS_STRIDE, &known[60]) ||
-        !gts_fortran_is_known(gt_conn_E2C2V_, 2, GTS_SIZE | GTS_STRIDE, &known[65])) {
-        const CFI_cdesc_t *const found[] = {
-            diff_multfac_smag_,
-            tangent_orientation_,
-            inv_primal_edge_length_,
-            inv_vert_vert_length_,
-            u_vert_,
-            v_vert_,
-            primal_normal_vert_x_,
-            primal_normal_vert_y_,
-            dual_normal_vert_x_,
-            dual_normal_vert_y_,
-            vn_,
-            smag_limit_,
-            kh_smag_e_,
-            kh_smag_ec_,
-            z_nabla2_e_,
-            gt_conn_E2C2V_,
-        };
+        !gts_fortran_is_known(&known, diff_multfac_smag_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, tangent_orientation_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, inv_primal_edge_length_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, inv_vert_vert_length_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, primal_normal_vert_x_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, primal_normal_vert_y_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, dual_normal_vert_x_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, dual_normal_vert_y_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, smag_limit_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, kh_smag_e_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, kh_smag_ec_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, z_nabla2_e_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, gt_conn_E2C2V_, 2, GTS_SIZE | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {diff_multfac_smag_, tangent_orientation_, inv_primal_edge_length_,
+            inv_vert_vert_length_, u_vert_, v_vert_, primal_normal_vert_x_, primal_normal_vert_y_, dual_normal_vert_x_,
+            dual_normal_vert_y_, vn_, smag_limit_, kh_smag_e_, kh_smag_ec_, z_nabla2_e_, gt_conn_E2C2V_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->smag_offset = smag_offset_;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -706,13 +406,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct calculate_nabla2_and_smag_coefficients_for_vn_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -720,4 +418,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3ab14dd155776202c7f714bcfbcc0823bcef15b1443107be699d872ea3728057 */
+/* gtstub: sha256 of the text above: cd740821ee5140b29456a4cbded4c81b5704f1add5619a22a7bbfe45e3008e83 */

@@ -14,9 +14,9 @@ module calculate_nabla2_and_smag_coefficients_for_vn_stub
 
     interface
         subroutine calculate_nabla2_and_smag_coefficients_for_vn( &
-            program, diff_multfac_smag, tangent_orientation, inv_primal_edge_length, inv_vert_vert_length, u_vert, v_vert, &
-            primal_normal_vert_x, primal_normal_vert_y, dual_normal_vert_x, dual_normal_vert_y, vn, smag_limit, kh_smag_e, &
-            kh_smag_ec, z_nabla2_e, smag_offset, gt_conn_E2C2V, stat, errmsg &
+            program, diff_multfac_smag, tangent_orientation, inv_primal_edge_length, inv_vert_vert_length, u_vert, &
+            v_vert, primal_normal_vert_x, primal_normal_vert_y, dual_normal_vert_x, dual_normal_vert_y, vn, &
+            smag_limit, kh_smag_e, kh_smag_ec, z_nabla2_e, smag_offset, gt_conn_E2C2V, stat, errmsg &
             ) bind(c, name="calculate_nabla2_and_smag_coefficients_for_vn_fortran")
             ! Checks the arguments and runs the program.
             ! Compiled in, and so no arguments:
@@ -32,10 +32,12 @@ module calculate_nabla2_and_smag_coefficients_for_vn_stub
             real(c_double), intent(in) :: inv_vert_vert_length(:)    ! float64 field on [Edge (stride 1)]
             real(c_double), intent(in) :: u_vert(:, :)               ! float64 field on [Vertex (stride 1), K]
             real(c_double), intent(in) :: v_vert(:, :)               ! float64 field on [Vertex (stride 1), K]
-            real(c_double), intent(in) :: primal_normal_vert_x(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
-            real(c_double), intent(in) :: primal_normal_vert_y(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
-            real(c_double), intent(in) :: dual_normal_vert_x(:, :)   ! float64 field on [Edge (stride 1), E2C2V (size 4)]
-            real(c_double), intent(in) :: dual_normal_vert_y(:, :)   ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: primal_normal_vert_x(:, :)
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: primal_normal_vert_y(:, :)
+            real(c_double), intent(in) :: dual_normal_vert_x(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: dual_normal_vert_y(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
             real(c_double), intent(in) :: vn(:, :)                   ! float64 field on [Edge (stride 1), K]
             real(c_double), intent(in) :: smag_limit(:)              ! float64 field on [K]
             real(c_double), intent(inout) :: kh_smag_e(:, :)         ! float64 field on [Edge (stride 1), K], written
@@ -44,9 +46,9 @@ module calculate_nabla2_and_smag_coefficients_for_vn_stub
             real(c_double), value :: smag_offset                     ! float64
             ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]
             integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 07d939198e6e660512f6c48a52fe23cff28ab0f0621549d1afb4b638c6cf595e
+! gtstub: sha256 of the text above: 98963acc52c107226a9e3a51c3356f4a25619edfc4ef9a91c1125b609f97b401

@@ -14,8 +14,9 @@
 extern "C" {
 #endif
 
-/** The arguments of 'calculate_nabla2_and_smag_coefficients_for_vn' after tuples are flattened. The memory of arrays is the caller's. */
-/*
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ *
  * Compiled in, and so no members:
  *   horizontal_start = 0
  *   horizontal_end = 27
@@ -23,35 +24,39 @@ extern "C" {
  *   vertical_end = 10
  */
 struct calculate_nabla2_and_smag_coefficients_for_vn_args {
-    gts_array diff_multfac_smag; /**< diff_multfac_smag: float64 field on [K] */
-    gts_array tangent_orientation; /**< tangent_orientation: float64 field on [Edge (stride 1)] */
+    gts_array diff_multfac_smag;      /**< diff_multfac_smag: float64 field on [K] */
+    gts_array tangent_orientation;    /**< tangent_orientation: float64 field on [Edge (stride 1)] */
     gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge (stride 1)] */
-    gts_array inv_vert_vert_length; /**< inv_vert_vert_length: float64 field on [Edge (stride 1)] */
-    gts_array u_vert; /**< u_vert: float64 field on [Vertex (stride 1), K] */
-    gts_array v_vert; /**< v_vert: float64 field on [Vertex (stride 1), K] */
-    gts_array primal_normal_vert_x; /**< primal_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    gts_array primal_normal_vert_y; /**< primal_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    gts_array dual_normal_vert_x; /**< dual_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    gts_array dual_normal_vert_y; /**< dual_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    gts_array vn; /**< vn: float64 field on [Edge (stride 1), K] */
-    gts_array smag_limit; /**< smag_limit: float64 field on [K] */
-    gts_array kh_smag_e; /**< kh_smag_e: float64 field on [Edge (stride 1), K], written */
-    gts_array kh_smag_ec; /**< kh_smag_ec: float64 field on [Edge (stride 1), K], written */
-    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge (stride 1), K], written */
-    double smag_offset; /**< smag_offset: float64 */
-    gts_array gt_conn_E2C2V; /**< E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
+    gts_array inv_vert_vert_length;   /**< inv_vert_vert_length: float64 field on [Edge (stride 1)] */
+    gts_array u_vert;                 /**< u_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array v_vert;                 /**< v_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array primal_normal_vert_x;   /**< primal_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array primal_normal_vert_y;   /**< primal_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array dual_normal_vert_x;     /**< dual_normal_vert_x: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array dual_normal_vert_y;     /**< dual_normal_vert_y: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array vn;                     /**< vn: float64 field on [Edge (stride 1), K] */
+    gts_array smag_limit;             /**< smag_limit: float64 field on [K] */
+    gts_array kh_smag_e;              /**< kh_smag_e: float64 field on [Edge (stride 1), K], written */
+    gts_array kh_smag_ec;             /**< kh_smag_ec: float64 field on [Edge (stride 1), K], written */
+    gts_array z_nabla2_e;             /**< z_nabla2_e: float64 field on [Edge (stride 1), K], written */
+    double smag_offset;               /**< smag_offset: float64 */
+    /** E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
+    gts_array gt_conn_E2C2V;
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
-GTS_EXPORT int calculate_nabla2_and_smag_coefficients_for_vn_call(gts_program *program, const struct calculate_nabla2_and_smag_coefficients_for_vn_args *args);
+GTS_EXPORT int calculate_nabla2_and_smag_coefficients_for_vn_call(gts_program *program,
+    const struct calculate_nabla2_and_smag_coefficients_for_vn_args *args);
 
 #ifdef __cplusplus
 }
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 8488c80957c9fb1027af3460a08f19cfdb50fb1cf11fd9b7c220d7d4d9bfd544 */
+/* gtstub: sha256 of the text above: fdcc5f86061192cd26dc22f9ee55f070841b7f0f091a3ef52f6f00af10316191 */

@@ -13,348 +13,189 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct calculate_nabla4_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    int32_t *gt_conn_E2C2V;                        /*  1 gt_conn_E2C2V <- data of 'E2C2V' */
-    double *inv_primal_edge_length;                /*  2 inv_primal_edge_length <- data of 'inv_primal_edge_length' */
-    double *inv_vert_vert_length;                  /*  3 inv_vert_vert_length <- data of 'inv_vert_vert_length' */
-    double *primal_normal_vert_v1;                 /*  4 primal_normal_vert_v1 <- data of 'primal_normal_vert_v1' */
-    double *primal_normal_vert_v2;                 /*  5 primal_normal_vert_v2 <- data of 'primal_normal_vert_v2' */
-    double *u_vert;                                /*  6 u_vert <- data of 'u_vert' */
-    double *v_vert;                                /*  7 v_vert <- data of 'v_vert' */
-    double *z_nabla2_e;                            /*  8 z_nabla2_e <- data of 'z_nabla2_e' */
-    double *z_nabla4_e2;                           /*  9 z_nabla4_e2 <- data of 'z_nabla4_e2' */
-    int32_t __gt_conn_E2C2V_neighbor_stride;       /* 10 __gt_conn_E2C2V_neighbor_stride <- stride of axis 1 of 'E2C2V' */
-    int32_t __inv_primal_edge_length_Edge_range_0; /* 11 __inv_primal_edge_length_Edge_range_0 <- start of axis 0 of 'inv_primal_edge_length' */
-    int32_t __inv_vert_vert_length_Edge_range_0;   /* 12 __inv_vert_vert_length_Edge_range_0 <- start of axis 0 of 'inv_vert_vert_length' */
-    int32_t __primal_normal_vert_v1_E2C2V_stride;  /* 13 __primal_normal_vert_v1_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v1' */
-    int32_t __primal_normal_vert_v1_Edge_range_0;  /* 14 __primal_normal_vert_v1_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v1' */
-    int32_t __primal_normal_vert_v2_E2C2V_stride;  /* 15 __primal_normal_vert_v2_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v2' */
-    int32_t __primal_normal_vert_v2_Edge_range_0;  /* 16 __primal_normal_vert_v2_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v2' */
-    int32_t __u_vert_K_range_0;                    /* 17 __u_vert_K_range_0 <- start of axis 1 of 'u_vert' */
-    int32_t __u_vert_K_stride;                     /* 18 __u_vert_K_stride <- stride of axis 1 of 'u_vert' */
-    int32_t __u_vert_Vertex_range_0;               /* 19 __u_vert_Vertex_range_0 <- start of axis 0 of 'u_vert' */
-    int32_t __v_vert_K_range_0;                    /* 20 __v_vert_K_range_0 <- start of axis 1 of 'v_vert' */
-    int32_t __v_vert_K_stride;                     /* 21 __v_vert_K_stride <- stride of axis 1 of 'v_vert' */
-    int32_t __v_vert_Vertex_range_0;               /* 22 __v_vert_Vertex_range_0 <- start of axis 0 of 'v_vert' */
-    int32_t __z_nabla2_e_Edge_range_0;             /* 23 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_range_0;                /* 24 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
-    int32_t __z_nabla2_e_K_stride;                 /* 25 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
-    int32_t __z_nabla4_e2_Edge_range_0;            /* 26 __z_nabla4_e2_Edge_range_0 <- start of axis 0 of 'z_nabla4_e2' */
-    int32_t __z_nabla4_e2_K_range_0;               /* 27 __z_nabla4_e2_K_range_0 <- start of axis 1 of 'z_nabla4_e2' */
-    int32_t __z_nabla4_e2_K_stride;                /* 28 __z_nabla4_e2_K_stride <- stride of axis 1 of 'z_nabla4_e2' */
-    int32_t horizontal_end;                        /* 30 horizontal_end <- 'horizontal_end' */
-    int32_t horizontal_start;                      /* 31 horizontal_start <- 'horizontal_start' */
-    int32_t vertical_end;                          /* 32 vertical_end <- 'vertical_end' */
-    int32_t vertical_start;                        /* 33 vertical_start <- 'vertical_start' */
+    int32_t *gt_conn_E2C2V;
+    double *inv_primal_edge_length, *inv_vert_vert_length, *primal_normal_vert_v1, *primal_normal_vert_v2, *u_vert,
+        *v_vert, *z_nabla2_e, *z_nabla4_e2;
+    int32_t __gt_conn_E2C2V_neighbor_stride, __inv_primal_edge_length_Edge_range_0, __inv_vert_vert_length_Edge_range_0,
+        __primal_normal_vert_v1_E2C2V_stride, __primal_normal_vert_v1_Edge_range_0,
+        __primal_normal_vert_v2_E2C2V_stride, __primal_normal_vert_v2_Edge_range_0, __u_vert_K_range_0,
+        __u_vert_K_stride, __u_vert_Vertex_range_0, __v_vert_K_range_0, __v_vert_K_stride, __v_vert_Vertex_range_0,
+        __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride, __z_nabla4_e2_Edge_range_0,
+        __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride, horizontal_end, horizontal_start, vertical_end, vertical_start;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const u_vert_array = &self->leaf[0].current->array;
-    const gts_array *const v_vert_array = &self->leaf[1].current->array;
-    const gts_array *const primal_normal_vert_v1_array = &self->leaf[2].current->array;
-    const gts_array *const primal_normal_vert_v2_array = &self->leaf[3].current->array;
-    const gts_array *const z_nabla2_e_array = &self->leaf[4].current->array;
-    const gts_array *const inv_vert_vert_length_array = &self->leaf[5].current->array;
-    const gts_array *const inv_primal_edge_length_array = &self->leaf[6].current->array;
-    const gts_array *const z_nabla4_e2_array = &self->leaf[7].current->array;
-    const gts_array *const gt_conn_E2C2V_array = &self->leaf[12].current->array;
+    const gts_array *array;
 
-    s->gt_conn_E2C2V = gt_conn_E2C2V_array->data;
-    s->inv_primal_edge_length = inv_primal_edge_length_array->data;
-    s->inv_vert_vert_length = inv_vert_vert_length_array->data;
-    s->primal_normal_vert_v1 = primal_normal_vert_v1_array->data;
-    s->primal_normal_vert_v2 = primal_normal_vert_v2_array->data;
-    s->u_vert = u_vert_array->data;
-    s->v_vert = v_vert_array->data;
-    s->z_nabla2_e = z_nabla2_e_array->data;
-    s->z_nabla4_e2 = z_nabla4_e2_array->data;
-    s->__gt_conn_E2C2V_neighbor_stride = (int32_t)gt_conn_E2C2V_array->strides[1];
-    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)inv_primal_edge_length_array->origin[0];
-    s->__inv_vert_vert_length_Edge_range_0 = (int32_t)inv_vert_vert_length_array->origin[0];
-    s->__primal_normal_vert_v1_E2C2V_stride = (int32_t)primal_normal_vert_v1_array->strides[1];
-    s->__primal_normal_vert_v1_Edge_range_0 = (int32_t)primal_normal_vert_v1_array->origin[0];
-    s->__primal_normal_vert_v2_E2C2V_stride = (int32_t)primal_normal_vert_v2_array->strides[1];
-    s->__primal_normal_vert_v2_Edge_range_0 = (int32_t)primal_normal_vert_v2_array->origin[0];
-    s->__u_vert_K_range_0 = (int32_t)u_vert_array->origin[1];
-    s->__u_vert_K_stride = (int32_t)u_vert_array->strides[1];
-    s->__u_vert_Vertex_range_0 = (int32_t)u_vert_array->origin[0];
-    s->__v_vert_K_range_0 = (int32_t)v_vert_array->origin[1];
-    s->__v_vert_K_stride = (int32_t)v_vert_array->strides[1];
-    s->__v_vert_Vertex_range_0 = (int32_t)v_vert_array->origin[0];
-    s->__z_nabla2_e_Edge_range_0 = (int32_t)z_nabla2_e_array->origin[0];
-    s->__z_nabla2_e_K_range_0 = (int32_t)z_nabla2_e_array->origin[1];
-    s->__z_nabla2_e_K_stride = (int32_t)z_nabla2_e_array->strides[1];
-    s->__z_nabla4_e2_Edge_range_0 = (int32_t)z_nabla4_e2_array->origin[0];
-    s->__z_nabla4_e2_K_range_0 = (int32_t)z_nabla4_e2_array->origin[1];
-    s->__z_nabla4_e2_K_stride = (int32_t)z_nabla4_e2_array->strides[1];
+    array = gts_array_of(self, 0); /* u_vert */
+    s->u_vert = array->data;
+    s->__u_vert_K_range_0 = (int32_t)array->origin[1];
+    s->__u_vert_K_stride = (int32_t)array->strides[1];
+    s->__u_vert_Vertex_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 1); /* v_vert */
+    s->v_vert = array->data;
+    s->__v_vert_K_range_0 = (int32_t)array->origin[1];
+    s->__v_vert_K_stride = (int32_t)array->strides[1];
+    s->__v_vert_Vertex_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 2); /* primal_normal_vert_v1 */
+    s->primal_normal_vert_v1 = array->data;
+    s->__primal_normal_vert_v1_E2C2V_stride = (int32_t)array->strides[1];
+    s->__primal_normal_vert_v1_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 3); /* primal_normal_vert_v2 */
+    s->primal_normal_vert_v2 = array->data;
+    s->__primal_normal_vert_v2_E2C2V_stride = (int32_t)array->strides[1];
+    s->__primal_normal_vert_v2_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 4); /* z_nabla2_e */
+    s->z_nabla2_e = array->data;
+    s->__z_nabla2_e_Edge_range_0 = (int32_t)array->origin[0];
+    s->__z_nabla2_e_K_range_0 = (int32_t)array->origin[1];
+    s->__z_nabla2_e_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 5); /* inv_vert_vert_length */
+    s->inv_vert_vert_length = array->data;
+    s->__inv_vert_vert_length_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 6); /* inv_primal_edge_length */
+    s->inv_primal_edge_length = array->data;
+    s->__inv_primal_edge_length_Edge_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 7); /* z_nabla4_e2 */
+    s->z_nabla4_e2 = array->data;
+    s->__z_nabla4_e2_Edge_range_0 = (int32_t)array->origin[0];
+    s->__z_nabla4_e2_K_range_0 = (int32_t)array->origin[1];
+    s->__z_nabla4_e2_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 12); /* E2C2V */
+    s->gt_conn_E2C2V = array->data;
+    s->__gt_conn_E2C2V_neighbor_stride = (int32_t)array->strides[1];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_u_vert[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_v_vert[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_primal_normal_vert_v1[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_primal_normal_vert_v2[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "E2C2V", .size = 4, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_z_nabla2_e[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_inv_vert_vert_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_inv_primal_edge_length[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-};
-
-static const gts_axis AXES_z_nabla4_e2[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_E2C2V[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "E2C2V", .size = 4, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
 static const gts_contract LEAVES[] = {
-    {.name = "u_vert", .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_u_vert, .member = offsetof(struct calculate_nabla4_args, u_vert)},
-    {.name = "v_vert", .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_v_vert, .member = offsetof(struct calculate_nabla4_args, v_vert)},
-    {.name = "primal_normal_vert_v1", .path = "primal_normal_vert_v1", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_v1, .member = offsetof(struct calculate_nabla4_args, primal_normal_vert_v1)},
-    {.name = "primal_normal_vert_v2", .path = "primal_normal_vert_v2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_primal_normal_vert_v2, .member = offsetof(struct calculate_nabla4_args, primal_normal_vert_v2)},
-    {.name = "z_nabla2_e", .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_z_nabla2_e, .member = offsetof(struct calculate_nabla4_args, z_nabla2_e)},
-    {.name = "inv_vert_vert_length", .path = "inv_vert_vert_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_vert_vert_length, .member = offsetof(struct calculate_nabla4_args, inv_vert_vert_length)},
-    {.name = "inv_primal_edge_length", .path = "inv_primal_edge_length", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_inv_primal_edge_length, .member = offsetof(struct calculate_nabla4_args, inv_primal_edge_length)},
-    {.name = "z_nabla4_e2", .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_z_nabla4_e2, .member = offsetof(struct calculate_nabla4_args, z_nabla4_e2)},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, horizontal_start), .member = offsetof(struct calculate_nabla4_args, horizontal_start)},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, horizontal_end), .member = offsetof(struct calculate_nabla4_args, horizontal_end)},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, vertical_start), .member = offsetof(struct calculate_nabla4_args, vertical_start)},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32, .device = GTS_CPU, .slot = offsetof(struct slots, vertical_end), .member = offsetof(struct calculate_nabla4_args, vertical_end)},
-    {.name = "gt_conn_E2C2V", .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_E2C2V, .codomain = "Vertex", .has_skip_values = false, .member = offsetof(struct calculate_nabla4_args, gt_conn_E2C2V)},
+    {GTS_MEMBER(arguments, u_vert), .path = "u_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, v_vert), .path = "v_vert", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, primal_normal_vert_v1), .path = "primal_normal_vert_v1", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, primal_normal_vert_v2), .path = "primal_normal_vert_v2", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "E2C2V", .fixed = GTS_SIZE, .size = 4, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, z_nabla2_e), .path = "z_nabla2_e", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, inv_vert_vert_length), .path = "inv_vert_vert_length", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, inv_primal_edge_length), .path = "inv_primal_edge_length", .kind = GTS_FIELD,
+     .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START})},
+    {GTS_MEMBER(arguments, z_nabla4_e2), .path = "z_nabla4_e2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU, .written = true,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, horizontal_start), .path = "horizontal_start", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, horizontal_start)},
+    {GTS_MEMBER(arguments, horizontal_end), .path = "horizontal_end", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, horizontal_end)},
+    {GTS_MEMBER(arguments, vertical_start), .path = "vertical_start", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, vertical_start)},
+    {GTS_MEMBER(arguments, vertical_end), .path = "vertical_end", .kind = GTS_SCALAR, .dtype = GTS_INT32,
+     .slot = offsetof(struct slots, vertical_end)},
+    {GTS_MEMBER(arguments, gt_conn_E2C2V), .path = "E2C2V", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32,
+     .device = GTS_CPU, .codomain = "Vertex",
+     GTS_AXES({.dim = "Edge", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
+              {.dim = "E2C2V", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 4, .slots = GTS_STRIDE})},
 };
 
-static const char *const PARAMETERS[] = {
-    "u_vert",
-    "v_vert",
-    "primal_normal_vert_v1",
-    "primal_normal_vert_v2",
-    "z_nabla2_e",
-    "inv_vert_vert_length",
-    "inv_primal_edge_length",
-    "z_nabla4_e2",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
+static const char *const PARAMETERS[] = {"u_vert", "v_vert", "primal_normal_vert_v1", "primal_normal_vert_v2",
+    "z_nabla2_e", "inv_vert_vert_length", "inv_primal_edge_length", "z_nabla4_e2", "horizontal_start", "horizontal_end",
+    "vertical_start", "vertical_end"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *,  /* gt_compute_time */
-    int32_t *, /* gt_conn_E2C2V */
-    double *,  /* inv_primal_edge_length */
-    double *,  /* inv_vert_vert_length */
-    double *,  /* primal_normal_vert_v1 */
-    double *,  /* primal_normal_vert_v2 */
-    double *,  /* u_vert */
-    double *,  /* v_vert */
-    double *,  /* z_nabla2_e */
-    double *,  /* z_nabla4_e2 */
-    int32_t,   /* __gt_conn_E2C2V_neighbor_stride */
-    int32_t,   /* __inv_primal_edge_length_Edge_range_0 */
-    int32_t,   /* __inv_vert_vert_length_Edge_range_0 */
-    int32_t,   /* __primal_normal_vert_v1_E2C2V_stride */
-    int32_t,   /* __primal_normal_vert_v1_Edge_range_0 */
-    int32_t,   /* __primal_normal_vert_v2_E2C2V_stride */
-    int32_t,   /* __primal_normal_vert_v2_Edge_range_0 */
-    int32_t,   /* __u_vert_K_range_0 */
-    int32_t,   /* __u_vert_K_stride */
-    int32_t,   /* __u_vert_Vertex_range_0 */
-    int32_t,   /* __v_vert_K_range_0 */
-    int32_t,   /* __v_vert_K_stride */
-    int32_t,   /* __v_vert_Vertex_range_0 */
-    int32_t,   /* __z_nabla2_e_Edge_range_0 */
-    int32_t,   /* __z_nabla2_e_K_range_0 */
-    int32_t,   /* __z_nabla2_e_K_stride */
-    int32_t,   /* __z_nabla4_e2_Edge_range_0 */
-    int32_t,   /* __z_nabla4_e2_K_range_0 */
-    int32_t,   /* __z_nabla4_e2_K_stride */
-    int32_t,   /* gt_metrics_level */
-    int32_t,   /* horizontal_end */
-    int32_t,   /* horizontal_start */
-    int32_t,   /* vertical_end */
-    int32_t    /* vertical_start */
-);
+typedef void sdfg_program(
+    void *, double *, int32_t *, double *, double *, double *, double *, double *, double *, double *, double *,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__gt_conn_E2C2V_neighbor_stride,
-        s->__inv_primal_edge_length_Edge_range_0,
-        s->__inv_vert_vert_length_Edge_range_0,
-        s->__primal_normal_vert_v1_E2C2V_stride,
-        s->__primal_normal_vert_v1_Edge_range_0,
-        s->__primal_normal_vert_v2_E2C2V_stride,
-        s->__primal_normal_vert_v2_Edge_range_0,
-        s->__u_vert_K_range_0,
-        s->__u_vert_K_stride,
-        s->__u_vert_Vertex_range_0,
-        s->__v_vert_K_range_0,
-        s->__v_vert_K_stride,
-        s->__v_vert_Vertex_range_0,
-        s->__z_nabla2_e_Edge_range_0,
-        s->__z_nabla2_e_K_range_0,
-        s->__z_nabla2_e_K_stride,
-        s->__z_nabla4_e2_Edge_range_0,
-        s->__z_nabla4_e2_K_range_0,
-        s->__z_nabla4_e2_K_stride,
-        self->metrics_level,
-        s->horizontal_end,
-        s->horizontal_start,
-        s->vertical_end,
-        s->vertical_start
-    );
+    return ((sdfg_init *)self->init)(
+        s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0,
+        s->__inv_vert_vert_length_Edge_range_0, s->__primal_normal_vert_v1_E2C2V_stride,
+        s->__primal_normal_vert_v1_Edge_range_0, s->__primal_normal_vert_v2_E2C2V_stride,
+        s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride,
+        s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0,
+        s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride,
+        s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride, self->metrics_level,
+        s->horizontal_end, s->horizontal_start, s->vertical_end, s->vertical_start);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        &self->compute_time,                      /*  0 gt_compute_time <- compute time */
-        s->gt_conn_E2C2V,                         /*  1 gt_conn_E2C2V <- data of 'E2C2V' */
-        s->inv_primal_edge_length,                /*  2 inv_primal_edge_length <- data of 'inv_primal_edge_length' */
-        s->inv_vert_vert_length,                  /*  3 inv_vert_vert_length <- data of 'inv_vert_vert_length' */
-        s->primal_normal_vert_v1,                 /*  4 primal_normal_vert_v1 <- data of 'primal_normal_vert_v1' */
-        s->primal_normal_vert_v2,                 /*  5 primal_normal_vert_v2 <- data of 'primal_normal_vert_v2' */
-        s->u_vert,                                /*  6 u_vert <- data of 'u_vert' */
-        s->v_vert,                                /*  7 v_vert <- data of 'v_vert' */
-        s->z_nabla2_e,                            /*  8 z_nabla2_e <- data of 'z_nabla2_e' */
-        s->z_nabla4_e2,                           /*  9 z_nabla4_e2 <- data of 'z_nabla4_e2' */
-        s->__gt_conn_E2C2V_neighbor_stride,       /* 10 __gt_conn_E2C2V_neighbor_stride <- stride of axis 1 of 'E2C2V' */
-        s->__inv_primal_edge_length_Edge_range_0, /* 11 __inv_primal_edge_length_Edge_range_0 <- start of axis 0 of 'inv_primal_edge_length' */
-        s->__inv_vert_vert_length_Edge_range_0,   /* 12 __inv_vert_vert_length_Edge_range_0 <- start of axis 0 of 'inv_vert_vert_length' */
-        s->__primal_normal_vert_v1_E2C2V_stride,  /* 13 __primal_normal_vert_v1_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v1' */
-        s->__primal_normal_vert_v1_Edge_range_0,  /* 14 __primal_normal_vert_v1_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v1' */
-        s->__primal_normal_vert_v2_E2C2V_stride,  /* 15 __primal_normal_vert_v2_E2C2V_stride <- stride of axis 1 of 'primal_normal_vert_v2' */
-        s->__primal_normal_vert_v2_Edge_range_0,  /* 16 __primal_normal_vert_v2_Edge_range_0 <- start of axis 0 of 'primal_normal_vert_v2' */
-        s->__u_vert_K_range_0,                    /* 17 __u_vert_K_range_0 <- start of axis 1 of 'u_vert' */
-        s->__u_vert_K_stride,                     /* 18 __u_vert_K_stride <- stride of axis 1 of 'u_vert' */
-        s->__u_vert_Vertex_range_0,               /* 19 __u_vert_Vertex_range_0 <- start of axis 0 of 'u_vert' */
-        s->__v_vert_K_range_0,                    /* 20 __v_vert_K_range_0 <- start of axis 1 of 'v_vert' */
-        s->__v_vert_K_stride,                     /* 21 __v_vert_K_stride <- stride of axis 1 of 'v_vert' */
-        s->__v_vert_Vertex_range_0,               /* 22 __v_vert_Vertex_range_0 <- start of axis 0 of 'v_vert' */
-        s->__z_nabla2_e_Edge_range_0,             /* 23 __z_nabla2_e_Edge_range_0 <- start of axis 0 of 'z_nabla2_e' */
-        s->__z_nabla2_e_K_range_0,                /* 24 __z_nabla2_e_K_range_0 <- start of axis 1 of 'z_nabla2_e' */
-        s->__z_nabla2_e_K_stride,                 /* 25 __z_nabla2_e_K_stride <- stride of axis 1 of 'z_nabla2_e' */
-        s->__z_nabla4_e2_Edge_range_0,            /* 26 __z_nabla4_e2_Edge_range_0 <- start of axis 0 of 'z_nabla4_e2' */
-        s->__z_nabla4_e2_K_range_0,               /* 27 __z_nabla4_e2_K_range_0 <- start of axis 1 of 'z_nabla4_e2' */
-        s->__z_nabla4_e2_K_stride,                /* 28 __z_nabla4_e2_K_stride <- stride of axis 1 of 'z_nabla4_e2' */
-        self->metrics_level,                      /* 29 gt_metrics_level <- metrics level */
-        s->horizontal_end,                        /* 30 horizontal_end <- 'horizontal_end' */
-        s->horizontal_start,                      /* 31 horizontal_start <- 'horizontal_start' */
-        s->vertical_end,                          /* 32 vertical_end <- 'vertical_end' */
-        s->vertical_start                         /* 33 vertical_start <- 'vertical_start' */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, &self->compute_time, s->gt_conn_E2C2V, s->inv_primal_edge_length, s->inv_vert_vert_length,
+        s->primal_normal_vert_v1, s->primal_normal_vert_v2, s->u_vert, s->v_vert, s->z_nabla2_e, s->z_nabla4_e2,
+        s->__gt_conn_E2C2V_neighbor_stride, s->__inv_primal_edge_length_Edge_range_0,
+        s->__inv_vert_vert_length_Edge_range_0, s->__primal_normal_vert_v1_E2C2V_stride,
+        s->__primal_normal_vert_v1_Edge_range_0, s->__primal_normal_vert_v2_E2C2V_stride,
+        s->__primal_normal_vert_v2_Edge_range_0, s->__u_vert_K_range_0, s->__u_vert_K_stride,
+        s->__u_vert_Vertex_range_0, s->__v_vert_K_range_0, s->__v_vert_K_stride, s->__v_vert_Vertex_range_0,
+        s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0, s->__z_nabla2_e_K_stride,
+        s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride, self->metrics_level,
+        s->horizontal_end, s->horizontal_start, s->vertical_end, s->vertical_start);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-
-    /* u_vert: float64 field on [Vertex (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* v_vert: float64 field on [Vertex (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
-        return -1;
-
-    /* primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
-        return -1;
-
-    /* primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
-        return -1;
-
-    /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
-        return -1;
-
-    /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->field(self, 5, args[5]) != 0)
-        return -1;
-
-    /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->field(self, 6, args[6]) != 0)
-        return -1;
-
-    /* z_nabla4_e2: float64 field on [Edge (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->field(self, 7, args[7]) != 0)
-        return -1;
-
-    /* horizontal_start: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 8, args[8], &s->horizontal_start) != 0))
-        return -1;
-
-    /* horizontal_end: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 9, args[9], &s->horizontal_end) != 0))
-        return -1;
-
-    /* vertical_start: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 10, args[10], &s->vertical_start) != 0))
-        return -1;
-
-    /* vertical_end: int32 */
-    if (GTS_UNLIKELY(host->scalar(self, 11, args[11], &s->vertical_end) != 0))
-        return -1;
-
-    /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
-    void *const gt_conn_E2C2V = host->connectivity(self, 12, args[12]);
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* u_vert */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* v_vert */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* primal_normal_vert_v1 */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* primal_normal_vert_v2 */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* z_nabla2_e */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* inv_vert_vert_length */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* inv_primal_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* z_nabla4_e2 */
+    GTS_TRY(host->scalar(self, 8, args[8], &s->horizontal_start)); /* horizontal_start */
+    GTS_TRY(host->scalar(self, 9, args[9], &s->horizontal_end)); /* horizontal_end */
+    GTS_TRY(host->scalar(self, 10, args[10], &s->vertical_start)); /* vertical_start */
+    GTS_TRY(host->scalar(self, 11, args[11], &s->vertical_end)); /* vertical_end */
+    void *const gt_conn_E2C2V = host->connectivity(self, 12, args[12]); /* E2C2V */
     if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
         return -1;
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[12], gt_conn_E2C2V)) && host->field(self, 12, gt_conn_E2C2V) != 0)
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 12, gt_conn_E2C2V));
     return 0;
 }
 
@@ -362,14 +203,17 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_nabla4_args *a, const struct calculate_nabla4_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->u_vert, &b->u_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->v_vert, &b->v_vert, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->primal_normal_vert_v1, &b->primal_normal_vert_v1, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->primal_normal_vert_v2, &b->primal_normal_vert_v2, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->primal_normal_vert_v1, &b->primal_normal_vert_v1, 2,
+                             GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->primal_normal_vert_v2, &b->primal_normal_vert_v2, 2,
+                             GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->z_nabla2_e, &b->z_nabla2_e, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->inv_vert_vert_length, &b->inv_vert_vert_length, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_START | GTS_STRIDE);
@@ -378,29 +222,19 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct calculate_nabla4_args *
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct calculate_nabla4_args *args)
+GTS_EXPORT int calculate_nabla4_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int calculate_nabla4_call(gts_program *self, const struct calculate_nabla4_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->horizontal_end = args->horizontal_end;
         s->horizontal_start = args->horizontal_start;
-        s->vertical_end = args->vertical_end;
+        s->horizontal_end = args->horizontal_end;
         s->vertical_start = args->vertical_start;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        s->vertical_end = args->vertical_end;
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -419,28 +253,17 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct calculate_nabla4_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void calculate_nabla4_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *u_vert_,                 /* u_vert: float64 field on [Vertex (stride 1), K] */
-    const CFI_cdesc_t *v_vert_,                 /* v_vert: float64 field on [Vertex (stride 1), K] */
-    const CFI_cdesc_t *primal_normal_vert_v1_,  /* primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    const CFI_cdesc_t *primal_normal_vert_v2_,  /* primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    const CFI_cdesc_t *z_nabla2_e_,             /* z_nabla2_e: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *inv_vert_vert_length_,   /* inv_vert_vert_length: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *inv_primal_edge_length_, /* inv_primal_edge_length: float64 field on [Edge (stride 1)] */
-    const CFI_cdesc_t *z_nabla4_e2_,            /* z_nabla4_e2: float64 field on [Edge (stride 1), K], written */
-    int32_t horizontal_start_,                  /* horizontal_start: int32 */
-    int32_t horizontal_end_,                    /* horizontal_end: int32 */
-    int32_t vertical_start_,                    /* vertical_start: int32 */
-    int32_t vertical_end_,                      /* vertical_end: int32 */
-    const CFI_cdesc_t *gt_conn_E2C2V_,          /* E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *u_vert_, const CFI_cdesc_t *v_vert_,
+    const CFI_cdesc_t *primal_normal_vert_v1_, const CFI_cdesc_t *primal_normal_vert_v2_,
+    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *inv_vert_vert_length_,
+    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *z_nabla4_e2_, int32_t horizontal_start_,
+    int32_t horizontal_end_, int32_t vertical_start_, int32_t vertical_end_, const CFI_cdesc_t *gt_conn_E2C2V_,
+    int *stat, const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -448,28 +271,19 @@ GTS_EXPORT void calculate_nabla4_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
-        !gts_fortran_is_known(primal_normal_vert_v1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
-        !gts_fortran_is_known(primal_normal_vert_v2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[15]) ||
-        !gts_fortran_is_known(z_nabla2_e_, 2, GTS_START | GTS_STRIDE, &known[20]) ||
-        !gts_fortran_is_known(inv_vert_vert_length_, 1, GTS_START | GTS_STRIDE, &known[25]) ||
-        !gts_fortran_is_known(inv_primal_edge_length_, 1, GTS_START | GTS_STRIDE, &known[28]) ||
-        !gts_fortran_is_known(z_nabla4_e2_, 2, GTS_START | GTS_STRIDE, &known[31]) ||
-        !gts_fortran_is_known(gt_conn_E2C2V_, 2, GTS_SIZE | GTS_STRIDE, &known[36])) {
-        const CFI_cdesc_t *const found[] = {
-            u_vert_,
-            v_vert_,
-            primal_normal_vert_v1_,
-            primal_normal_vert_v2_,
-            z_nabla2_e_,
-            inv_vert_vert_length_,
-            inv_primal_edge_length_,
-            z_nabla4_e2_,
-            gt_conn_E2C2V_,
-        };
+        !gts_fortran_is_known(&known, u_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, v_vert_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, primal_normal_vert_v1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, primal_normal_vert_v2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, z_nabla2_e_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, inv_vert_vert_length_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, inv_primal_edge_length_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, z_nabla4_e2_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, gt_conn_E2C2V_, 2, GTS_SIZE | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {u_vert_, v_vert_, primal_normal_vert_v1_, primal_normal_vert_v2_,
+            z_nabla2_e_, inv_vert_vert_length_, inv_primal_edge_length_, z_nabla4_e2_, gt_conn_E2C2V_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
@@ -478,7 +292,7 @@ GTS_EXPORT void calculate_nabla4_fortran(
         s->horizontal_end = horizontal_end_;
         s->vertical_start = vertical_start_;
         s->vertical_end = vertical_end_;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -504,13 +318,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct calculate_nabla4_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -518,4 +330,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4c107b380413fc1795d08032211effc541100560067cb8ef787bbdb641746a88 */
+/* gtstub: sha256 of the text above: b0693d3245b16876bf47eab3014f1a7beb279151354ac83976fc0674da5fc952 */

@@ -15,16 +15,18 @@ module calculate_nabla4_stub
     interface
         subroutine calculate_nabla4( &
             program, u_vert, v_vert, primal_normal_vert_v1, primal_normal_vert_v2, z_nabla2_e, inv_vert_vert_length, &
-            inv_primal_edge_length, z_nabla4_e2, horizontal_start, horizontal_end, vertical_start, vertical_end, gt_conn_E2C2V, &
-            stat, errmsg &
+            inv_primal_edge_length, z_nabla4_e2, horizontal_start, horizontal_end, vertical_start, vertical_end, &
+            gt_conn_E2C2V, stat, errmsg &
             ) bind(c, name="calculate_nabla4_fortran")
             ! Checks the arguments and runs the program.
             import
             type(gts_program), intent(in) :: program ! from gts_open()
             real(c_double), intent(in) :: u_vert(:, :)                ! float64 field on [Vertex (stride 1), K]
             real(c_double), intent(in) :: v_vert(:, :)                ! float64 field on [Vertex (stride 1), K]
-            real(c_double), intent(in) :: primal_normal_vert_v1(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
-            real(c_double), intent(in) :: primal_normal_vert_v2(:, :) ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: primal_normal_vert_v1(:, :)
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]
+            real(c_double), intent(in) :: primal_normal_vert_v2(:, :)
             real(c_double), intent(in) :: z_nabla2_e(:, :)            ! float64 field on [Edge (stride 1), K]
             real(c_double), intent(in) :: inv_vert_vert_length(:)     ! float64 field on [Edge (stride 1)]
             real(c_double), intent(in) :: inv_primal_edge_length(:)   ! float64 field on [Edge (stride 1)]
@@ -35,9 +37,9 @@ module calculate_nabla4_stub
             integer(c_int32_t), value :: vertical_end                 ! int32
             ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]
             integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 49e0ca420c251a5d9e4bde725c57624be171e9c8e18df186c3b5310fd951669e
+! gtstub: sha256 of the text above: 2028c314d4f458fbb0759d19dadb0b7be0aefa5bf931cc2d70faa003b64a0983

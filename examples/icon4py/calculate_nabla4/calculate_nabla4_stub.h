@@ -14,26 +14,31 @@
 extern "C" {
 #endif
 
-/** The arguments of 'calculate_nabla4' after tuples are flattened. The memory of arrays is the caller's. */
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ */
 struct calculate_nabla4_args {
-    gts_array u_vert; /**< u_vert: float64 field on [Vertex (stride 1), K] */
-    gts_array v_vert; /**< v_vert: float64 field on [Vertex (stride 1), K] */
-    gts_array primal_normal_vert_v1; /**< primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    gts_array primal_normal_vert_v2; /**< primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
-    gts_array z_nabla2_e; /**< z_nabla2_e: float64 field on [Edge (stride 1), K] */
-    gts_array inv_vert_vert_length; /**< inv_vert_vert_length: float64 field on [Edge (stride 1)] */
+    gts_array u_vert;                 /**< u_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array v_vert;                 /**< v_vert: float64 field on [Vertex (stride 1), K] */
+    gts_array primal_normal_vert_v1;  /**< primal_normal_vert_v1: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array primal_normal_vert_v2;  /**< primal_normal_vert_v2: float64 field on [Edge (stride 1), E2C2V (size 4)] */
+    gts_array z_nabla2_e;             /**< z_nabla2_e: float64 field on [Edge (stride 1), K] */
+    gts_array inv_vert_vert_length;   /**< inv_vert_vert_length: float64 field on [Edge (stride 1)] */
     gts_array inv_primal_edge_length; /**< inv_primal_edge_length: float64 field on [Edge (stride 1)] */
-    gts_array z_nabla4_e2; /**< z_nabla4_e2: float64 field on [Edge (stride 1), K], written */
-    int32_t horizontal_start; /**< horizontal_start: int32 */
-    int32_t horizontal_end; /**< horizontal_end: int32 */
-    int32_t vertical_start; /**< vertical_start: int32 */
-    int32_t vertical_end; /**< vertical_end: int32 */
-    gts_array gt_conn_E2C2V; /**< E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
+    gts_array z_nabla4_e2;            /**< z_nabla4_e2: float64 field on [Edge (stride 1), K], written */
+    int32_t horizontal_start;         /**< horizontal_start: int32 */
+    int32_t horizontal_end;           /**< horizontal_end: int32 */
+    int32_t vertical_start;           /**< vertical_start: int32 */
+    int32_t vertical_end;             /**< vertical_end: int32 */
+    /** E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)] */
+    gts_array gt_conn_E2C2V;
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
 GTS_EXPORT int calculate_nabla4_call(gts_program *program, const struct calculate_nabla4_args *args);
@@ -43,4 +48,4 @@ GTS_EXPORT int calculate_nabla4_call(gts_program *program, const struct calculat
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: a3513a077c7ca311f8e8260e00e98f6a2ebbfdb16bc95a4264e666c4fdeace57 */
+/* gtstub: sha256 of the text above: 8fd326532aaf64989237f3e9e31c441ab93dc1b1b00d4978e8884eb69ca68d92 */

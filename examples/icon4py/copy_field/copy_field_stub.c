@@ -13,140 +13,93 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct copy_field_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    double *new_f;                /*  1 new_f <- data of 'new_f' */
-    double *old_f;                /*  2 old_f <- data of 'old_f' */
-    int32_t __new_f_Cell_range_0; /*  3 __new_f_Cell_range_0 <- start of axis 0 of 'new_f' */
-    int32_t __new_f_Cell_range_1; /*  4 __new_f_Cell_range_1 <- stop of axis 0 of 'new_f' */
-    int32_t __new_f_K_range_0;    /*  5 __new_f_K_range_0 <- start of axis 1 of 'new_f' */
-    int32_t __new_f_K_range_1;    /*  6 __new_f_K_range_1 <- stop of axis 1 of 'new_f' */
-    int32_t __new_f_K_stride;     /*  7 __new_f_K_stride <- stride of axis 1 of 'new_f' */
-    int32_t __old_f_Cell_range_0; /*  8 __old_f_Cell_range_0 <- start of axis 0 of 'old_f' */
-    int32_t __old_f_K_range_0;    /*  9 __old_f_K_range_0 <- start of axis 1 of 'old_f' */
-    int32_t __old_f_K_stride;     /* 10 __old_f_K_stride <- stride of axis 1 of 'old_f' */
+    double *new_f, *old_f;
+    int32_t __new_f_Cell_range_0, __new_f_Cell_range_1, __new_f_K_range_0, __new_f_K_range_1, __new_f_K_stride,
+        __old_f_Cell_range_0, __old_f_K_range_0, __old_f_K_stride;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const old_f_array = &self->leaf[0].current->array;
-    const gts_array *const new_f_array = &self->leaf[1].current->array;
+    const gts_array *array;
 
-    s->new_f = new_f_array->data;
-    s->old_f = old_f_array->data;
-    s->__new_f_Cell_range_0 = (int32_t)new_f_array->origin[0];
-    s->__new_f_Cell_range_1 = (int32_t)(new_f_array->origin[0] + new_f_array->shape[0]);
-    s->__new_f_K_range_0 = (int32_t)new_f_array->origin[1];
-    s->__new_f_K_range_1 = (int32_t)(new_f_array->origin[1] + new_f_array->shape[1]);
-    s->__new_f_K_stride = (int32_t)new_f_array->strides[1];
-    s->__old_f_Cell_range_0 = (int32_t)old_f_array->origin[0];
-    s->__old_f_K_range_0 = (int32_t)old_f_array->origin[1];
-    s->__old_f_K_stride = (int32_t)old_f_array->strides[1];
+    array = gts_array_of(self, 0); /* old_f */
+    s->old_f = array->data;
+    s->__old_f_Cell_range_0 = (int32_t)array->origin[0];
+    s->__old_f_K_range_0 = (int32_t)array->origin[1];
+    s->__old_f_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 1); /* new_f */
+    s->new_f = array->data;
+    s->__new_f_Cell_range_0 = (int32_t)array->origin[0];
+    s->__new_f_Cell_range_1 = (int32_t)gts_stop(array, 0);
+    s->__new_f_K_range_0 = (int32_t)array->origin[1];
+    s->__new_f_K_range_1 = (int32_t)gts_stop(array, 1);
+    s->__new_f_K_stride = (int32_t)array->strides[1];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_old_f[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_new_f[] = {
-    {.dim = "Cell", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START | GTS_STOP},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
 static const gts_contract LEAVES[] = {
-    {.name = "old_f", .path = "old_f", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_old_f, .member = offsetof(struct copy_field_args, old_f)},
-    {.name = "new_f", .path = "new_f", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_new_f, .member = offsetof(struct copy_field_args, new_f)},
+    {GTS_MEMBER(arguments, old_f), .path = "old_f", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, new_f), .path = "new_f", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Cell", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START | GTS_STOP},
+              {.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
 };
 
-static const char *const PARAMETERS[] = {
-    "old_f",
-    "new_f",
-};
+static const char *const PARAMETERS[] = {"old_f", "new_f"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *, /* gt_compute_time */
-    double *, /* new_f */
-    double *, /* old_f */
-    int32_t,  /* __new_f_Cell_range_0 */
-    int32_t,  /* __new_f_Cell_range_1 */
-    int32_t,  /* __new_f_K_range_0 */
-    int32_t,  /* __new_f_K_range_1 */
-    int32_t,  /* __new_f_K_stride */
-    int32_t,  /* __old_f_Cell_range_0 */
-    int32_t,  /* __old_f_K_range_0 */
-    int32_t,  /* __old_f_K_stride */
-    int32_t   /* gt_metrics_level */
-);
+typedef void sdfg_program(
+    void *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__new_f_Cell_range_0,
-        s->__new_f_Cell_range_1,
-        s->__new_f_K_range_0,
-        s->__new_f_K_range_1,
-        s->__new_f_K_stride,
-        s->__old_f_Cell_range_0,
-        s->__old_f_K_range_0,
-        s->__old_f_K_stride,
-        self->metrics_level
-    );
+    return ((sdfg_init *)self->init)(
+        s->__new_f_Cell_range_0, s->__new_f_Cell_range_1, s->__new_f_K_range_0, s->__new_f_K_range_1,
+        s->__new_f_K_stride, s->__old_f_Cell_range_0, s->__old_f_K_range_0, s->__old_f_K_stride, self->metrics_level);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        &self->compute_time,     /*  0 gt_compute_time <- compute time */
-        s->new_f,                /*  1 new_f <- data of 'new_f' */
-        s->old_f,                /*  2 old_f <- data of 'old_f' */
-        s->__new_f_Cell_range_0, /*  3 __new_f_Cell_range_0 <- start of axis 0 of 'new_f' */
-        s->__new_f_Cell_range_1, /*  4 __new_f_Cell_range_1 <- stop of axis 0 of 'new_f' */
-        s->__new_f_K_range_0,    /*  5 __new_f_K_range_0 <- start of axis 1 of 'new_f' */
-        s->__new_f_K_range_1,    /*  6 __new_f_K_range_1 <- stop of axis 1 of 'new_f' */
-        s->__new_f_K_stride,     /*  7 __new_f_K_stride <- stride of axis 1 of 'new_f' */
-        s->__old_f_Cell_range_0, /*  8 __old_f_Cell_range_0 <- start of axis 0 of 'old_f' */
-        s->__old_f_K_range_0,    /*  9 __old_f_K_range_0 <- start of axis 1 of 'old_f' */
-        s->__old_f_K_stride,     /* 10 __old_f_K_stride <- stride of axis 1 of 'old_f' */
-        self->metrics_level      /* 11 gt_metrics_level <- metrics level */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, &self->compute_time, s->new_f, s->old_f, s->__new_f_Cell_range_0, s->__new_f_Cell_range_1,
+        s->__new_f_K_range_0, s->__new_f_K_range_1, s->__new_f_K_stride, s->__old_f_Cell_range_0, s->__old_f_K_range_0,
+        s->__old_f_K_stride, self->metrics_level);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-
-    /* old_f: float64 field on [Cell (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* new_f: float64 field on [Cell (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* old_f */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* new_f */
     return 0;
 }
 
@@ -154,33 +107,24 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct copy_field_args *a, const struct copy_field_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->old_f, &b->old_f, 2, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->new_f, &b->new_f, 2, GTS_START | GTS_STOP | GTS_STRIDE);
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct copy_field_args *args)
+GTS_EXPORT int copy_field_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int copy_field_call(gts_program *self, const struct copy_field_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -199,17 +143,13 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct copy_field_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void copy_field_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *old_f_, /* old_f: float64 field on [Cell (stride 1), K] */
-    const CFI_cdesc_t *new_f_, /* new_f: float64 field on [Cell (stride 1), K], written */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *old_f_, const CFI_cdesc_t *new_f_, int *stat,
+    const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -217,18 +157,15 @@ GTS_EXPORT void copy_field_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(old_f_, 2, GTS_START | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(new_f_, 2, GTS_START | GTS_STOP | GTS_STRIDE, &known[5])) {
-        const CFI_cdesc_t *const found[] = {
-            old_f_,
-            new_f_,
-        };
+        !gts_fortran_is_known(&known, old_f_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, new_f_, 2, GTS_START | GTS_STOP | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {old_f_, new_f_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -254,13 +191,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct copy_field_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -268,4 +203,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 5ef5e09cbd5bd105b376afba85e50e51fdf86a5ef61cd4acad85beeff8db8c87 */
+/* gtstub: sha256 of the text above: d90d18e732c482ab79c734d4b1e3c8a1876391e005150b3ee8ff060cb141abc9 */

@@ -21,9 +21,9 @@ module copy_field_stub
             type(gts_program), intent(in) :: program ! from gts_open()
             real(c_double), intent(in) :: old_f(:, :)    ! float64 field on [Cell (stride 1), K]
             real(c_double), intent(inout) :: new_f(:, :) ! float64 field on [Cell (stride 1), K], written
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 11de9cd29393168ea806c016b5df2c9db682747505ad1c2e4600befb44d7953f
+! gtstub: sha256 of the text above: b47b1e34f948e572ff9f70559947b5a56f7e2c2bbd8655ecfea0b9025f416454

@@ -14,15 +14,19 @@
 extern "C" {
 #endif
 
-/** The arguments of 'copy_field' after tuples are flattened. The memory of arrays is the caller's. */
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ */
 struct copy_field_args {
     gts_array old_f; /**< old_f: float64 field on [Cell (stride 1), K] */
     gts_array new_f; /**< new_f: float64 field on [Cell (stride 1), K], written */
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
 GTS_EXPORT int copy_field_call(gts_program *program, const struct copy_field_args *args);
@@ -32,4 +36,4 @@ GTS_EXPORT int copy_field_call(gts_program *program, const struct copy_field_arg
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 42f11955527c869f1c52a6efd79447f66d8ee778e40655dc905b8941ab1fc813 */
+/* gtstub: sha256 of the text above: 9bd3f3bc09bffbd058e46218ff0cc065fe9d98a52bdb9e327f20019de7da801f */

@@ -13,161 +13,105 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct init_nabla2_factor_in_upper_damping_zone_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    double *diff_multfac_n2w;             /*  0 diff_multfac_n2w <- data of 'diff_multfac_n2w' */
-    double *physical_heights;             /*  2 physical_heights <- data of 'physical_heights' */
-    int32_t __diff_multfac_n2w_K_range_0; /*  3 __diff_multfac_n2w_K_range_0 <- start of axis 0 of 'diff_multfac_n2w' */
-    int32_t __diff_multfac_n2w_K_stride;  /*  4 __diff_multfac_n2w_K_stride <- stride of axis 0 of 'diff_multfac_n2w' */
-    int32_t __physical_heights_K_range_0; /*  5 __physical_heights_K_range_0 <- start of axis 0 of 'physical_heights' */
-    int32_t __physical_heights_K_stride;  /*  6 __physical_heights_K_stride <- stride of axis 0 of 'physical_heights' */
+    double *diff_multfac_n2w, *physical_heights;
+    int32_t __diff_multfac_n2w_K_range_0, __diff_multfac_n2w_K_stride, __physical_heights_K_range_0,
+        __physical_heights_K_stride;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const physical_heights_array = &self->leaf[0].current->array;
-    const gts_array *const diff_multfac_n2w_array = &self->leaf[1].current->array;
+    const gts_array *array;
 
-    s->diff_multfac_n2w = diff_multfac_n2w_array->data;
-    s->physical_heights = physical_heights_array->data;
-    s->__diff_multfac_n2w_K_range_0 = (int32_t)diff_multfac_n2w_array->origin[0];
-    s->__diff_multfac_n2w_K_stride = (int32_t)diff_multfac_n2w_array->strides[0];
-    s->__physical_heights_K_range_0 = (int32_t)physical_heights_array->origin[0];
-    s->__physical_heights_K_stride = (int32_t)physical_heights_array->strides[0];
+    array = gts_array_of(self, 0); /* physical_heights */
+    s->physical_heights = array->data;
+    s->__physical_heights_K_range_0 = (int32_t)array->origin[0];
+    s->__physical_heights_K_stride = (int32_t)array->strides[0];
+    array = gts_array_of(self, 1); /* diff_multfac_n2w */
+    s->diff_multfac_n2w = array->data;
+    s->__diff_multfac_n2w_K_range_0 = (int32_t)array->origin[0];
+    s->__diff_multfac_n2w_K_stride = (int32_t)array->strides[0];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_physical_heights[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_diff_multfac_n2w[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const int32_t VALUE_end_index_of_damping_layer = 3;
-static const int32_t VALUE_nshift = 0;
-static const double VALUE_heights_nrd_shift = 5254.558459;
-static const double VALUE_heights_1 = 16981.015906;
-static const int32_t VALUE_vertical_start = 1;
-static const int32_t VALUE_vertical_end = 4;
-
 static const gts_contract LEAVES[] = {
-    {.name = "physical_heights", .path = "physical_heights", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_physical_heights, .member = offsetof(struct init_nabla2_factor_in_upper_damping_zone_args, physical_heights)},
-    {.name = "diff_multfac_n2w", .path = "diff_multfac_n2w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_diff_multfac_n2w, .member = offsetof(struct init_nabla2_factor_in_upper_damping_zone_args, diff_multfac_n2w)},
-    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_end_index_of_damping_layer, .member = SIZE_MAX},
-    {.name = "nshift", .path = "nshift", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_nshift, .member = SIZE_MAX},
-    {.name = "heights_nrd_shift", .path = "heights_nrd_shift", .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .device = GTS_CPU, .value = &VALUE_heights_nrd_shift, .member = SIZE_MAX},
-    {.name = "heights_1", .path = "heights_1", .kind = GTS_STATIC, .dtype = GTS_FLOAT64, .device = GTS_CPU, .value = &VALUE_heights_1, .member = SIZE_MAX},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
+    {GTS_MEMBER(arguments, physical_heights), .path = "physical_heights", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, diff_multfac_n2w), .path = "diff_multfac_n2w", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU, .written = true,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {.name = "end_index_of_damping_layer", .path = "end_index_of_damping_layer", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){3}},
+    {.name = "nshift", .path = "nshift", .kind = GTS_STATIC, .dtype = GTS_INT32, .value = &(const int32_t){0}},
+    {.name = "heights_nrd_shift", .path = "heights_nrd_shift", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
+     .value = &(const double){5254.558459}},
+    {.name = "heights_1", .path = "heights_1", .kind = GTS_STATIC, .dtype = GTS_FLOAT64,
+     .value = &(const double){16981.015906}},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){1}},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){4}},
 };
 
-static const char *const PARAMETERS[] = {
-    "physical_heights",
-    "diff_multfac_n2w",
-    "end_index_of_damping_layer",
-    "nshift",
-    "heights_nrd_shift",
-    "heights_1",
-    "vertical_start",
-    "vertical_end",
-};
+static const char *const PARAMETERS[] = {"physical_heights", "diff_multfac_n2w", "end_index_of_damping_layer", "nshift",
+    "heights_nrd_shift", "heights_1", "vertical_start", "vertical_end"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *, /* diff_multfac_n2w */
-    double *, /* gt_compute_time */
-    double *, /* physical_heights */
-    int32_t,  /* __diff_multfac_n2w_K_range_0 */
-    int32_t,  /* __diff_multfac_n2w_K_stride */
-    int32_t,  /* __physical_heights_K_range_0 */
-    int32_t,  /* __physical_heights_K_stride */
-    int32_t   /* gt_metrics_level */
-);
+typedef void sdfg_program(
+    void *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__diff_multfac_n2w_K_range_0,
-        s->__diff_multfac_n2w_K_stride,
-        s->__physical_heights_K_range_0,
-        s->__physical_heights_K_stride,
-        self->metrics_level
-    );
+    return ((sdfg_init *)self->init)(
+        s->__diff_multfac_n2w_K_range_0, s->__diff_multfac_n2w_K_stride, s->__physical_heights_K_range_0,
+        s->__physical_heights_K_stride, self->metrics_level);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        s->diff_multfac_n2w,             /*  0 diff_multfac_n2w <- data of 'diff_multfac_n2w' */
-        &self->compute_time,             /*  1 gt_compute_time <- compute time */
-        s->physical_heights,             /*  2 physical_heights <- data of 'physical_heights' */
-        s->__diff_multfac_n2w_K_range_0, /*  3 __diff_multfac_n2w_K_range_0 <- start of axis 0 of 'diff_multfac_n2w' */
-        s->__diff_multfac_n2w_K_stride,  /*  4 __diff_multfac_n2w_K_stride <- stride of axis 0 of 'diff_multfac_n2w' */
-        s->__physical_heights_K_range_0, /*  5 __physical_heights_K_range_0 <- start of axis 0 of 'physical_heights' */
-        s->__physical_heights_K_stride,  /*  6 __physical_heights_K_stride <- stride of axis 0 of 'physical_heights' */
-        self->metrics_level              /*  7 gt_metrics_level <- metrics level */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, s->diff_multfac_n2w, &self->compute_time, s->physical_heights, s->__diff_multfac_n2w_K_range_0,
+        s->__diff_multfac_n2w_K_stride, s->__physical_heights_K_range_0, s->__physical_heights_K_stride,
+        self->metrics_level);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-
-    /* physical_heights: float64 field on [K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* diff_multfac_n2w: float64 field on [K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
-        return -1;
-
-    /* end_index_of_damping_layer: int32, compiled in as 3 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->static_scalar(self, 2, args[2]) != 0)
-        return -1;
-
-    /* nshift: int32, compiled in as 0 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->static_scalar(self, 3, args[3]) != 0)
-        return -1;
-
-    /* heights_nrd_shift: float64, compiled in as 5254.558459 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->static_scalar(self, 4, args[4]) != 0)
-        return -1;
-
-    /* heights_1: float64, compiled in as 16981.015906 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->static_scalar(self, 5, args[5]) != 0)
-        return -1;
-
-    /* vertical_start: int32, compiled in as 1 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->static_scalar(self, 6, args[6]) != 0)
-        return -1;
-
-    /* vertical_end: int32, compiled in as 4 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->static_scalar(self, 7, args[7]) != 0)
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* physical_heights */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* diff_multfac_n2w */
+    GTS_TRY(gts_convert_static(self, host, 2, args[2])); /* end_index_of_damping_layer */
+    GTS_TRY(gts_convert_static(self, host, 3, args[3])); /* nshift */
+    GTS_TRY(gts_convert_static(self, host, 4, args[4])); /* heights_nrd_shift */
+    GTS_TRY(gts_convert_static(self, host, 5, args[5])); /* heights_1 */
+    GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 7, args[7])); /* vertical_end */
     return 0;
 }
 
@@ -175,33 +119,24 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct init_nabla2_factor_in_upper_damping_zone_args *a, const struct init_nabla2_factor_in_upper_damping_zone_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->physical_heights, &b->physical_heights, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->diff_multfac_n2w, &b->diff_multfac_n2w, 1, GTS_START | GTS_STRIDE);
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct init_nabla2_factor_in_upper_damping_zone_args *args)
+GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *self, const struct init_nabla2_factor_in_upper_damping_zone_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -220,17 +155,13 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct init_nabla2_factor_in_upper_damping_zone_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *physical_heights_, /* physical_heights: float64 field on [K] */
-    const CFI_cdesc_t *diff_multfac_n2w_, /* diff_multfac_n2w: float64 field on [K], written */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *physical_heights_, const CFI_cdesc_t *diff_multfac_n2w_, int *stat,
+    const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -238,18 +169,15 @@ GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(physical_heights_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(diff_multfac_n2w_, 1, GTS_START | GTS_STRIDE, &known[3])) {
-        const CFI_cdesc_t *const found[] = {
-            physical_heights_,
-            diff_multfac_n2w_,
-        };
+        !gts_fortran_is_known(&known, physical_heights_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, diff_multfac_n2w_, 1, GTS_START | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {physical_heights_, diff_multfac_n2w_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -275,13 +203,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct init_nabla2_factor_in_upper_damping_zone_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -289,4 +215,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 44931e4cdfdeff5807b7f370a40e869bcf2e9479c5c83cbe91da0c4061a15bd7 */
+/* gtstub: sha256 of the text above: de0401d12917a1f6f4fc63513d71b5bc7d1090bbe73f5b385c82a8d70ea4a6a3 */

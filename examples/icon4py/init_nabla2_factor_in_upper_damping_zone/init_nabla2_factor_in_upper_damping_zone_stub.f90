@@ -28,9 +28,9 @@ module init_nabla2_factor_in_upper_damping_zone_stub
             type(gts_program), intent(in) :: program ! from gts_open()
             real(c_double), intent(in) :: physical_heights(:)    ! float64 field on [K]
             real(c_double), intent(inout) :: diff_multfac_n2w(:) ! float64 field on [K], written
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: c9769120f456673ee072616a0791ebc0a47a4771c58a7e6cb3075260c8c7df4f
+! gtstub: sha256 of the text above: babd2e4da3777419069291e2283548bc03e240323731016ed6fa3b48f37b0113

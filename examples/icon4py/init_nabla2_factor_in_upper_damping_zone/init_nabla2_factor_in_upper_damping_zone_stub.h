@@ -14,8 +14,9 @@
 extern "C" {
 #endif
 
-/** The arguments of 'init_nabla2_factor_in_upper_damping_zone' after tuples are flattened. The memory of arrays is the caller's. */
-/*
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ *
  * Compiled in, and so no members:
  *   end_index_of_damping_layer = 3
  *   nshift = 0
@@ -30,15 +31,18 @@ struct init_nabla2_factor_in_upper_damping_zone_args {
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
-GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *program, const struct init_nabla2_factor_in_upper_damping_zone_args *args);
+GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *program,
+    const struct init_nabla2_factor_in_upper_damping_zone_args *args);
 
 #ifdef __cplusplus
 }
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 4b8b6cb465d01ffb14ae2f8c8175a76321b68dc91a428a98c9b39738ee2a70e5 */
+/* gtstub: sha256 of the text above: 526a434199867d17505e9e523730943fc1965a5283f50b7b4c5f426eb3fbe8a7 */

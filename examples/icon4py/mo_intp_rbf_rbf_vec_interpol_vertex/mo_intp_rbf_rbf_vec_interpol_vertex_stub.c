@@ -13,265 +13,153 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct mo_intp_rbf_rbf_vec_interpol_vertex_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    int32_t *gt_conn_V2E;                  /*  1 gt_conn_V2E <- data of 'V2E' */
-    double *p_e_in;                        /*  2 p_e_in <- data of 'p_e_in' */
-    double *p_u_out;                       /*  3 p_u_out <- data of 'p_u_out' */
-    double *p_v_out;                       /*  4 p_v_out <- data of 'p_v_out' */
-    double *ptr_coeff_1;                   /*  5 ptr_coeff_1 <- data of 'ptr_coeff_1' */
-    double *ptr_coeff_2;                   /*  6 ptr_coeff_2 <- data of 'ptr_coeff_2' */
-    int32_t __gt_conn_V2E_neighbor_stride; /*  7 __gt_conn_V2E_neighbor_stride <- stride of axis 1 of 'V2E' */
-    int32_t __p_e_in_Edge_range_0;         /*  8 __p_e_in_Edge_range_0 <- start of axis 0 of 'p_e_in' */
-    int32_t __p_e_in_K_range_0;            /*  9 __p_e_in_K_range_0 <- start of axis 1 of 'p_e_in' */
-    int32_t __p_e_in_K_stride;             /* 10 __p_e_in_K_stride <- stride of axis 1 of 'p_e_in' */
-    int32_t __p_u_out_K_range_0;           /* 11 __p_u_out_K_range_0 <- start of axis 1 of 'p_u_out' */
-    int32_t __p_u_out_K_stride;            /* 12 __p_u_out_K_stride <- stride of axis 1 of 'p_u_out' */
-    int32_t __p_u_out_Vertex_range_0;      /* 13 __p_u_out_Vertex_range_0 <- start of axis 0 of 'p_u_out' */
-    int32_t __p_v_out_K_range_0;           /* 14 __p_v_out_K_range_0 <- start of axis 1 of 'p_v_out' */
-    int32_t __p_v_out_K_stride;            /* 15 __p_v_out_K_stride <- stride of axis 1 of 'p_v_out' */
-    int32_t __p_v_out_Vertex_range_0;      /* 16 __p_v_out_Vertex_range_0 <- start of axis 0 of 'p_v_out' */
-    int32_t __ptr_coeff_1_V2E_stride;      /* 17 __ptr_coeff_1_V2E_stride <- stride of axis 1 of 'ptr_coeff_1' */
-    int32_t __ptr_coeff_1_Vertex_range_0;  /* 18 __ptr_coeff_1_Vertex_range_0 <- start of axis 0 of 'ptr_coeff_1' */
-    int32_t __ptr_coeff_2_V2E_stride;      /* 19 __ptr_coeff_2_V2E_stride <- stride of axis 1 of 'ptr_coeff_2' */
-    int32_t __ptr_coeff_2_Vertex_range_0;  /* 20 __ptr_coeff_2_Vertex_range_0 <- start of axis 0 of 'ptr_coeff_2' */
+    int32_t *gt_conn_V2E;
+    double *p_e_in, *p_u_out, *p_v_out, *ptr_coeff_1, *ptr_coeff_2;
+    int32_t __gt_conn_V2E_neighbor_stride, __p_e_in_Edge_range_0, __p_e_in_K_range_0, __p_e_in_K_stride,
+        __p_u_out_K_range_0, __p_u_out_K_stride, __p_u_out_Vertex_range_0, __p_v_out_K_range_0, __p_v_out_K_stride,
+        __p_v_out_Vertex_range_0, __ptr_coeff_1_V2E_stride, __ptr_coeff_1_Vertex_range_0, __ptr_coeff_2_V2E_stride,
+        __ptr_coeff_2_Vertex_range_0;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const p_e_in_array = &self->leaf[0].current->array;
-    const gts_array *const ptr_coeff_1_array = &self->leaf[1].current->array;
-    const gts_array *const ptr_coeff_2_array = &self->leaf[2].current->array;
-    const gts_array *const p_u_out_array = &self->leaf[3].current->array;
-    const gts_array *const p_v_out_array = &self->leaf[4].current->array;
-    const gts_array *const gt_conn_V2E_array = &self->leaf[9].current->array;
+    const gts_array *array;
 
-    s->gt_conn_V2E = gt_conn_V2E_array->data;
-    s->p_e_in = p_e_in_array->data;
-    s->p_u_out = p_u_out_array->data;
-    s->p_v_out = p_v_out_array->data;
-    s->ptr_coeff_1 = ptr_coeff_1_array->data;
-    s->ptr_coeff_2 = ptr_coeff_2_array->data;
-    s->__gt_conn_V2E_neighbor_stride = (int32_t)gt_conn_V2E_array->strides[1];
-    s->__p_e_in_Edge_range_0 = (int32_t)p_e_in_array->origin[0];
-    s->__p_e_in_K_range_0 = (int32_t)p_e_in_array->origin[1];
-    s->__p_e_in_K_stride = (int32_t)p_e_in_array->strides[1];
-    s->__p_u_out_K_range_0 = (int32_t)p_u_out_array->origin[1];
-    s->__p_u_out_K_stride = (int32_t)p_u_out_array->strides[1];
-    s->__p_u_out_Vertex_range_0 = (int32_t)p_u_out_array->origin[0];
-    s->__p_v_out_K_range_0 = (int32_t)p_v_out_array->origin[1];
-    s->__p_v_out_K_stride = (int32_t)p_v_out_array->strides[1];
-    s->__p_v_out_Vertex_range_0 = (int32_t)p_v_out_array->origin[0];
-    s->__ptr_coeff_1_V2E_stride = (int32_t)ptr_coeff_1_array->strides[1];
-    s->__ptr_coeff_1_Vertex_range_0 = (int32_t)ptr_coeff_1_array->origin[0];
-    s->__ptr_coeff_2_V2E_stride = (int32_t)ptr_coeff_2_array->strides[1];
-    s->__ptr_coeff_2_Vertex_range_0 = (int32_t)ptr_coeff_2_array->origin[0];
+    array = gts_array_of(self, 0); /* p_e_in */
+    s->p_e_in = array->data;
+    s->__p_e_in_Edge_range_0 = (int32_t)array->origin[0];
+    s->__p_e_in_K_range_0 = (int32_t)array->origin[1];
+    s->__p_e_in_K_stride = (int32_t)array->strides[1];
+    array = gts_array_of(self, 1); /* ptr_coeff_1 */
+    s->ptr_coeff_1 = array->data;
+    s->__ptr_coeff_1_V2E_stride = (int32_t)array->strides[1];
+    s->__ptr_coeff_1_Vertex_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 2); /* ptr_coeff_2 */
+    s->ptr_coeff_2 = array->data;
+    s->__ptr_coeff_2_V2E_stride = (int32_t)array->strides[1];
+    s->__ptr_coeff_2_Vertex_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 3); /* p_u_out */
+    s->p_u_out = array->data;
+    s->__p_u_out_K_range_0 = (int32_t)array->origin[1];
+    s->__p_u_out_K_stride = (int32_t)array->strides[1];
+    s->__p_u_out_Vertex_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 4); /* p_v_out */
+    s->p_v_out = array->data;
+    s->__p_v_out_K_range_0 = (int32_t)array->origin[1];
+    s->__p_v_out_K_stride = (int32_t)array->strides[1];
+    s->__p_v_out_Vertex_range_0 = (int32_t)array->origin[0];
+    array = gts_array_of(self, 9); /* V2E */
+    s->gt_conn_V2E = array->data;
+    s->__gt_conn_V2E_neighbor_stride = (int32_t)array->strides[1];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_p_e_in[] = {
-    {.dim = "Edge", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_ptr_coeff_1[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "V2E", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_ptr_coeff_2[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "V2E", .size = 6, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const gts_axis AXES_p_u_out[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_p_v_out[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = 1, .slots = GTS_START},
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_gt_conn_V2E[] = {
-    {.dim = "Vertex", .size = GTS_ANY, .start = 0, .stop = GTS_ANY, .stride = 1, .slots = 0},
-    {.dim = "V2E", .size = 6, .start = 0, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_STRIDE},
-};
-
-static const int32_t VALUE_horizontal_start = 0;
-static const int32_t VALUE_horizontal_end = 9;
-static const int32_t VALUE_vertical_start = 0;
-static const int32_t VALUE_vertical_end = 10;
-
 static const gts_contract LEAVES[] = {
-    {.name = "p_e_in", .path = "p_e_in", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_p_e_in, .member = offsetof(struct mo_intp_rbf_rbf_vec_interpol_vertex_args, p_e_in)},
-    {.name = "ptr_coeff_1", .path = "ptr_coeff_1", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ptr_coeff_1, .member = offsetof(struct mo_intp_rbf_rbf_vec_interpol_vertex_args, ptr_coeff_1)},
-    {.name = "ptr_coeff_2", .path = "ptr_coeff_2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_ptr_coeff_2, .member = offsetof(struct mo_intp_rbf_rbf_vec_interpol_vertex_args, ptr_coeff_2)},
-    {.name = "p_u_out", .path = "p_u_out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_p_u_out, .member = offsetof(struct mo_intp_rbf_rbf_vec_interpol_vertex_args, p_u_out)},
-    {.name = "p_v_out", .path = "p_v_out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 2, .written = true, .axes = AXES_p_v_out, .member = offsetof(struct mo_intp_rbf_rbf_vec_interpol_vertex_args, p_v_out)},
-    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_start, .member = SIZE_MAX},
-    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_horizontal_end, .member = SIZE_MAX},
-    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_start, .member = SIZE_MAX},
-    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32, .device = GTS_CPU, .value = &VALUE_vertical_end, .member = SIZE_MAX},
-    {.name = "gt_conn_V2E", .path = "V2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU, .rank = 2, .written = false, .axes = AXES_gt_conn_V2E, .codomain = "Edge", .has_skip_values = false, .member = offsetof(struct mo_intp_rbf_rbf_vec_interpol_vertex_args, gt_conn_V2E)},
+    {GTS_MEMBER(arguments, p_e_in), .path = "p_e_in", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "Edge", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, ptr_coeff_1), .path = "ptr_coeff_1", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "V2E", .fixed = GTS_SIZE, .size = 6, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, ptr_coeff_2), .path = "ptr_coeff_2", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU,
+     GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "V2E", .fixed = GTS_SIZE, .size = 6, .slots = GTS_STRIDE})},
+    {GTS_MEMBER(arguments, p_u_out), .path = "p_u_out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, p_v_out), .path = "p_v_out", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     .written = true,
+     GTS_AXES({.dim = "Vertex", .fixed = GTS_STRIDE, .stride = 1, .slots = GTS_START},
+              {.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {.name = "horizontal_start", .path = "horizontal_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){0}},
+    {.name = "horizontal_end", .path = "horizontal_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){9}},
+    {.name = "vertical_start", .path = "vertical_start", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){0}},
+    {.name = "vertical_end", .path = "vertical_end", .kind = GTS_STATIC, .dtype = GTS_INT32,
+     .value = &(const int32_t){10}},
+    {GTS_MEMBER(arguments, gt_conn_V2E), .path = "V2E", .kind = GTS_CONNECTIVITY, .dtype = GTS_INT32, .device = GTS_CPU,
+     .codomain = "Edge",
+     GTS_AXES({.dim = "Vertex", .fixed = GTS_START | GTS_STRIDE, .start = 0, .stride = 1},
+              {.dim = "V2E", .fixed = GTS_START | GTS_SIZE, .start = 0, .size = 6, .slots = GTS_STRIDE})},
 };
 
-static const char *const PARAMETERS[] = {
-    "p_e_in",
-    "ptr_coeff_1",
-    "ptr_coeff_2",
-    "p_u_out",
-    "p_v_out",
-    "horizontal_start",
-    "horizontal_end",
-    "vertical_start",
-    "vertical_end",
-};
+static const char *const PARAMETERS[] = {"p_e_in", "ptr_coeff_1", "ptr_coeff_2", "p_u_out", "p_v_out",
+    "horizontal_start", "horizontal_end", "vertical_start", "vertical_end"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *,  /* gt_compute_time */
-    int32_t *, /* gt_conn_V2E */
-    double *,  /* p_e_in */
-    double *,  /* p_u_out */
-    double *,  /* p_v_out */
-    double *,  /* ptr_coeff_1 */
-    double *,  /* ptr_coeff_2 */
-    int32_t,   /* __gt_conn_V2E_neighbor_stride */
-    int32_t,   /* __p_e_in_Edge_range_0 */
-    int32_t,   /* __p_e_in_K_range_0 */
-    int32_t,   /* __p_e_in_K_stride */
-    int32_t,   /* __p_u_out_K_range_0 */
-    int32_t,   /* __p_u_out_K_stride */
-    int32_t,   /* __p_u_out_Vertex_range_0 */
-    int32_t,   /* __p_v_out_K_range_0 */
-    int32_t,   /* __p_v_out_K_stride */
-    int32_t,   /* __p_v_out_Vertex_range_0 */
-    int32_t,   /* __ptr_coeff_1_V2E_stride */
-    int32_t,   /* __ptr_coeff_1_Vertex_range_0 */
-    int32_t,   /* __ptr_coeff_2_V2E_stride */
-    int32_t,   /* __ptr_coeff_2_Vertex_range_0 */
-    int32_t    /* gt_metrics_level */
-);
+typedef void sdfg_program(
+    void *, double *, int32_t *, double *, double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t,
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__gt_conn_V2E_neighbor_stride,
-        s->__p_e_in_Edge_range_0,
-        s->__p_e_in_K_range_0,
-        s->__p_e_in_K_stride,
-        s->__p_u_out_K_range_0,
-        s->__p_u_out_K_stride,
-        s->__p_u_out_Vertex_range_0,
-        s->__p_v_out_K_range_0,
-        s->__p_v_out_K_stride,
-        s->__p_v_out_Vertex_range_0,
-        s->__ptr_coeff_1_V2E_stride,
-        s->__ptr_coeff_1_Vertex_range_0,
-        s->__ptr_coeff_2_V2E_stride,
-        s->__ptr_coeff_2_Vertex_range_0,
-        self->metrics_level
-    );
+    return ((sdfg_init *)self->init)(
+        s->__gt_conn_V2E_neighbor_stride, s->__p_e_in_Edge_range_0, s->__p_e_in_K_range_0, s->__p_e_in_K_stride,
+        s->__p_u_out_K_range_0, s->__p_u_out_K_stride, s->__p_u_out_Vertex_range_0, s->__p_v_out_K_range_0,
+        s->__p_v_out_K_stride, s->__p_v_out_Vertex_range_0, s->__ptr_coeff_1_V2E_stride,
+        s->__ptr_coeff_1_Vertex_range_0, s->__ptr_coeff_2_V2E_stride, s->__ptr_coeff_2_Vertex_range_0,
+        self->metrics_level);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        &self->compute_time,              /*  0 gt_compute_time <- compute time */
-        s->gt_conn_V2E,                   /*  1 gt_conn_V2E <- data of 'V2E' */
-        s->p_e_in,                        /*  2 p_e_in <- data of 'p_e_in' */
-        s->p_u_out,                       /*  3 p_u_out <- data of 'p_u_out' */
-        s->p_v_out,                       /*  4 p_v_out <- data of 'p_v_out' */
-        s->ptr_coeff_1,                   /*  5 ptr_coeff_1 <- data of 'ptr_coeff_1' */
-        s->ptr_coeff_2,                   /*  6 ptr_coeff_2 <- data of 'ptr_coeff_2' */
-        s->__gt_conn_V2E_neighbor_stride, /*  7 __gt_conn_V2E_neighbor_stride <- stride of axis 1 of 'V2E' */
-        s->__p_e_in_Edge_range_0,         /*  8 __p_e_in_Edge_range_0 <- start of axis 0 of 'p_e_in' */
-        s->__p_e_in_K_range_0,            /*  9 __p_e_in_K_range_0 <- start of axis 1 of 'p_e_in' */
-        s->__p_e_in_K_stride,             /* 10 __p_e_in_K_stride <- stride of axis 1 of 'p_e_in' */
-        s->__p_u_out_K_range_0,           /* 11 __p_u_out_K_range_0 <- start of axis 1 of 'p_u_out' */
-        s->__p_u_out_K_stride,            /* 12 __p_u_out_K_stride <- stride of axis 1 of 'p_u_out' */
-        s->__p_u_out_Vertex_range_0,      /* 13 __p_u_out_Vertex_range_0 <- start of axis 0 of 'p_u_out' */
-        s->__p_v_out_K_range_0,           /* 14 __p_v_out_K_range_0 <- start of axis 1 of 'p_v_out' */
-        s->__p_v_out_K_stride,            /* 15 __p_v_out_K_stride <- stride of axis 1 of 'p_v_out' */
-        s->__p_v_out_Vertex_range_0,      /* 16 __p_v_out_Vertex_range_0 <- start of axis 0 of 'p_v_out' */
-        s->__ptr_coeff_1_V2E_stride,      /* 17 __ptr_coeff_1_V2E_stride <- stride of axis 1 of 'ptr_coeff_1' */
-        s->__ptr_coeff_1_Vertex_range_0,  /* 18 __ptr_coeff_1_Vertex_range_0 <- start of axis 0 of 'ptr_coeff_1' */
-        s->__ptr_coeff_2_V2E_stride,      /* 19 __ptr_coeff_2_V2E_stride <- stride of axis 1 of 'ptr_coeff_2' */
-        s->__ptr_coeff_2_Vertex_range_0,  /* 20 __ptr_coeff_2_Vertex_range_0 <- start of axis 0 of 'ptr_coeff_2' */
-        self->metrics_level               /* 21 gt_metrics_level <- metrics level */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, &self->compute_time, s->gt_conn_V2E, s->p_e_in, s->p_u_out, s->p_v_out, s->ptr_coeff_1,
+        s->ptr_coeff_2, s->__gt_conn_V2E_neighbor_stride, s->__p_e_in_Edge_range_0, s->__p_e_in_K_range_0,
+        s->__p_e_in_K_stride, s->__p_u_out_K_range_0, s->__p_u_out_K_stride, s->__p_u_out_Vertex_range_0,
+        s->__p_v_out_K_range_0, s->__p_v_out_K_stride, s->__p_v_out_Vertex_range_0, s->__ptr_coeff_1_V2E_stride,
+        s->__ptr_coeff_1_Vertex_range_0, s->__ptr_coeff_2_V2E_stride, s->__ptr_coeff_2_Vertex_range_0,
+        self->metrics_level);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
-
-    /* p_e_in: float64 field on [Edge (stride 1), K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* ptr_coeff_1: float64 field on [Vertex (stride 1), V2E (size 6)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[1], args[1])) && host->field(self, 1, args[1]) != 0)
-        return -1;
-
-    /* ptr_coeff_2: float64 field on [Vertex (stride 1), V2E (size 6)] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
-        return -1;
-
-    /* p_u_out: float64 field on [Vertex (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
-        return -1;
-
-    /* p_v_out: float64 field on [Vertex (stride 1), K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[4], args[4])) && host->field(self, 4, args[4]) != 0)
-        return -1;
-
-    /* horizontal_start: int32, compiled in as 0 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[5], args[5])) && host->static_scalar(self, 5, args[5]) != 0)
-        return -1;
-
-    /* horizontal_end: int32, compiled in as 9 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[6], args[6])) && host->static_scalar(self, 6, args[6]) != 0)
-        return -1;
-
-    /* vertical_start: int32, compiled in as 0 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[7], args[7])) && host->static_scalar(self, 7, args[7]) != 0)
-        return -1;
-
-    /* vertical_end: int32, compiled in as 10 */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[8], args[8])) && host->static_scalar(self, 8, args[8]) != 0)
-        return -1;
-
-    /* V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)] */
-    void *const gt_conn_V2E = host->connectivity(self, 9, args[9]);
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* p_e_in */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* ptr_coeff_1 */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* ptr_coeff_2 */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* p_u_out */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* p_v_out */
+    GTS_TRY(gts_convert_static(self, host, 5, args[5])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 7, args[7])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 8, args[8])); /* vertical_end */
+    void *const gt_conn_V2E = host->connectivity(self, 9, args[9]); /* V2E */
     if (GTS_UNLIKELY(gt_conn_V2E == NULL))
         return -1;
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[9], gt_conn_V2E)) && host->field(self, 9, gt_conn_V2E) != 0)
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 9, gt_conn_V2E));
     return 0;
 }
 
@@ -279,9 +167,10 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *a, const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->p_e_in, &b->p_e_in, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
     difference |= gts_differ(&a->ptr_coeff_1, &b->ptr_coeff_1, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
@@ -292,24 +181,14 @@ static inline GTS_ALWAYS_INLINE bool differ(const struct mo_intp_rbf_rbf_vec_int
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *args)
+GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *self, const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -328,21 +207,14 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct mo_intp_rbf_rbf_vec_interpol_vertex_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *p_e_in_,      /* p_e_in: float64 field on [Edge (stride 1), K] */
-    const CFI_cdesc_t *ptr_coeff_1_, /* ptr_coeff_1: float64 field on [Vertex (stride 1), V2E (size 6)] */
-    const CFI_cdesc_t *ptr_coeff_2_, /* ptr_coeff_2: float64 field on [Vertex (stride 1), V2E (size 6)] */
-    const CFI_cdesc_t *p_u_out_,     /* p_u_out: float64 field on [Vertex (stride 1), K], written */
-    const CFI_cdesc_t *p_v_out_,     /* p_v_out: float64 field on [Vertex (stride 1), K], written */
-    const CFI_cdesc_t *gt_conn_V2E_, /* V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)] */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *p_e_in_, const CFI_cdesc_t *ptr_coeff_1_,
+    const CFI_cdesc_t *ptr_coeff_2_, const CFI_cdesc_t *p_u_out_, const CFI_cdesc_t *p_v_out_,
+    const CFI_cdesc_t *gt_conn_V2E_, int *stat, const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -350,26 +222,19 @@ GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(p_e_in_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(ptr_coeff_1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[5]) ||
-        !gts_fortran_is_known(ptr_coeff_2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE, &known[10]) ||
-        !gts_fortran_is_known(p_u_out_, 2, GTS_START | GTS_STRIDE, &known[15]) ||
-        !gts_fortran_is_known(p_v_out_, 2, GTS_START | GTS_STRIDE, &known[20]) ||
-        !gts_fortran_is_known(gt_conn_V2E_, 2, GTS_SIZE | GTS_STRIDE, &known[25])) {
-        const CFI_cdesc_t *const found[] = {
-            p_e_in_,
-            ptr_coeff_1_,
-            ptr_coeff_2_,
-            p_u_out_,
-            p_v_out_,
-            gt_conn_V2E_,
-        };
+        !gts_fortran_is_known(&known, p_e_in_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, ptr_coeff_1_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, ptr_coeff_2_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, p_u_out_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, p_v_out_, 2, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, gt_conn_V2E_, 2, GTS_SIZE | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {p_e_in_, ptr_coeff_1_, ptr_coeff_2_, p_u_out_, p_v_out_, gt_conn_V2E_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -395,13 +260,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct mo_intp_rbf_rbf_vec_interpol_vertex_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -409,4 +272,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 32e2528243b0299baac92eba589b5e9f976a74410a9e5ea3e24c55a7bacc2c23 */
+/* gtstub: sha256 of the text above: b52a0fd4898c4ee7102f7b4f1797605e04f87c1e0eef3e7b86bf91a666441ef1 */

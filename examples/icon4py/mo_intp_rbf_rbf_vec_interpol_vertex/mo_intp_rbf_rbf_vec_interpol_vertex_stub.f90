@@ -31,9 +31,9 @@ module mo_intp_rbf_rbf_vec_interpol_vertex_stub
             real(c_double), intent(inout) :: p_v_out(:, :)      ! float64 field on [Vertex (stride 1), K], written
             ! V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)]
             integer(c_int32_t), intent(in) :: gt_conn_V2E(:, :)
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 04cb22826e55dbd2c36a967d15f8262a83f592b6f91a71322d433b795b811af0
+! gtstub: sha256 of the text above: cf0ff12913999c7529f85964dba83c0e3863231358c53dcd6c37ad50a0fb41d4

@@ -14,8 +14,9 @@
 extern "C" {
 #endif
 
-/** The arguments of 'mo_intp_rbf_rbf_vec_interpol_vertex' after tuples are flattened. The memory of arrays is the caller's. */
-/*
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ *
  * Compiled in, and so no members:
  *   horizontal_start = 0
  *   horizontal_end = 9
@@ -23,24 +24,27 @@ extern "C" {
  *   vertical_end = 10
  */
 struct mo_intp_rbf_rbf_vec_interpol_vertex_args {
-    gts_array p_e_in; /**< p_e_in: float64 field on [Edge (stride 1), K] */
+    gts_array p_e_in;      /**< p_e_in: float64 field on [Edge (stride 1), K] */
     gts_array ptr_coeff_1; /**< ptr_coeff_1: float64 field on [Vertex (stride 1), V2E (size 6)] */
     gts_array ptr_coeff_2; /**< ptr_coeff_2: float64 field on [Vertex (stride 1), V2E (size 6)] */
-    gts_array p_u_out; /**< p_u_out: float64 field on [Vertex (stride 1), K], written */
-    gts_array p_v_out; /**< p_v_out: float64 field on [Vertex (stride 1), K], written */
+    gts_array p_u_out;     /**< p_u_out: float64 field on [Vertex (stride 1), K], written */
+    gts_array p_v_out;     /**< p_v_out: float64 field on [Vertex (stride 1), K], written */
     gts_array gt_conn_V2E; /**< V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)] */
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
-GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *program, const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *args);
+GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *program,
+    const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *args);
 
 #ifdef __cplusplus
 }
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 5ca91f79e2cf3aef62879b0f8af48bf8e8d4ec003a5e75dd82bf9f174c274023 */
+/* gtstub: sha256 of the text above: 9547d5c14fef1e05c756add025c410d03919f9c722f55fe9f214603009eb09f2 */

@@ -13,134 +13,92 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct scale_k_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    double *field;                    /*  0 field <- data of 'field' */
-    double *scaled_field;             /*  2 scaled_field <- data of 'scaled_field' */
-    int32_t __field_K_range_0;        /*  3 __field_K_range_0 <- start of axis 0 of 'field' */
-    int32_t __field_K_stride;         /*  4 __field_K_stride <- stride of axis 0 of 'field' */
-    int32_t __scaled_field_K_range_0; /*  5 __scaled_field_K_range_0 <- start of axis 0 of 'scaled_field' */
-    int32_t __scaled_field_K_range_1; /*  6 __scaled_field_K_range_1 <- stop of axis 0 of 'scaled_field' */
-    int32_t __scaled_field_K_stride;  /*  7 __scaled_field_K_stride <- stride of axis 0 of 'scaled_field' */
-    double factor;                    /*  8 factor <- 'factor' */
+    double *field, *scaled_field;
+    int32_t __field_K_range_0, __field_K_stride, __scaled_field_K_range_0, __scaled_field_K_range_1,
+        __scaled_field_K_stride;
+    double factor;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const field_array = &self->leaf[0].current->array;
-    const gts_array *const scaled_field_array = &self->leaf[2].current->array;
+    const gts_array *array;
 
-    s->field = field_array->data;
-    s->scaled_field = scaled_field_array->data;
-    s->__field_K_range_0 = (int32_t)field_array->origin[0];
-    s->__field_K_stride = (int32_t)field_array->strides[0];
-    s->__scaled_field_K_range_0 = (int32_t)scaled_field_array->origin[0];
-    s->__scaled_field_K_range_1 = (int32_t)(scaled_field_array->origin[0] + scaled_field_array->shape[0]);
-    s->__scaled_field_K_stride = (int32_t)scaled_field_array->strides[0];
+    array = gts_array_of(self, 0); /* field */
+    s->field = array->data;
+    s->__field_K_range_0 = (int32_t)array->origin[0];
+    s->__field_K_stride = (int32_t)array->strides[0];
+    array = gts_array_of(self, 2); /* scaled_field */
+    s->scaled_field = array->data;
+    s->__scaled_field_K_range_0 = (int32_t)array->origin[0];
+    s->__scaled_field_K_range_1 = (int32_t)gts_stop(array, 0);
+    s->__scaled_field_K_stride = (int32_t)array->strides[0];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_field[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STRIDE},
-};
-
-static const gts_axis AXES_scaled_field[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
 static const gts_contract LEAVES[] = {
-    {.name = "field", .path = "field", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = false, .axes = AXES_field, .member = offsetof(struct scale_k_args, field)},
-    {.name = "factor", .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, factor), .member = offsetof(struct scale_k_args, factor)},
-    {.name = "scaled_field", .path = "scaled_field", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_scaled_field, .member = offsetof(struct scale_k_args, scaled_field)},
+    {GTS_MEMBER(arguments, field), .path = "field", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, factor), .path = "factor", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+     .slot = offsetof(struct slots, factor)},
+    {GTS_MEMBER(arguments, scaled_field), .path = "scaled_field", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU, .written = true,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
 };
 
-static const char *const PARAMETERS[] = {
-    "field",
-    "factor",
-    "scaled_field",
-};
+static const char *const PARAMETERS[] = {"field", "factor", "scaled_field"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t, double, int32_t);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t, double, int32_t);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *, /* field */
-    double *, /* gt_compute_time */
-    double *, /* scaled_field */
-    int32_t,  /* __field_K_range_0 */
-    int32_t,  /* __field_K_stride */
-    int32_t,  /* __scaled_field_K_range_0 */
-    int32_t,  /* __scaled_field_K_range_1 */
-    int32_t,  /* __scaled_field_K_stride */
-    double,   /* factor */
-    int32_t   /* gt_metrics_level */
-);
+typedef void sdfg_program(
+    void *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t, double, int32_t);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__field_K_range_0,
-        s->__field_K_stride,
-        s->__scaled_field_K_range_0,
-        s->__scaled_field_K_range_1,
-        s->__scaled_field_K_stride,
-        s->factor,
-        self->metrics_level
-    );
+    return ((sdfg_init *)self->init)(
+        s->__field_K_range_0, s->__field_K_stride, s->__scaled_field_K_range_0, s->__scaled_field_K_range_1,
+        s->__scaled_field_K_stride, s->factor, self->metrics_level);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        s->field,                    /*  0 field <- data of 'field' */
-        &self->compute_time,         /*  1 gt_compute_time <- compute time */
-        s->scaled_field,             /*  2 scaled_field <- data of 'scaled_field' */
-        s->__field_K_range_0,        /*  3 __field_K_range_0 <- start of axis 0 of 'field' */
-        s->__field_K_stride,         /*  4 __field_K_stride <- stride of axis 0 of 'field' */
-        s->__scaled_field_K_range_0, /*  5 __scaled_field_K_range_0 <- start of axis 0 of 'scaled_field' */
-        s->__scaled_field_K_range_1, /*  6 __scaled_field_K_range_1 <- stop of axis 0 of 'scaled_field' */
-        s->__scaled_field_K_stride,  /*  7 __scaled_field_K_stride <- stride of axis 0 of 'scaled_field' */
-        s->factor,                   /*  8 factor <- 'factor' */
-        self->metrics_level          /*  9 gt_metrics_level <- metrics level */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, s->field, &self->compute_time, s->scaled_field, s->__field_K_range_0, s->__field_K_stride,
+        s->__scaled_field_K_range_0, s->__scaled_field_K_range_1, s->__scaled_field_K_stride, s->factor,
+        self->metrics_level);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-
-    /* field: float64 field on [K] */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[0], args[0])) && host->field(self, 0, args[0]) != 0)
-        return -1;
-
-    /* factor: float64 */
-    if (GTS_UNLIKELY(host->scalar(self, 1, args[1], &s->factor) != 0))
-        return -1;
-
-    /* scaled_field: float64 field on [K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
-        return -1;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* field */
+    GTS_TRY(host->scalar(self, 1, args[1], &s->factor)); /* factor */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* scaled_field */
     return 0;
 }
 
@@ -148,35 +106,26 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct scale_k_args *a, const struct scale_k_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->field, &b->field, 1, GTS_START | GTS_STRIDE);
     difference |= gts_differ(&a->scaled_field, &b->scaled_field, 1, GTS_START | GTS_STOP | GTS_STRIDE);
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct scale_k_args *args)
+GTS_EXPORT int scale_k_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int scale_k_call(gts_program *self, const struct scale_k_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->factor = args->factor;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -195,18 +144,13 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct scale_k_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void scale_k_fortran(
-    gts_program *const *program,
-    const CFI_cdesc_t *field_,        /* field: float64 field on [K] */
-    double factor_,                   /* factor: float64 */
-    const CFI_cdesc_t *scaled_field_, /* scaled_field: float64 field on [K], written */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, const CFI_cdesc_t *field_, double factor_, const CFI_cdesc_t *scaled_field_, int *stat,
+    const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -214,20 +158,17 @@ GTS_EXPORT void scale_k_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(field_, 1, GTS_START | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(scaled_field_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[3])) {
-        const CFI_cdesc_t *const found[] = {
-            field_,
-            scaled_field_,
-        };
+        !gts_fortran_is_known(&known, field_, 1, GTS_START | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, scaled_field_, 1, GTS_START | GTS_STOP | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {field_, scaled_field_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->factor = factor_;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -253,13 +194,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct scale_k_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -267,4 +206,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 70c0987c04b6f37fec2cdb8cb41c06bfdbdf56dc4d6d5c63faa8750fae6ec8b8 */
+/* gtstub: sha256 of the text above: 4d8a272224e197873f09b500deb15c46a2d10a2625306420768da380fd0b1def */

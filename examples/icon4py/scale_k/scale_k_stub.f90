@@ -22,9 +22,9 @@ module scale_k_stub
             real(c_double), intent(in) :: field(:)           ! float64 field on [K]
             real(c_double), value :: factor                  ! float64
             real(c_double), intent(inout) :: scaled_field(:) ! float64 field on [K], written
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 9167aceb83341a7eb2c90e1c312b4cd601a114d7ecc51d679e3c99bb7ce57ce0
+! gtstub: sha256 of the text above: 284220d199c96d1fbff8ce4bb8a29c387f2a993f33875d95a9bd1c7c4a0bea6c

@@ -14,16 +14,20 @@
 extern "C" {
 #endif
 
-/** The arguments of 'scale_k' after tuples are flattened. The memory of arrays is the caller's. */
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ */
 struct scale_k_args {
-    gts_array field; /**< field: float64 field on [K] */
-    double factor; /**< factor: float64 */
+    gts_array field;        /**< field: float64 field on [K] */
+    double factor;          /**< factor: float64 */
     gts_array scaled_field; /**< scaled_field: float64 field on [K], written */
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
 GTS_EXPORT int scale_k_call(gts_program *program, const struct scale_k_args *args);
@@ -33,4 +37,4 @@ GTS_EXPORT int scale_k_call(gts_program *program, const struct scale_k_args *arg
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 896634501c49d65f8eee5f1b73b7ca72d0d19f9c54b500d6b8a2f9db7dcd704d */
+/* gtstub: sha256 of the text above: 44bb186ee10921ef8d144ffe603f17ab2a498359912f5dc13469188251f8dc50 */

@@ -13,149 +13,99 @@
 #error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
+typedef struct setup_fields_for_initial_step_args arguments;
+
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
+/* The slots that come from arguments; fill() shows the array behind each of them. */
 struct slots {
-    double *diff_multfac_vn;             /*  0 diff_multfac_vn <- data of 'diff_multfac_vn' */
-    double *smag_limit;                  /*  2 smag_limit <- data of 'smag_limit' */
-    int32_t __diff_multfac_vn_K_range_0; /*  3 __diff_multfac_vn_K_range_0 <- start of axis 0 of 'diff_multfac_vn' */
-    int32_t __diff_multfac_vn_K_range_1; /*  4 __diff_multfac_vn_K_range_1 <- stop of axis 0 of 'diff_multfac_vn' */
-    int32_t __diff_multfac_vn_K_stride;  /*  5 __diff_multfac_vn_K_stride <- stride of axis 0 of 'diff_multfac_vn' */
-    int32_t __smag_limit_K_range_0;      /*  6 __smag_limit_K_range_0 <- start of axis 0 of 'smag_limit' */
-    int32_t __smag_limit_K_range_1;      /*  7 __smag_limit_K_range_1 <- stop of axis 0 of 'smag_limit' */
-    int32_t __smag_limit_K_stride;       /*  8 __smag_limit_K_stride <- stride of axis 0 of 'smag_limit' */
-    double hdiff_efdt_ratio;             /* 10 hdiff_efdt_ratio <- 'hdiff_efdt_ratio' */
-    double k4;                           /* 11 k4 <- 'k4' */
+    double *diff_multfac_vn, *smag_limit;
+    int32_t __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_range_1, __diff_multfac_vn_K_stride,
+        __smag_limit_K_range_0, __smag_limit_K_range_1, __smag_limit_K_stride;
+    double hdiff_efdt_ratio, k4;
 };
 
-/* Takes from the arrays of this call what the SDFG wants of them; symbols that several of them show must agree. */
+/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
-    const gts_array *const diff_multfac_vn_array = &self->leaf[2].current->array;
-    const gts_array *const smag_limit_array = &self->leaf[3].current->array;
+    const gts_array *array;
 
-    s->diff_multfac_vn = diff_multfac_vn_array->data;
-    s->smag_limit = smag_limit_array->data;
-    s->__diff_multfac_vn_K_range_0 = (int32_t)diff_multfac_vn_array->origin[0];
-    s->__diff_multfac_vn_K_range_1 = (int32_t)(diff_multfac_vn_array->origin[0] + diff_multfac_vn_array->shape[0]);
-    s->__diff_multfac_vn_K_stride = (int32_t)diff_multfac_vn_array->strides[0];
-    s->__smag_limit_K_range_0 = (int32_t)smag_limit_array->origin[0];
-    s->__smag_limit_K_range_1 = (int32_t)(smag_limit_array->origin[0] + smag_limit_array->shape[0]);
-    s->__smag_limit_K_stride = (int32_t)smag_limit_array->strides[0];
+    array = gts_array_of(self, 2); /* diff_multfac_vn */
+    s->diff_multfac_vn = array->data;
+    s->__diff_multfac_vn_K_range_0 = (int32_t)array->origin[0];
+    s->__diff_multfac_vn_K_range_1 = (int32_t)gts_stop(array, 0);
+    s->__diff_multfac_vn_K_stride = (int32_t)array->strides[0];
+    array = gts_array_of(self, 3); /* smag_limit */
+    s->smag_limit = array->data;
+    s->__smag_limit_K_range_0 = (int32_t)array->origin[0];
+    s->__smag_limit_K_range_1 = (int32_t)gts_stop(array, 0);
+    s->__smag_limit_K_stride = (int32_t)array->strides[0];
     self->has_new_array = false;
     return 0;
 }
 
 /* ---- Contracts ------------------------------------------------------------------------------------------------- */
 
-static const gts_axis AXES_diff_multfac_vn[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
-static const gts_axis AXES_smag_limit[] = {
-    {.dim = "K", .size = GTS_ANY, .start = GTS_ANY, .stop = GTS_ANY, .stride = GTS_ANY, .slots = GTS_START | GTS_STOP | GTS_STRIDE},
-};
-
 static const gts_contract LEAVES[] = {
-    {.name = "k4", .path = "k4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, k4), .member = offsetof(struct setup_fields_for_initial_step_args, k4)},
-    {.name = "hdiff_efdt_ratio", .path = "hdiff_efdt_ratio", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64, .device = GTS_CPU, .slot = offsetof(struct slots, hdiff_efdt_ratio), .member = offsetof(struct setup_fields_for_initial_step_args, hdiff_efdt_ratio)},
-    {.name = "diff_multfac_vn", .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_diff_multfac_vn, .member = offsetof(struct setup_fields_for_initial_step_args, diff_multfac_vn)},
-    {.name = "smag_limit", .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .written = true, .axes = AXES_smag_limit, .member = offsetof(struct setup_fields_for_initial_step_args, smag_limit)},
+    {GTS_MEMBER(arguments, k4), .path = "k4", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+     .slot = offsetof(struct slots, k4)},
+    {GTS_MEMBER(arguments, hdiff_efdt_ratio), .path = "hdiff_efdt_ratio", .kind = GTS_SCALAR, .dtype = GTS_FLOAT64,
+     .slot = offsetof(struct slots, hdiff_efdt_ratio)},
+    {GTS_MEMBER(arguments, diff_multfac_vn), .path = "diff_multfac_vn", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU, .written = true,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
+    {GTS_MEMBER(arguments, smag_limit), .path = "smag_limit", .kind = GTS_FIELD, .dtype = GTS_FLOAT64,
+     .device = GTS_CPU, .written = true,
+     GTS_AXES({.dim = "K", .slots = GTS_START | GTS_STOP | GTS_STRIDE})},
 };
 
-static const char *const PARAMETERS[] = {
-    "k4",
-    "hdiff_efdt_ratio",
-    "diff_multfac_vn",
-    "smag_limit",
-};
+static const char *const PARAMETERS[] = {"k4", "hdiff_efdt_ratio", "diff_multfac_vn", "smag_limit"};
 
-/* ---- The SDFG's C interface, as DaCe exports it ---------------------------------------------------------------- */
+/* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
-typedef void *(*sdfg_init)(int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double, double);
+typedef void *sdfg_init(
+    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double, double);
 
-typedef void (*sdfg_program)(
-    void *handle,
-    double *, /* diff_multfac_vn */
-    double *, /* gt_compute_time */
-    double *, /* smag_limit */
-    int32_t,  /* __diff_multfac_vn_K_range_0 */
-    int32_t,  /* __diff_multfac_vn_K_range_1 */
-    int32_t,  /* __diff_multfac_vn_K_stride */
-    int32_t,  /* __smag_limit_K_range_0 */
-    int32_t,  /* __smag_limit_K_range_1 */
-    int32_t,  /* __smag_limit_K_stride */
-    int32_t,  /* gt_metrics_level */
-    double,   /* hdiff_efdt_ratio */
-    double    /* k4 */
-);
+typedef void sdfg_program(
+    void *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double,
+    double);
 
 static void *init(const gts_program *self)
 {
     const struct slots *const s = self->slots;
-    return ((sdfg_init)self->init)(
-        s->__diff_multfac_vn_K_range_0,
-        s->__diff_multfac_vn_K_range_1,
-        s->__diff_multfac_vn_K_stride,
-        s->__smag_limit_K_range_0,
-        s->__smag_limit_K_range_1,
-        s->__smag_limit_K_stride,
-        self->metrics_level,
-        s->hdiff_efdt_ratio,
-        s->k4
-    );
+    return ((sdfg_init *)self->init)(
+        s->__diff_multfac_vn_K_range_0, s->__diff_multfac_vn_K_range_1, s->__diff_multfac_vn_K_stride,
+        s->__smag_limit_K_range_0, s->__smag_limit_K_range_1, s->__smag_limit_K_stride, self->metrics_level,
+        s->hdiff_efdt_ratio, s->k4);
 }
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
 static int run(gts_program *self)
 {
-    if (GTS_UNLIKELY(self->has_new_array) && fill(self) != 0)
-        return -1;
+    if (GTS_UNLIKELY(self->has_new_array))
+        GTS_TRY(fill(self));
     const struct slots *const s = self->slots;
-    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)) && gts_handle_init(self, NULL) != 0)
-        return -1;
+    if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
+        GTS_TRY(gts_handle_init(self, NULL));
 
-    ((sdfg_program)self->program)(
-        self->sdfg,
-        s->diff_multfac_vn,             /*  0 diff_multfac_vn <- data of 'diff_multfac_vn' */
-        &self->compute_time,            /*  1 gt_compute_time <- compute time */
-        s->smag_limit,                  /*  2 smag_limit <- data of 'smag_limit' */
-        s->__diff_multfac_vn_K_range_0, /*  3 __diff_multfac_vn_K_range_0 <- start of axis 0 of 'diff_multfac_vn' */
-        s->__diff_multfac_vn_K_range_1, /*  4 __diff_multfac_vn_K_range_1 <- stop of axis 0 of 'diff_multfac_vn' */
-        s->__diff_multfac_vn_K_stride,  /*  5 __diff_multfac_vn_K_stride <- stride of axis 0 of 'diff_multfac_vn' */
-        s->__smag_limit_K_range_0,      /*  6 __smag_limit_K_range_0 <- start of axis 0 of 'smag_limit' */
-        s->__smag_limit_K_range_1,      /*  7 __smag_limit_K_range_1 <- stop of axis 0 of 'smag_limit' */
-        s->__smag_limit_K_stride,       /*  8 __smag_limit_K_stride <- stride of axis 0 of 'smag_limit' */
-        self->metrics_level,            /*  9 gt_metrics_level <- metrics level */
-        s->hdiff_efdt_ratio,            /* 10 hdiff_efdt_ratio <- 'hdiff_efdt_ratio' */
-        s->k4                           /* 11 k4 <- 'k4' */
-    );
+    ((sdfg_program *)self->program)(
+        self->sdfg, s->diff_multfac_vn, &self->compute_time, s->smag_limit, s->__diff_multfac_vn_K_range_0,
+        s->__diff_multfac_vn_K_range_1, s->__diff_multfac_vn_K_stride, s->__smag_limit_K_range_0,
+        s->__smag_limit_K_range_1, s->__smag_limit_K_stride, self->metrics_level, s->hdiff_efdt_ratio, s->k4);
     return 0;
 }
 
-/* ---- Entry for hosts with opaque argument objects -------------------------------------------------------------- */
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-
-    /* k4: float64 */
-    if (GTS_UNLIKELY(host->scalar(self, 0, args[0], &s->k4) != 0))
-        return -1;
-
-    /* hdiff_efdt_ratio: float64 */
-    if (GTS_UNLIKELY(host->scalar(self, 1, args[1], &s->hdiff_efdt_ratio) != 0))
-        return -1;
-
-    /* diff_multfac_vn: float64 field on [K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[2], args[2])) && host->field(self, 2, args[2]) != 0)
-        return -1;
-
-    /* smag_limit: float64 field on [K], written */
-    if (GTS_UNLIKELY(gts_is_new(host, &self->leaf[3], args[3])) && host->field(self, 3, args[3]) != 0)
-        return -1;
+    GTS_TRY(host->scalar(self, 0, args[0], &s->k4)); /* k4 */
+    GTS_TRY(host->scalar(self, 1, args[1], &s->hdiff_efdt_ratio)); /* hdiff_efdt_ratio */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* diff_multfac_vn */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* smag_limit */
     return 0;
 }
 
@@ -163,36 +113,27 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 static const gts_stub STUB;
 
-/* Whether an array is another one than in the call before, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const struct setup_fields_for_initial_step_args *a, const struct setup_fields_for_initial_step_args *b)
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
+    const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
     difference |= gts_differ(&a->diff_multfac_vn, &b->diff_multfac_vn, 1, GTS_START | GTS_STOP | GTS_STRIDE);
     difference |= gts_differ(&a->smag_limit, &b->smag_limit, 1, GTS_START | GTS_STOP | GTS_STRIDE);
     return (difference[0] | difference[1]) != 0;
 }
 
-static GTS_NOINLINE int check_arrays(gts_program *self, const struct setup_fields_for_initial_step_args *args)
+GTS_EXPORT int setup_fields_for_initial_step_call(gts_program *self, const arguments *args)
 {
-    if (args != NULL && self->other.knows_args && !differ(args, self->other.args)) {
-        gts_swap_arrays(self);
-        return 0;
-    }
-    return gts_check_args(self, args);
-}
-
-GTS_EXPORT int setup_fields_for_initial_step_call(gts_program *self, const struct setup_fields_for_initial_step_args *args)
-{
-    if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0))
-        return -1;
+    GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
     if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = check_arrays(self, args);
+        status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
-        s->hdiff_efdt_ratio = args->hdiff_efdt_ratio;
         s->k4 = args->k4;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        s->hdiff_efdt_ratio = args->hdiff_efdt_ratio;
+        status = gts_call_run(self, run);
     }
     gts_leave(self);
     return status;
@@ -211,19 +152,13 @@ static int call(gts_program *self, const void *args)
 
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
-    struct setup_fields_for_initial_step_args args;
+    arguments args;
     return gts_fortran_check(self, found, &args);
 }
 
 GTS_EXPORT void setup_fields_for_initial_step_fortran(
-    gts_program *const *program,
-    double k4_,                          /* k4: float64 */
-    double hdiff_efdt_ratio_,            /* hdiff_efdt_ratio: float64 */
-    const CFI_cdesc_t *diff_multfac_vn_, /* diff_multfac_vn: float64 field on [K], written */
-    const CFI_cdesc_t *smag_limit_,      /* smag_limit: float64 field on [K], written */
-    int *stat,
-    const CFI_cdesc_t *errmsg
-)
+    gts_program *const *program, double k4_, double hdiff_efdt_ratio_, const CFI_cdesc_t *diff_multfac_vn_,
+    const CFI_cdesc_t *smag_limit_, int *stat, const CFI_cdesc_t *errmsg)
 {
     gts_program *const self = *program;
     if (GTS_UNLIKELY(gts_enter_linked(self, &STUB) != 0)) {
@@ -231,21 +166,18 @@ GTS_EXPORT void setup_fields_for_initial_step_fortran(
         return;
     }
     int status = 0;
-    const uint64_t *const known = self->descriptors;
+    const uint64_t *known = self->descriptors;
     if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(diff_multfac_vn_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[0]) ||
-        !gts_fortran_is_known(smag_limit_, 1, GTS_START | GTS_STOP | GTS_STRIDE, &known[3])) {
-        const CFI_cdesc_t *const found[] = {
-            diff_multfac_vn_,
-            smag_limit_,
-        };
+        !gts_fortran_is_known(&known, diff_multfac_vn_, 1, GTS_START | GTS_STOP | GTS_STRIDE) ||
+        !gts_fortran_is_known(&known, smag_limit_, 1, GTS_START | GTS_STOP | GTS_STRIDE)) {
+        const CFI_cdesc_t *const found[] = {diff_multfac_vn_, smag_limit_};
         status = check_descriptors(self, found);
     }
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->k4 = k4_;
         s->hdiff_efdt_ratio = hdiff_efdt_ratio_;
-        status = GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
+        status = gts_call_run(self, run);
     }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
@@ -271,13 +203,11 @@ static const gts_stub STUB = {
     .parameters = PARAMETERS,
     .leaf_count = sizeof LEAVES / sizeof *LEAVES,
     .leaves = LEAVES,
-    .collection_count = 0,
-    .memory_symbol_count = 0,
-    .init_at_load = false,
     .has_metrics = true,
-    .args_size = sizeof(struct setup_fields_for_initial_step_args),
+    .args_size = sizeof(arguments),
     .slots_size = sizeof(struct slots),
     .convert = convert,
+    .differ = differ,
     .call = call,
     .run = run,
     .init = init,
@@ -285,4 +215,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0573cdeb8fd26babc835da8d5d4665de9373f421a364c458e50ea7a096506112 */
+/* gtstub: sha256 of the text above: daca4625ae73c1ac01b990b27c554ef93601960bc6d211f7cf732a5367c68fc2 */

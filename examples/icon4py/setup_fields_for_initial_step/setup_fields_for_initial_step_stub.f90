@@ -23,9 +23,9 @@ module setup_fields_for_initial_step_stub
             real(c_double), value :: hdiff_efdt_ratio           ! float64
             real(c_double), intent(inout) :: diff_multfac_vn(:) ! float64 field on [K], written
             real(c_double), intent(inout) :: smag_limit(:)      ! float64 field on [K], written
-            integer(c_int), intent(out), optional :: stat ! 0, or the kind of the error; without it, an error stops the host
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 80bfb167cbd4d817db9493eed150ea98fa7e1600ed6f2e552e9cb6f00d9af21e
+! gtstub: sha256 of the text above: 252d279b5ae3ce2e6522b2741139ea6704af85880864c3e5e0cc86b3a8dd1b3f

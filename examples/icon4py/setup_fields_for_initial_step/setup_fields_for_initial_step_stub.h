@@ -14,24 +14,29 @@
 extern "C" {
 #endif
 
-/** The arguments of 'setup_fields_for_initial_step' after tuples are flattened. The memory of arrays is the caller's. */
+/**
+ * The arguments of the program after tuples are flattened. The memory of arrays stays the caller's.
+ */
 struct setup_fields_for_initial_step_args {
-    double k4; /**< k4: float64 */
-    double hdiff_efdt_ratio; /**< hdiff_efdt_ratio: float64 */
+    double k4;                 /**< k4: float64 */
+    double hdiff_efdt_ratio;   /**< hdiff_efdt_ratio: float64 */
     gts_array diff_multfac_vn; /**< diff_multfac_vn: float64 field on [K], written */
-    gts_array smag_limit; /**< smag_limit: float64 field on [K], written */
+    gts_array smag_limit;      /**< smag_limit: float64 field on [K], written */
 };
 
 /**
- * Checks the arguments and runs the program. An array that is as it was in the call before has been checked.
+ * Checks the arguments and runs the program. An array that equals the one of the previous call is not checked again.
  *
+ * @param program  from gts_open() or gts_load()
+ * @param args     read before the program runs, and no longer needed when the call returns
  * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
  */
-GTS_EXPORT int setup_fields_for_initial_step_call(gts_program *program, const struct setup_fields_for_initial_step_args *args);
+GTS_EXPORT int setup_fields_for_initial_step_call(gts_program *program,
+    const struct setup_fields_for_initial_step_args *args);
 
 #ifdef __cplusplus
 }
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 44a990791763177b9a3d49b48184a48fcc05b53bc112b7fbb665eb43be518d34 */
+/* gtstub: sha256 of the text above: 49adc0ddddd839e201b134fdbf28921379f4f4b838b16c6fb5e70467e2b88a2d */
