@@ -127,7 +127,7 @@ def _code(value: Any) -> str:
 
 def source_of(job: Job) -> str:
     """What the program is made of, as it is installed now; nothing is lowered."""
-    from gtstub.frameworks.gt4py.build_worker import compile_arguments
+    from gtstub.frameworks.build_worker import compile_arguments
     from gtstub.frameworks.gt4py.compile import CompileOptions, sources
 
     (source,) = sources(resolve_program(job.source), CompileOptions(**compile_arguments(job)))
@@ -136,7 +136,7 @@ def source_of(job: Job) -> str:
 
 def lower(job: Job) -> tuple[str, str]:
     """Both signatures, the program's first; takes up to a minute."""
-    from gtstub.frameworks.gt4py.build_worker import compile_arguments
+    from gtstub.frameworks.build_worker import compile_arguments
     from gtstub.frameworks.gt4py.compile import CompileOptions, signatures
 
     ((program, sdfg),) = signatures(resolve_program(job.source), CompileOptions(**compile_arguments(job)))

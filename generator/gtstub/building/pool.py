@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -33,6 +33,10 @@ ENVIRONMENT = {
 }
 
 
+type Build = Callable[[Job, bool], Outcome]
+"""(job, dry) -> the outcome. With `dry` nothing is built: the outcome is 'found' or 'missing'."""
+
+
 @dataclasses.dataclass
 class _Worker:
     process: SpawnProcess
@@ -49,9 +53,9 @@ class Progress:
     outcome: Outcome | None = None
 
 
-def run(jobs: Sequence[Job], workers: int, dry: bool = False) -> Iterator[Progress]:
+def run(jobs: Sequence[Job], workers: int, build: Build, dry: bool = False) -> Iterator[Progress]:
     """
-    Hands out the jobs in their order. With `dry` nothing is built: the outcome is 'found' or 'missing'.
+    Hands out the jobs in their order to processes that call `build` for each of them, a function of a module.
 
     When the iterator is closed, or ends by an exception as KeyboardInterrupt, workers and their compilers are ended.
     """
@@ -61,7 +65,7 @@ def run(jobs: Sequence[Job], workers: int, dry: bool = False) -> Iterator[Progre
         try:
             while waiting or any(worker.job for worker in pool):
                 if waiting and len(pool) < workers:
-                    pool.append(_start(Path(logs), dry))
+                    pool.append(_start(Path(logs), build, dry))
                 for worker in pool:
                     if worker.job is None and waiting:
                         worker.job = waiting.popleft()
@@ -84,11 +88,11 @@ def run(jobs: Sequence[Job], workers: int, dry: bool = False) -> Iterator[Progre
             _end(pool)
 
 
-def _start(logs: Path, dry: bool) -> _Worker:
+def _start(logs: Path, build: Build, dry: bool) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     log = logs / f"{os.urandom(4).hex()}.log"
-    process = context.Process(target=_work, args=(theirs, log, dry, dict(ENVIRONMENT), sys.path), daemon=True)
+    process = context.Process(target=_work, args=(theirs, log, build, dry, sys.path), daemon=True)
     process.start()
     theirs.close()
     return _Worker(process, ours, log)
@@ -131,20 +135,18 @@ def _kill(worker: _Worker, number: signal.Signals) -> None:
 # --- In the worker ----------------------------------------------------------------------------------------------------
 
 
-def _work(pipe: connection.Connection[Any, Any], log: Path, dry: bool, environment: dict[str, str], path: Any) -> None:
+def _work(pipe: connection.Connection[Any, Any], log: Path, build: Build, dry: bool, path: list[str]) -> None:
     os.setsid()  # Ctrl-C is for the parent, which ends this process, and its compilers with it
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    os.environ.update(environment)
+    os.environ.update(ENVIRONMENT)
     os.environ.pop("FV3_DACEMODE", None)
     sys.path[:] = path
-    from gtstub.frameworks.gt4py.build_worker import outcome
-
     while True:
         try:
             job = pipe.recv()
         except EOFError:
             return
-        pipe.send(outcome(job, dry))
+        pipe.send(build(job, dry))

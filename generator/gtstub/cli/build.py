@@ -107,6 +107,7 @@ def _build_set(
     from gtstub.building import pool
     from gtstub.building.jobs import longest_first, read_jobs, select
     from gtstub.building.outcome import print_summary
+    from gtstub.frameworks import build_worker
 
     if cache is not None:
         os.environ[settings.CACHE_DIR] = str(cache.absolute())
@@ -121,7 +122,7 @@ def _build_set(
         raise click.BadParameter(str(error), param_hint="'--program'") from None
     if is_named:
         wanted = longest_first(wanted, open_cache())
-    outcomes = list(_watched(pool.run(wanted, jobs, dry_run), len(wanted)))
+    outcomes = list(_watched(pool.run(wanted, jobs, build_worker.outcome, dry_run), len(wanted)))
     if as_json is not None:
         as_json.print({"programs": [dataclasses.asdict(outcome) for outcome in outcomes]})
     else:

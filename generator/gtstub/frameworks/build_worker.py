@@ -1,4 +1,4 @@
-"""Builds one variant of a program that a file names, by the way that `gtstub.compile()` goes."""
+"""Builds one variant of a program that a file lists, as `gtstub.compile()` does. gt4py is imported when it is needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from gtstub.building.jobs import Job, failed
 from gtstub.building.outcome import Outcome, State
 from gtstub.errors import reason
-from gtstub.frameworks.gt4py.compile import CompileOptions, compile, requests  # noqa: A004
 from gtstub.frameworks.resolve import offset_provider, resolve, resolve_program
 
 TABLES = ("horizontal_sizes", "vertical_sizes", "bound_static_args")
@@ -21,6 +20,8 @@ _provider = functools.cache(offset_provider)
 
 def outcome(job: Job, dry: bool) -> Outcome:
     """Builds the variant, unless it is in the cache, or `dry`. What goes wrong is the outcome."""
+    from gtstub.frameworks.gt4py.compile import CompileOptions, compile, requests  # noqa: A004
+
     begin = time.monotonic()
     state: State = "built"
     key = ""

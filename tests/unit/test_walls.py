@@ -1,0 +1,148 @@
+"""The walls between the rooms of gtstub (docs/design.md): who may import whom."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import re
+from collections.abc import Iterator, Mapping, Set
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "generator" / "gtstub"
+
+ORDER = (
+    "gtstub cli",
+    "frameworks",
+    "program",
+    "building",
+    "codegen cache",
+    "plan recorded profiling backends ranks",
+    "signature toolchain",
+    "settings install",
+    "util",
+    "errors abi _version _host",
+)
+"""A room may import those below it, and itself. Rooms of one line do not import each other."""
+
+FRAMEWORKS = {"gt4py", "dace", "icon4py", "mpi4py"}
+"""Imported by frameworks/ alone."""
+
+DEEPEST = 17
+"""Modules of the longest chain of imports."""
+
+
+def module_of(file: Path, root: Path) -> str:
+    parts = file.relative_to(root.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(file: Path) -> Iterator[str]:
+    """The names that a module imports, wherever in it; not those for type checkers alone."""
+    pending: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            pending.extend(node.orelse)
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        pending.extend(ast.iter_child_nodes(node))
+
+
+def imports_of(root: Path) -> dict[str, set[str]]:
+    """The modules of a package, each with those of the package that it imports."""
+    modules = {module_of(file, root): file for file in root.rglob("*.py")}
+    known = {*modules, f"{root.name}._host"}
+
+    def module(name: str) -> str:
+        return name if name in known else name.rpartition(".")[0]
+
+    return {
+        name: {module(other) for other in imported(file) if module(other) in known} - {name}
+        for name, file in modules.items()
+    }
+
+
+def upward(graph: Mapping[str, Set[str]]) -> list[str]:
+    """The imports between rooms that ORDER does not allow."""
+    place = {room: number for number, rooms in enumerate(ORDER) for room in rooms.split()}
+
+    def room(module: str) -> str:
+        _, _, inner = module.partition(".")
+        return inner.partition(".")[0] or "gtstub"
+
+    return sorted(
+        f"{module} imports {other}"
+        for module, others in graph.items()
+        for other in others
+        if room(module) != room(other) and place[room(other)] <= place[room(module)]
+    )
+
+
+def depth(graph: Mapping[str, Set[str]]) -> int:
+    depths: dict[str, int] = {}
+    for module in graphlib.TopologicalSorter(graph).static_order():
+        depths[module] = 1 + max((depths[other] for other in graph.get(module, ())), default=0)
+    return max(depths.values())
+
+
+def test_no_module_imports_itself_over_others() -> None:
+    graphlib.TopologicalSorter(imports_of(PACKAGE)).prepare()
+
+
+def test_no_room_imports_one_above_it() -> None:
+    assert upward(imports_of(PACKAGE)) == []
+
+
+def test_chains_of_imports_are_short() -> None:
+    assert depth(imports_of(PACKAGE)) <= DEEPEST
+
+
+def test_frameworks_are_imported_by_frameworks_alone() -> None:
+    strangers = [
+        f"{file.relative_to(PACKAGE)} imports {name}"
+        for file in PACKAGE.rglob("*.py")
+        if file.relative_to(PACKAGE).parts[0] != "frameworks"
+        for name in imported(file)
+        if name.partition(".")[0] in FRAMEWORKS
+    ]
+    assert strangers == []
+
+
+def test_python_is_known_to_the_python_host_alone() -> None:
+    runtime = ROOT / "runtime"
+    knows = {file for file in runtime.rglob("*.[ch]") if re.search(r"[<\"]Python\.h", file.read_text(encoding="utf-8"))}
+    assert knows
+    assert [file for file in knows if not file.is_relative_to(runtime / "python")] == []
+
+
+def write(root: Path, texts: Mapping[str, str]) -> Path:
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    return root
+
+
+def test_the_walls_hold(tmp_path: Path) -> None:
+    """What these tests would not notice would not be a wall."""
+    root = write(
+        tmp_path / "gtstub",
+        {
+            "__init__.py": "",
+            "cli/app.py": "from gtstub.plan import model",
+            "plan/model.py": "def plan():\n    from gtstub.codegen.stub import make",
+            "codegen/stub.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from gtstub.cli import app",
+            "util/a.py": "from gtstub import _host\nimport gtstub.util.b",
+            "util/b.py": "from gtstub.util.a import one",
+        },
+    )
+    graph = imports_of(root)
+    assert upward(graph) == ["gtstub.plan.model imports gtstub.codegen.stub"]
+    assert depth({name: others for name, others in graph.items() if ".util" not in name}) == 3
+    with pytest.raises(graphlib.CycleError):
+        graphlib.TopologicalSorter(graph).prepare()
