@@ -6,13 +6,15 @@ import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gtstub.building.outcome import Outcome
-from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
 from gtstub.util.suggest import did_you_mean
 from gtstub.util.toml import Places, read_toml
+
+if TYPE_CHECKING:
+    from gtstub.cache.store import Cache
 
 KINDS = {"text": str, "a table": dict, "true or false": bool}
 

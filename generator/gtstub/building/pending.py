@@ -17,18 +17,19 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gtstub import settings
 from gtstub.building.waiting import Waiter, Watch
-from gtstub.cache.claims import LOWERING, claiming
-from gtstub.cache.cleanup import FAILURES
+from gtstub.cache.claims import FAILURES, LOWERING, claiming
 from gtstub.cache.entry import Entry
-from gtstub.cache.store import Cache
 from gtstub.errors import CompilationError
 from gtstub.ranks import Ranks
 from gtstub.util.atomic import replacing
 from gtstub.util.console import make_error_console
+
+if TYPE_CHECKING:
+    from gtstub.cache.store import Cache
 
 PATIENCE = 0.3
 """Seconds of waiting before a message says what is being waited for."""

@@ -11,11 +11,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gtstub import settings
 from gtstub.cache.claims import Claim, claim_file, claim_files, claiming, read_claim
-from gtstub.cache.entry import Entry
-from gtstub.cache.store import Cache
+
+if TYPE_CHECKING:
+    from gtstub.cache.entry import Entry
+    from gtstub.cache.store import Cache
 
 SHORTEST_SLEEP, LONGEST_SLEEP = 0.005, 0.25
 """Seconds between two looks."""

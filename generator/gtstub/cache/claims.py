@@ -29,6 +29,9 @@ DIRECTORY = ".claims"
 LOWERING = ".lowering"
 """Appended to a key for the claim of the process that lowers the program, which comes before the build."""
 
+FAILURES = ".failures"
+"""The directory of the notes that tell waiting ranks that a build failed (building/pending.py)."""
+
 RENEWAL = 1.0
 """Seconds between two renewals of a claim."""
 

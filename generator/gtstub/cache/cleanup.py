@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gtstub.cache.claims import DIRECTORY as CLAIMS
-from gtstub.cache.claims import LOWERING, read_claim
+from gtstub.cache.claims import FAILURES, LOWERING, read_claim
 from gtstub.cache.entry import Entry
 from gtstub.cache.process import tagged_has_ended, this_process
 
@@ -19,9 +19,6 @@ BUILDING = ".building-"
 
 SET_ASIDE = "set-aside"
 """Where in a private directory an entry lies, under its own name, that is on its way out but may yet go back."""
-
-FAILURES = ".failures"
-"""Where ranks that wait are told that a build failed; see `waiting.py`."""
 
 LONGEST_BUILD = 24 * 60 * 60
 """Seconds after which what a process left that runs elsewhere, if it runs, is taken for left behind."""

@@ -8,13 +8,15 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gtstub import settings
 from gtstub.cache.entry import Entry
 from gtstub.cache.key import MISSING, Difference, make_key
-from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
+
+if TYPE_CHECKING:
+    from gtstub.cache.store import Cache
 
 SHOWN = 6
 """Differences that a message lists."""

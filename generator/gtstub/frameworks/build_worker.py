@@ -1,4 +1,4 @@
-"""Builds one variant of a program that a file lists, as `gtstub.compile()` does. gt4py is imported when it is needed."""
+"""Builds one variant of a program that a build file lists, as `gtstub.compile()` does."""
 
 from __future__ import annotations
 

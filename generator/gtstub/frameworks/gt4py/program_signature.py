@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
-from gt4py.next import common, utils
+from gt4py.next import common
 from gt4py.next.otf import arguments, stages
 from gt4py.next.otf.definitions import CompilableProgramDef
 from gt4py.next.type_system import type_specifications as ts
 
-from gtstub.cache.lookup import Request
 from gtstub.errors import SignatureError
 from gtstub.signature.dtypes import DTYPES, DType
 from gtstub.signature.model import (
@@ -29,27 +28,19 @@ from gtstub.signature.model import (
 )
 
 
-@dataclasses.dataclass
-class LoweredProgramDef(CompilableProgramDef):
-    """
-    A lowered program with the types that its parameters had before, when named collections were none of tuples yet, and
-    with the entry that is to be made of it.
-    """
-
-    parameter_types: Mapping[str, ts.TypeSpec]
-    request: Request | None = dataclasses.field(default=None, metadata=utils.gt4py_metadata(fingerprint=False))
-
-
-def program_signature(compilable: CompilableProgramDef, source: stages.ProgramSource[Any]) -> ProgramSignature:
+def program_signature(
+    compilable: CompilableProgramDef,
+    source: stages.ProgramSource[Any],
+    declared: Mapping[str, ts.TypeSpec] = MappingProxyType({}),
+) -> ProgramSignature:
     """
     What callers of a lowered gt4py program pass.
 
     gt4py itself makes all arguments positional (`out` is the last parameter of a field operator) and takes named
     collections apart into tuples before it calls what a backend compiled: that canonical form is described here.
-    The keys of named collections are known only of a `LoweredProgramDef`.
+    `declared` has the types of parameters before lowering, which still know the keys of named collections.
     """
     name = str(source.entry_point.name)
-    declared = compilable.parameter_types if isinstance(compilable, LoweredProgramDef) else {}
     contexts = compilable.args.argument_descriptor_contexts
     return ProgramSignature(
         name=name,

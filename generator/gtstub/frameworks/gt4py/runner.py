@@ -14,7 +14,7 @@ from gt4py.next.otf import runners
 
 from gtstub.building.pending import done
 from gtstub.frameworks.gt4py.internals import replace_default_runner
-from gtstub.frameworks.gt4py.workflow import FoundProgramDef
+from gtstub.frameworks.gt4py.stages import FoundProgramDef
 
 
 class FindingRunner:

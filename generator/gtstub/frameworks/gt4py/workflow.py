@@ -31,7 +31,8 @@ from gtstub.codegen.stub import Stub, make_stub
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.sdfg_signature import check_arguments, sdfg_signature
 from gtstub.frameworks.gt4py.internals import add_trace_markers
-from gtstub.frameworks.gt4py.program_signature import LoweredProgramDef, program_signature
+from gtstub.frameworks.gt4py.program_signature import program_signature
+from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import cpu
@@ -39,13 +40,6 @@ from gtstub.toolchain.arch import arch
 from gtstub.toolchain.compiler import find as find_toolchain
 
 # --- Lowering ---------------------------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass
-class FoundProgramDef(CompilableProgramDef):
-    """Stands for a program that need not be lowered: its entry is there. `data` is None."""
-
-    entry: Entry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +101,7 @@ class SigningTranslation:
     def __call__(self, inp: LoweredProgramDef) -> SignedSource:
         source = self.step(inp)
         members = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
-        signature = program_signature(inp, source)
+        signature = program_signature(inp, source, inp.parameter_types)
         return SignedSource(**members, signature=signature, request=inp.request)
 
 
