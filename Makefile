@@ -124,7 +124,7 @@ asan: .venv/.gtstub ## run the tests of runtime, host and stubs under ASan and U
 	    '--config-settings=cmake.define.GTSTUB_SANITIZE=address;undefined' --config-settings=install.strip=false .
 	CC=gcc CFLAGS='$(ASAN_FLAGS)' PYTHONPATH=build/asan LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	    GTSTUB_CACHE_DIR=$(CURDIR)/build/asan/cache $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup \
-	    tests/unit tests/integration/test_host_objects.py tests/property \
+	    tests/unit tests/python_host tests/property \
 	    -m sanitizer $(ARGS)
 
 MINUTES ?= 20
@@ -144,7 +144,8 @@ wheel-test: wheel ## install the sdist with CPython 3.MINOR into an empty enviro
 	rm -rf build/wheel-test
 	interpreter=$$(.ci/find-python $(MINOR)) && PYTHON=$$interpreter VENV=build/wheel-test \
 	    .ci/install "gtstub[test] @ file://$$(echo $(CURDIR)/dist/gtstub-*.tar.gz)"
-	build/wheel-test/bin/python -m pytest -n $(JOBS) --dist loadgroup tests/unit tests/property $(ARGS)
+	build/wheel-test/bin/python -m pytest -n $(JOBS) --dist loadgroup \
+	    tests/unit tests/python_host tests/docs tests/packaging tests/property $(ARGS)
 
 clean: ## remove everything that make has made
 	rm -rf .venv build dist

@@ -18,10 +18,11 @@ from gtstub.recorded.archive import Archive, Call, archives, loaded_programs
 from gtstub.recorded.serialbox import write_serialbox_files
 from gtstub.signature.model import ArrayArgument
 from tests.support.c_hosts import ENVIRONMENT, PROG, SOURCES, WHOLE, Build, address, plain, thread
+from tests.support.checkout import ROOT
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, sdfg
 from tests.support.stubs import write_stub
 
-EXAMPLE = SOURCES.parents[1] / "examples" / "replay" / "replay.c"
+EXAMPLE = ROOT / "examples" / "replay" / "replay.c"
 
 Model = Callable[..., subprocess.CompletedProcess[str]]
 

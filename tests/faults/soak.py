@@ -24,8 +24,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from gtstub.errors import CacheError
 from tests.faults.stress import Stress
 from tests.faults.workshop import Workshop
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.checkout import ROOT
 
 BEGIN, END = "<!-- soak -->", "<!-- /soak -->"
 

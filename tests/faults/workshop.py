@@ -10,6 +10,7 @@ from pathlib import Path
 
 import gtstub
 from gtstub.toolchain import compiler
+from tests.support.checkout import ROOT
 from tests.support.sdfg_libraries import build_library, c_compiler
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
 from tests.support.stubs import build_stub
@@ -106,7 +107,7 @@ class Ended:
 def environment(more: Mapping[str, object]) -> dict[str, str]:
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join((str(HERE.parents[1]), str(Path(gtstub.__file__).parents[1]))),
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(Path(gtstub.__file__).parents[1]))),
         "GTSTUB_BUILD_TIMEOUT": BUILD_TIMEOUT,
         **{name: str(value) for name, value in more.items()},
     }

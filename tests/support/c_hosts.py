@@ -17,12 +17,13 @@ import pytest
 
 from gtstub.abi import SONAME
 from gtstub.install import INCLUDE
+from tests.support.checkout import ROOT
 from tests.support.runtime import RUNTIME, runtime_sources
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import GATHER_PROGRAM, GATHER_SDFG, SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG
 from tests.support.stubs import write_stub
 
-SOURCES = Path(__file__).parents[1] / "c"
+SOURCES = ROOT / "tests" / "c"
 INCLUDES = ("-I", str(INCLUDE), "-I", str(RUNTIME), "-I", ".")
 
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror")

@@ -12,8 +12,8 @@ import pytest
 
 from gtstub.install import FOLDER
 from gtstub.toolchain.compiler import find_cmake
+from tests.support.checkout import ROOT
 
-ROOT = Path(__file__).parents[2]
 HOSTS = ROOT / "tests" / "cmake" / "project"
 
 FROM_PACKAGE, ALONE = "the Python package", "a runtime alone"

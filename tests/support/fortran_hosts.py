@@ -13,11 +13,12 @@ from pathlib import Path
 
 from gtstub.install import INCLUDE, RUNTIME
 from gtstub.signature.model import ProgramSignature, SdfgSignature
+from tests.support.checkout import ROOT
 from tests.support.runtime import runtime_sources
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.stubs import render_stub
 
-RUNTIME_SOURCES = Path(__file__).parents[2] / "runtime"
+RUNTIME_SOURCES = ROOT / "runtime"
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 FORTRAN = ("gfortran", "-std=f2018")

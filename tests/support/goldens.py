@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from gtstub.signature.documents import program_from_json, sdfg_from_json
 from gtstub.signature.model import ProgramSignature, SdfgSignature
+from tests.support.checkout import ROOT
 
-FOLDER = Path(__file__).parents[1] / "golden"
+FOLDER = ROOT / "tests" / "golden"
 SIGNATURES = FOLDER / "signatures"
 
 REAL = sorted(path.name.removesuffix(".sdfg.json") for path in SIGNATURES.glob("*.sdfg.json"))

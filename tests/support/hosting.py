@@ -20,6 +20,7 @@ import gtstub
 from gtstub import _host
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature, Workspace
 from gtstub.toolchain.compiler import Toolchain
+from tests.support.checkout import ROOT
 from tests.support.sdfg_libraries import Recorder, build_recording_library
 from tests.support.signatures import EDGE, NEIGHBORS, K, array, field, program, scalar, sdfg, symbol, tuple_of
 from tests.support.stubs import build_stub
@@ -148,7 +149,7 @@ def check_refused(bound: Bound, error: type[Exception], message: str, **changed:
 
 def run_script(text: str, *arguments: object, environment: Iterable[tuple[str, str]] = ()) -> str:
     """What a Python process prints that runs `text`; it must end well and write no error."""
-    paths = [str(Path(__file__).parents[2]), str(Path(gtstub.__file__).parent.parent)]
+    paths = [str(ROOT), str(Path(gtstub.__file__).parent.parent)]
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", text, *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **dict(environment)},

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-RUNTIME = Path(__file__).parents[2] / "runtime"
+from tests.support.checkout import ROOT
+
+RUNTIME = ROOT / "runtime"
 
 
 def runtime_sources(pattern: str = "*.c") -> list[Path]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.checkout import ROOT
+
 PAGE = ROOT / "docs" / "checks.md"
 
 Check = tuple[str, str]

@@ -306,7 +306,7 @@ def test_flags_of_the_environment_are_ingredients(
 def test_flags_may_change_between_the_programs_of_a_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CXXFLAGS", raising=False)
     backend = make_backend(gpu=False)
-    monkeypatch.setattr("tests.integration.test_fingerprint.make_backend", lambda **_: backend)
+    monkeypatch.setattr("tests.frameworks.gt4py.test_fingerprint.make_backend", lambda **_: backend)
     plain = request(tmp_path / "plain")
     monkeypatch.setenv("CXXFLAGS", "-O0")
     changed = request(tmp_path / "changed")

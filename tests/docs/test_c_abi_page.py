@@ -11,10 +11,11 @@ import pytest
 from gtstub.install import INCLUDE, RUNTIME
 from gtstub.toolchain.compiler import Toolchain
 from tests.support import scale_program as scale
+from tests.support.checkout import ROOT
 from tests.support.pages import blocks, run_commands
 from tests.support.stubs import build_stub
 
-PAGE = (Path(__file__).parents[2] / "docs" / "c-abi.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "c-abi.md").read_text(encoding="utf-8")
 
 
 def test_example(tmp_path: Path, toolchain: Toolchain) -> None:

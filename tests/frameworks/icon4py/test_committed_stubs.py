@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from examples.icon4py import committed
 from examples.icon4py.committed import HERE, LONGEST_PATH, Stub, problems, stubs, update
 from gtstub.install import FOLDER, INCLUDE
+from tests.support.checkout import ROOT
 
 PROGRAMS = """
 [[program]]
@@ -70,7 +68,7 @@ def test_no_committed_line_or_path_is_longer_than_120_characters() -> None:
     files = [file for pattern in ("*.c", "*.h", "*.f90") for file in HERE.glob(f"*/{pattern}")]
     assert files
     for file in files:
-        assert len(str(file.relative_to(HERE.parents[1]))) <= LONGEST_PATH
+        assert len(str(file.relative_to(ROOT))) <= LONGEST_PATH
         assert max(map(len, file.read_text(encoding="utf-8").splitlines())) <= 120, file
 
 

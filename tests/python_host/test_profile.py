@@ -18,6 +18,7 @@ from gtstub.install import INCLUDE, RUNTIME
 from gtstub.profiling.report import Report
 from gtstub.signature.model import StaticArgument
 from gtstub.toolchain.compiler import Toolchain
+from tests.support.checkout import ROOT
 from tests.support.hosting import Bound, good_arguments, run_script
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, program, scalar, sdfg
@@ -324,7 +325,7 @@ def test_a_process_without_calls_writes_nothing(bound: Bound, tmp_path: Path) ->
 
 def test_a_path_that_cannot_be_written_is_one_warning(bound: Bound, tmp_path: Path) -> None:
     path = tmp_path / "missing" / "report.json"
-    paths = [str(Path(__file__).parents[2]), str(Path(gtstub.__file__).parents[1])]
+    paths = [str(ROOT), str(Path(gtstub.__file__).parents[1])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "GTSTUB_PROFILE": str(path)}
     command = [sys.executable, "-c", SCRIPT, bound.stub, bound.library]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

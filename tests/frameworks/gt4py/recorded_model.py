@@ -1,7 +1,7 @@
 """
 A model for `gtstub record`: calls programs of `gt4py_programs.py`, twice each.
 
-    python -m tests.integration.recorded_model NAME...
+    python -m tests.frameworks.gt4py.recorded_model NAME...
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ from gtstub.cli import main
 from gtstub.frameworks.gt4py.replay import GtProgram
 from gtstub.install import INCLUDE, RUNTIME
 from gtstub.recorded.archive import INDEX, Archive, archives
+from tests.support.checkout import ROOT
 from tests.support.gt4py_programs import CASES, Case
 
-HERE = Path(__file__).parent
-EXAMPLE = HERE.parents[1] / "examples" / "replay" / "replay.c"
+EXAMPLE = ROOT / "examples" / "replay" / "replay.c"
 
 RECORDED = (
     "named_collections",
@@ -44,9 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     command = [sys.executable, "-c", "from gtstub.cli import main; main()", "record", "-o", "recording", "--"]
     done = subprocess.run(
-        [*command, sys.executable, "-m", "tests.integration.recorded_model", *RECORDED],
+        [*command, sys.executable, "-m", "tests.frameworks.gt4py.recorded_model", *RECORDED],
         cwd=folder,
-        env={**os.environ, "GTSTUB_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(HERE.parents[1])},
+        env={**os.environ, "GTSTUB_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,

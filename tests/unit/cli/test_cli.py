@@ -23,6 +23,7 @@ from gtstub.plan.document import plan_to_json
 from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import ProgramSignature, SdfgSignature
+from tests.support.checkout import ROOT
 from tests.support.sdfg_libraries import build_null_library
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG, program, scalar, sdfg, symbol
 from tests.support.stubs import render_stub
@@ -648,7 +649,7 @@ def test_extract_with_wrong_settings() -> None:
 
 
 def test_the_examples_of_the_formats_page_are_documents() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
     program_text, sdfg_text = (block.partition("```")[0] for block in page.split("```json\n")[1:])
     Path("program.json").write_text(program_text, encoding="utf-8")
     Path("sdfg.json").write_text(sdfg_text, encoding="utf-8")

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from gtstub.backends.choice import Tag
 from gtstub.backends.tables import table_files
 from gtstub.cli import main
+from tests.support.checkout import ROOT
 
 
 @pytest.fixture
@@ -158,7 +159,7 @@ def test_show_as_json(mine: Path) -> None:
 
 
 def test_the_page_shows_what_is_printed(mine: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "backends.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "backends.md").read_text(encoding="utf-8")
     (table,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (shown,) = re.findall(r"<!-- explain -->\n```\n(.*?)```", page, re.DOTALL)
     mine.write_text(table)

@@ -15,23 +15,22 @@ from typing import Any
 import pytest
 
 from gtstub.frameworks.gt4py.compile import compile  # noqa: A004
-from tests.integration import ahead
-
-ROOT = Path(__file__).parents[2]
+from tests.frameworks.gt4py import ahead
+from tests.support.checkout import ROOT
 
 PROGRAMS = """
 [[program]]
-source = "tests.integration.ahead:relax"
+source = "tests.frameworks.gt4py.ahead:relax"
 horizontal_sizes.end = 5
 bound_static_args.weight = 0.5
 static_args.nudging = [true, false]
 
 [[program]]
-source = "tests.integration.ahead:needs_grid"
+source = "tests.frameworks.gt4py.ahead:needs_grid"
 
 [[program]]
-source = "tests.integration.ahead:relax"
-grid = "tests.integration.ahead:memory_hog"
+source = "tests.frameworks.gt4py.ahead:relax"
+grid = "tests.frameworks.gt4py.ahead:memory_hog"
 """
 
 PATIENCE = 120
@@ -95,7 +94,7 @@ def test_a_set_is_built_as_a_script_wants_it(tmp_path: Path, monkeypatch: pytest
     keys = {variant.result.result().path.name for variant in program.variants}
     assert keys == {found["relax", f"nudging={nudging}"]["key"] for nudging in (True, False)}
 
-    file.write_text(PROGRAMS.partition('[[program]]\nsource = "tests.integration.ahead:needs_grid"')[0])
+    file.write_text(PROGRAMS.partition('[[program]]\nsource = "tests.frameworks.gt4py.ahead:needs_grid"')[0])
     done = build(file)
     assert done.returncode == 0
     assert "2 found" in done.stdout
@@ -104,8 +103,8 @@ def test_a_set_is_built_as_a_script_wants_it(tmp_path: Path, monkeypatch: pytest
 
 ENDLESS = """
 [[program]]
-source = "tests.integration.ahead:relax"
-grid = "tests.integration.ahead:endless"
+source = "tests.frameworks.gt4py.ahead:relax"
+grid = "tests.frameworks.gt4py.ahead:endless"
 static_args.nudging = [true, false]
 """
 

@@ -18,6 +18,7 @@ from gtstub.codegen.render import environment
 from gtstub.codegen.signing import is_unedited
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from gtstub.toolchain import compiler
+from tests.support.checkout import ROOT
 from tests.support.goldens import FOLDER, Golden
 from tests.support.signatures import (
     EDGE,
@@ -63,7 +64,7 @@ def test_bytes_do_not_depend_on_the_process(seed: str) -> None:
         "sources = render_stub(WHOLE_SDFG, WHOLE_PROGRAM, fortran=True);"
         "sys.stdout.buffer.write((sources.header + sources.source + sources.module).encode())"
     )
-    path = os.pathsep.join((str(FOLDER.parents[1]), *sys.path))
+    path = os.pathsep.join((str(ROOT), *sys.path))
     environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, env=environment)
     here = render_stub(WHOLE_SDFG, WHOLE_PROGRAM, fortran=True)

@@ -13,7 +13,7 @@ import pytest
 
 from gtstub.errors import ConfigError
 from gtstub.frameworks.gt4py.backend import make_backend
-from tests.unit.test_dace_config import HOSTILE
+from tests.frameworks.dace.test_dace_config import HOSTILE
 
 pytestmark = pytest.mark.xdist_group("dace_config")
 

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from gtstub.toolchain.compiler import find_cmake
+from tests.support.checkout import ROOT
 from tests.support.pages import blocks, run_commands
 
-ROOT = Path(__file__).parents[2]
 HOST = ROOT / "examples" / "c_host"
 COPIED = "   1.0   2.0   3.0\n  10.0  20.0  30.0\n"
 

@@ -15,8 +15,7 @@ import pytest
 
 import gtstub
 from gtstub.abi import ABI
-
-CHECKOUT = Path(__file__).parents[2]
+from tests.support.checkout import ROOT
 
 pytestmark = pytest.mark.xdist_group("packaging")  # one worker builds, once
 
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("packaging")  # one worker builds, once
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the sdist, and with the wheel that was built from the sdist alone."""
     output = tmp_path_factory.mktemp("dist")
-    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", output, CHECKOUT]
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", output, ROOT]
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return output
@@ -68,8 +67,8 @@ def test_wheel_has_every_part_of_the_package(wheel: Path) -> None:
         ("runtime/fortran", "gtstub/fortran"),
     ):
         sources = {
-            f"{prefix}/{path.relative_to(CHECKOUT / folder)}"
-            for path in (CHECKOUT / folder).rglob("*")
+            f"{prefix}/{path.relative_to(ROOT / folder)}"
+            for path in (ROOT / folder).rglob("*")
             if path.is_file() and "__pycache__" not in path.parts
         }
         assert sources
@@ -80,8 +79,8 @@ def test_wheel_has_every_part_of_the_package(wheel: Path) -> None:
 
 
 def test_every_c_file_is_built() -> None:
-    listed = set(re.findall(r"runtime/[\w/]+\.c\b", (CHECKOUT / "CMakeLists.txt").read_text()))
-    assert listed == {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "runtime").rglob("*.c")}
+    listed = set(re.findall(r"runtime/[\w/]+\.c\b", (ROOT / "CMakeLists.txt").read_text()))
+    assert listed == {str(path.relative_to(ROOT)) for path in (ROOT / "runtime").rglob("*.c")}
 
 
 def test_libraries_find_each_other_wherever_the_package_is_put(wheel: Path, tmp_path: Path) -> None:
@@ -92,7 +91,7 @@ def test_libraries_find_each_other_wherever_the_package_is_put(wheel: Path, tmp_
     assert f"libgtstub.so.{ABI}\0".encode() in host.read_bytes()
     assert b"$ORIGIN/lib\0" in host.read_bytes()
     for library in (host, runtime):
-        assert str(CHECKOUT).encode() not in library.read_bytes()
+        assert str(ROOT).encode() not in library.read_bytes()
 
 
 def test_wheel_can_be_imported_where_nothing_else_is_installed(wheel: Path, tmp_path: Path) -> None:

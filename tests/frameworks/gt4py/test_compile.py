@@ -28,7 +28,7 @@ from gtstub.cache.entry import Entry
 from gtstub.frameworks import icon4py
 from gtstub.program.compiled import CompiledProgram
 from tests.support import small_programs as small
-from tests.support.goldens import FOLDER
+from tests.support.checkout import ROOT
 from tests.support.gt4py_programs import CASES, Case
 
 
@@ -367,7 +367,7 @@ def test_factories_of_others_and_backends_are_used_as_they_are() -> None:
 
 
 def test_the_example_of_the_page_prints_what_it_says(tmp_path: Path) -> None:
-    page = (FOLDER.parents[1] / "docs" / "compile.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "compile.md").read_text(encoding="utf-8")
     found = re.search(r"```python\n(.*?)```\n\nIt prints `(.*?)`", page, re.DOTALL)
     assert found is not None
     script = tmp_path / "example.py"

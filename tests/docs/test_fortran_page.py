@@ -12,10 +12,11 @@ import pytest
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import Axis
 from tests.support import fortran_hosts
+from tests.support.checkout import ROOT
 from tests.support.pages import blocks, run_commands
 from tests.support.signatures import EDGE, NEIGHBORS, VERTEX, K, array, field, program, scalar, sdfg, symbol
 
-PAGE = (Path(__file__).parents[2] / "docs" / "fortran.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "fortran.md").read_text(encoding="utf-8")
 
 pytestmark = [
     pytest.mark.skipif(fortran_hosts.is_missing(), reason=fortran_hosts.MISSING),
