@@ -25,6 +25,7 @@ from gt4py.next.type_system import type_specifications as ts
 from icon4py.model.common.grid import simple
 
 from gtstub.frameworks.gt4py.backend import make_backend
+from gtstub.frameworks.gt4py.stages import LoweredProgramDef
 from gtstub.frameworks.gt4py.workflow import FindingTransforms
 from tests.support import small_programs as small
 
@@ -128,7 +129,7 @@ class Lowering:
     """A program as far as its SDFG. As an executable it keeps what gt4py passes to one."""
 
     concrete: definitions.ConcreteProgramDef[Any, Any]
-    compilable: definitions.CompilableProgramDef
+    compilable: LoweredProgramDef
     source: stages.ProgramSource[Any]
     args: tuple[Any, ...] = ()
     offset_provider: common.OffsetProvider = dataclasses.field(default_factory=dict)

@@ -21,7 +21,7 @@ def bind_to_recorder(lowering: Lowering, folder: Path, toolchain: Toolchain) -> 
     """The program of a lowering, and what reads back the argument lists that its SDFG would have been called with."""
     raw = cast(Mapping[str, Any], lowering.source.source_code)
     signature = sdfg_signature(dace.SDFG.from_json(raw), raw)
-    program = program_signature(lowering.compilable, lowering.source)
+    program = program_signature(lowering.compilable, lowering.source, lowering.compilable.parameter_types)
     source = write_stub(signature, program, folder)
     stub = source.with_suffix(".so")
     build = toolchain.start(source, stub)

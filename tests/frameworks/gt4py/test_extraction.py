@@ -31,7 +31,7 @@ def signature_of(case: Case) -> SdfgSignature:
 @ALL
 def test_signatures_are_the_committed_ones(case: Case, golden: Golden) -> None:
     lowering = lower(case)
-    program = program_signature(lowering.compilable, lowering.source)
+    program = program_signature(lowering.compilable, lowering.source, lowering.compilable.parameter_types)
     golden.check(f"signatures/{case.name}.program.json", program_to_json(program))
     golden.check(f"signatures/{case.name}.sdfg.json", sdfg_to_json(signature_of(case)))
 
