@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from gtstub.building.jobs import Job, read_jobs, select
-from gtstub.cli import main
+from gtstub.cli.app import main
 from gtstub.errors import ConfigError
 
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from gtstub import __version__
 from gtstub.cache.manifest import Manifest
 from gtstub.cache.store import Cache
-from gtstub.cli import main
+from gtstub.cli.app import main
 from gtstub.plan.document import plan_to_json
 from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_to_json, sdfg_to_json
@@ -175,7 +175,7 @@ def test_signatures_that_contradict_each_other() -> None:
 def test_planning_imports_neither_frameworks_nor_what_it_does_not_need() -> None:
     write_signatures()
     code = (
-        "import sys; from gtstub.cli import main; main(sys.argv[1:], standalone_mode=False); "
+        "import sys; from gtstub.cli.app import main; main(sys.argv[1:], standalone_mode=False); "
         "print([m for m in ('gt4py', 'dace', 'numpy', 'jinja2', 'jq') if m in sys.modules])"
     )
     arguments = [sys.executable, "-c", code, "plan", "sdfg.json", "program.json"]
@@ -550,7 +550,7 @@ def test_extract_from_what_is_no_sdfg(saved_sdfg: Path) -> None:
 
 
 def test_extract_without_dace() -> None:
-    code = "import sys; sys.modules['dace'] = None; from gtstub.cli import main; main()"
+    code = "import sys; sys.modules['dace'] = None; from gtstub.cli.app import main; main()"
     arguments = [sys.executable, "-c", code, "extract", "halve.sdfg"]
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (1, "")

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from gtstub.backends.choice import Tag
 from gtstub.backends.tables import table_files
-from gtstub.cli import main
+from gtstub.cli.app import main
 
 
 @pytest.fixture

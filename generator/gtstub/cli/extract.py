@@ -1,4 +1,4 @@
-"""The command 'gtstub extract': from an SDFG file or a gt4py program to signatures."""
+"""The command 'gtstub extract', which makes signatures from an SDFG file or a gt4py program."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import click
 
-from gtstub.cli.options import example, jq_option
+from gtstub.cli.options import FILE, example, jq_option
 from gtstub.cli.output import Json, progress
 from gtstub.cli.stub import write_file
 
 
 def _settings(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE as a dictionary; values are JSON."""
+    """A dictionary made from texts NAME=VALUE, whose values are JSON."""
     values = {}
     for setting in settings:
         name, _, text = setting.partition("=")
@@ -36,17 +36,9 @@ def _settings(_context: click.Context, _parameter: click.Parameter, settings: tu
     )
 )
 @click.argument("source", metavar="FILE.sdfg | MODULE:PROGRAM")
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Write <name>.sdfg.json here, and for a program <name>.program.json.  [default: print them]",
-)
-@click.option("--gpu", type=click.Choice(["cuda", "rocm"]), default="cuda", help="What an SDFG file calls a GPU.")
-@click.option(
-    "--grid", metavar="MODULE:NAME", help="Called without arguments, it makes the offset provider, or a grid."
-)
+@click.option("-o", "--output", metavar="DIR", type=FILE, help="Write signatures to DIR.  [default: print them]")
+@click.option("--gpu", type=click.Choice(["cuda", "rocm"]), default="cuda", help="The kind of GPU in an SDFG file.")
+@click.option("--grid", metavar="MODULE:NAME", help="A function of no arguments: makes the offset provider or a grid.")
 @click.option("--static", metavar="NAME=VALUE", multiple=True, callback=_settings, help="A scalar to compile in.")
 @click.option("--option", metavar="NAME=VALUE", multiple=True, callback=_settings, help="An option of make_backend().")
 @jq_option
@@ -60,12 +52,13 @@ def extract(
     filter_: str | None,
 ) -> None:
     """
-    Write the signature of a saved SDFG, or both of a program.
+    Write the signature of a saved SDFG, or both signatures of a program.
 
     FILE.sdfg was saved by DaCe, as '.sdfg' or '.sdfgz'. MODULE:PROGRAM is a gt4py program or field operator, which is
     lowered but not built. This command needs DaCe, and for a program gt4py.
 
-    Without '--output' signatures are printed, those of a program as one document with members 'sdfg' and 'program'.
+    With '--output' the files are <name>.sdfg.json and, for a program, <name>.program.json. Without it the signatures
+    are printed, those of a program as one document with the members 'sdfg' and 'program'.
     """
     if output is not None and filter_ is not None:
         raise click.UsageError("Give '--output' or '--jq', not both.")
