@@ -58,10 +58,10 @@ cache_option = click.option(
 )
 
 
-def _number(parse: Callable[[str], float]) -> Callable[[click.Context, click.Parameter, str | None], float | None]:
-    def convert(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
+def _number(parse: Callable[[str], float]) -> Callable[[str], float]:
+    def convert(text: str) -> float:
         try:
-            return None if text is None else parse(text)
+            return parse(text)
         except ValueError as error:
             raise click.BadParameter(str(error)) from None
 
@@ -145,8 +145,8 @@ def verify(keys: tuple[str, ...], opened: Cache) -> Answer:
         "gtstub cache prune --older-than 30d", "gtstub cache prune --max-size 2GiB --dry-run", "gtstub cache prune"
     )
 )
-@click.option("--older-than", metavar="TIME", callback=_number(duration), help="12h, 30d or 4w since the last use.")
-@click.option("--max-size", metavar="SIZE", callback=_number(size), help="500MB or 2GiB for all entries that are kept.")
+@click.option("--older-than", metavar="TIME", type=_number(duration), help="12h, 30d or 4w since the last use.")
+@click.option("--max-size", metavar="SIZE", type=_number(size), help="500MB or 2GiB for all entries that are kept.")
 @click.option("--dry-run", is_flag=True, help="Remove nothing; list what would be removed.")
 @cache_option
 @json_options

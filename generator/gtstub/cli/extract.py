@@ -13,18 +13,13 @@ from gtstub.cli.output import Json, progress
 from gtstub.cli.stub import write_file
 
 
-def _settings(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> dict[str, Any]:
-    """A dictionary made from texts NAME=VALUE, whose values are JSON."""
-    values = {}
-    for setting in settings:
-        name, _, text = setting.partition("=")
-        try:
-            values[name] = json.loads(text)
-        except ValueError:
-            raise click.BadParameter(
-                f"'{setting}' is not NAME=VALUE with a number, true, false or other JSON."
-            ) from None
-    return values
+def _setting(text: str) -> tuple[str, Any]:
+    """The name and the value of a text NAME=VALUE, whose value is JSON."""
+    name, _, value = text.partition("=")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        raise click.BadParameter(f"'{text}' is not NAME=VALUE with a number, true, false or other JSON.") from None
 
 
 @click.command(
@@ -39,16 +34,16 @@ def _settings(_context: click.Context, _parameter: click.Parameter, settings: tu
 @click.option("-o", "--output", metavar="DIR", type=FILE, help="Write signatures to DIR.  [default: print them]")
 @click.option("--gpu", type=click.Choice(["cuda", "rocm"]), default="cuda", help="The kind of GPU in an SDFG file.")
 @click.option("--grid", metavar="MODULE:NAME", help="A function of no arguments: makes the offset provider or a grid.")
-@click.option("--static", metavar="NAME=VALUE", multiple=True, callback=_settings, help="A scalar to compile in.")
-@click.option("--option", metavar="NAME=VALUE", multiple=True, callback=_settings, help="An option of make_backend().")
+@click.option("--static", metavar="NAME=VALUE", multiple=True, type=_setting, help="A scalar to compile in.")
+@click.option("--option", metavar="NAME=VALUE", multiple=True, type=_setting, help="An option of make_backend().")
 @jq_option
 def extract(
     source: str,
     output: Path | None,
     gpu: Literal["cuda", "rocm"],
     grid: str | None,
-    static: dict[str, Any],
-    option: dict[str, Any],
+    static: tuple[tuple[str, Any], ...],
+    option: tuple[tuple[str, Any], ...],
     filter_: str | None,
 ) -> None:
     """
@@ -73,7 +68,7 @@ def extract(
             sdfg = from_file(Path(source), gpu)
             texts = {"sdfg": sdfg_to_json(sdfg)}
         else:
-            program, sdfg = from_module(source, grid, static, option)
+            program, sdfg = from_module(source, grid, dict(static), dict(option))
             texts = {"sdfg": sdfg_to_json(sdfg), "program": program_to_json(program)}
     if output is not None:
         for kind, text in texts.items():

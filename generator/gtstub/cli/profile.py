@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 import click
 
 from gtstub.cli.options import FILE, example, json_options, plot_option
 from gtstub.cli.output import Answer
+from gtstub.util.console import print_parts
 
 
 @click.command(
@@ -30,10 +30,9 @@ def profile(report_file: Path, plot_file: Path | None) -> Answer:
     The medians of their two parts, the conversion of the arguments and the SDFG, follow.
     """
     from gtstub.profiling.report import Report
-    from gtstub.profiling.table import print_profile
 
     report = Report.load(report_file)
     if plot_file is not None:
         report.plot(plot_file)
         click.echo(f"'{plot_file}' was written.", err=True)
-    return Answer(report.document, functools.partial(print_profile, report))
+    return Answer(report.document, lambda: print_parts(report.table(), report.summary()))

@@ -18,9 +18,7 @@ from gtstub.util.console import make_bar, make_error_console
 from gtstub.util.suggest import did_you_mean
 
 
-def _calls(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
-    if text is None:
-        return None
+def _calls(text: str) -> str:
     found = re.fullmatch(r"([1-9]\d*)?(?:\.\.([1-9]\d*)?)?", text)
     if not text or found is None or (found[1] and found[2] and int(found[1]) > int(found[2])):
         raise click.BadParameter(f"'{text}' is not of the form 'N', 'N..M', 'N..' or '..M', counted from 1.")
@@ -37,7 +35,7 @@ def _calls(_context: click.Context, _parameter: click.Parameter, text: str | Non
 )
 @click.option("-o", "--output", metavar="DIR", type=FILE, required=True, help="Where to put the recordings.")
 @click.option("--program", "programs", metavar="NAME", multiple=True, help="Record only this program; repeatable.")
-@click.option("--calls", metavar="N..M", callback=_calls, help="Record only these calls of each program, from 1.")
+@click.option("--calls", metavar="N..M", type=_calls, help="Record only these calls of each program, from 1.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record(output: Path, programs: tuple[str, ...], calls: str | None, command: tuple[str, ...]) -> None:
     """

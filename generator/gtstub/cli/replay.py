@@ -29,16 +29,13 @@ TAGS = (EMBEDDED, *(tag for tag in Tag if tag.device == "cpu"))
 """What can run a gt4py program: nothing for GPUs, because recorded arguments are in host memory."""
 
 
-def _tolerances(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str | None, int]:
-    tolerances: dict[str | None, int] = {}
-    for text in texts:
-        argument, _, ulp = text.rpartition("=")
-        if not ulp.isdecimal():
-            raise click.BadParameter(f"'{text}' is neither N nor ARGUMENT=N.")
-        if len(ulp.lstrip("0")) > len(str(MOST_ULP)) or int(ulp) > MOST_ULP:
-            raise click.BadParameter(f"'{text}' is more than {MOST_ULP}, the greatest tolerance.")
-        tolerances[argument or None] = int(ulp)
-    return tolerances
+def _tolerance(text: str) -> tuple[str | None, int]:
+    argument, _, ulp = text.rpartition("=")
+    if not ulp.isdecimal():
+        raise click.BadParameter(f"'{text}' is neither N nor ARGUMENT=N.")
+    if len(ulp.lstrip("0")) > len(str(MOST_ULP)) or int(ulp) > MOST_ULP:
+        raise click.BadParameter(f"'{text}' is more than {MOST_ULP}, the greatest tolerance.")
+    return argument or None, int(ulp)
 
 
 @click.command(
@@ -58,7 +55,7 @@ def _tolerances(_context: click.Context, _parameter: click.Parameter, texts: tup
     "tolerances",
     metavar="N | ARGUMENT=N",
     multiple=True,
-    callback=_tolerances,
+    type=_tolerance,
     help="Units in the last place by which results may differ.  [default: 0]",
 )
 @click.option(
@@ -72,7 +69,7 @@ def replay(
     programs: tuple[str, ...],
     compare: bool,
     names: tuple[str, ...],
-    tolerances: dict[str | None, int],
+    tolerances: tuple[tuple[str | None, int], ...],
     backend: str,
     plot_file: Path | None,
     grid: str | None,
@@ -96,7 +93,7 @@ def replay(
         raise GtstubError(f"There is no recording in '{recording}'.")
     with contextlib.ExitStack() as stack:
         opened = [_open(stack, name, backend, grid) for name in programs]
-        replayed, worst = _replay(found, opened, names, tolerances, wants_worst=plot_file is not None)
+        replayed, worst = _replay(found, opened, names, dict(tolerances), wants_worst=plot_file is not None)
     if plot_file is not None:
         _plot(worst, plot_file)
     left_out = replayed["left_out"]

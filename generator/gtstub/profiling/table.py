@@ -1,18 +1,18 @@
-"""Profiles as tables."""
+"""Tables of profiles."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from gtstub.profiling.model import Calls, Profile, duration, labels
-from gtstub.util.console import make_table, print_parts
+from gtstub.util.console import make_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
 def profile_table(profile: Profile) -> Table:
-    """A row for each program and one for its initial calls, in the order of the report; the totals last."""
+    """A table with a row for each program and one for its initial calls, in the order of the report, and the totals."""
     table = make_table(
         "name", "# calls", "t_min", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med", "conversion"
     )
@@ -41,8 +41,3 @@ def profile_table(profile: Profile) -> Table:
         share = sum(part.conversion.total for part in calls) / whole if whole > 0 else 0.0
         table.add_row(name, str(sum(part.calls for part in calls)), "", "", "", duration(whole), "", "", f"{share:.1%}")
     return table
-
-
-def print_profile(profile: Profile) -> None:
-    """What a profile has recorded, and where its time went."""
-    print_parts(profile_table(profile), profile.summary())
