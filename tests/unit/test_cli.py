@@ -73,7 +73,7 @@ def test_help_lists_commands_and_exit_codes() -> None:
     for command in COMMANDS:
         assert f"\n  {command} " in text
     assert "\n  Example:\n    gtstub doctor\n" in text
-    for exit_code in range(9):
+    for exit_code in range(10):
         assert f"\n    {exit_code}  " in text
     assert "..." not in text.partition("Commands:")[2], "The summary of a command was cut off."
 
@@ -338,7 +338,7 @@ def test_build_refuses_the_library_of_another_program(tmp_path: Path) -> None:
     assert_refused(
         run("build", "sdfg.json", "program.json", "--library", str(library)),
         1,
-        f"Library '{library}' is not of SDFG 'whole': it has no '__program_whole'.",
+        f"Library '{library}' was not built from SDFG 'whole': it has no function '__program_whole'.",
     )
     assert not Path("whole_stub.c").exists()
 

@@ -95,7 +95,7 @@ def test_layers(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert ["prog-00", "prog"] in [line[:2] for line in rows(said("list"))]
     assert ["shared", "1", "ok"] in [line[-3:] for line in rows(said("list"))]
     assert rows(said("path"))[1:] == [
-        ["root", str(cache.root), "GTSTUB_CACHE_DIR", "not", "there"],
+        ["root", str(cache.root), "GTSTUB_CACHE_DIR", "missing"],
         ["shared", "1", str(tmp_path / "shared"), "GTSTUB_SHARED_CACHE_DIR"],
     ]
     assert document("path") == {
@@ -105,7 +105,7 @@ def test_layers(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             {"path": str(tmp_path / "shared"), "from": "GTSTUB_SHARED_CACHE_DIR", "exists": True, "code_paths": []},
         ],
     }
-    assert rows(said("path", "--cache", "x"))[1:] == [["root", str(Path("x").absolute()), "--cache", "not", "there"]]
+    assert rows(said("path", "--cache", "x"))[1:] == [["root", str(Path("x").absolute()), "--cache", "missing"]]
 
 
 def test_path_of_a_program(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_cache_beside_that_of_gt4py(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("GT4PY_BUILD_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     monkeypatch.chdir(tmp_path)
-    user = ["root", str(tmp_path / "user" / "gtstub"), "the", "user's", "cache", "directory", "not", "there"]
+    user = ["root", str(tmp_path / "user" / "gtstub"), "the", "user's", "cache", "directory", "missing"]
     assert rows(said("path"))[1:] == [user]
     for directory in (tmp_path, tmp_path / "other"):
         beside = directory / ".gt4py_cache" / "gtstub"

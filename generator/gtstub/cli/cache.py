@@ -16,15 +16,7 @@ from gtstub.cache.prune import duration, remove, size, unwanted
 from gtstub.cache.store import Cache, open_cache
 from gtstub.cli.options import FILE, example, json_options
 from gtstub.cli.output import Answer, progress
-from gtstub.cli.tables.cache import (
-    difference_to_json,
-    item_to_json,
-    print_differences,
-    print_item,
-    print_items,
-    print_places,
-    print_removed,
-)
+from gtstub.cli.tables import cache as tables
 from gtstub.errors import CacheError
 
 
@@ -83,8 +75,8 @@ def list_(opened: Cache) -> Answer:
     files.
     """
     items = inventory(opened)
-    document = {"entries": [item_to_json(item) for item in items]}
-    return Answer(document, functools.partial(print_items, opened, items))
+    document = {"entries": [tables.item_to_json(item) for item in items]}
+    return Answer(document, functools.partial(tables.print_items, opened, items))
 
 
 @cache.command(
@@ -103,7 +95,7 @@ def show(key: str, opened: Cache) -> Answer:
     """
     item = pick(inventory(opened), key)
     manifest = {} if item.manifest is None else item.manifest.to_json()
-    return Answer({**item_to_json(item), "manifest": manifest}, functools.partial(print_item, item))
+    return Answer({**tables.item_to_json(item), "manifest": manifest}, functools.partial(tables.print_item, item))
 
 
 @cache.command(epilog=example("gtstub cache verify", "gtstub cache verify diffuse-0b"))
@@ -130,7 +122,7 @@ def verify(keys: tuple[str, ...], opened: Cache) -> Answer:
             except CacheError as error:
                 problem = str(error)
                 problems.append(problem)
-            entries.append({**item_to_json(item), "state": "broken" if problem else "ok", "problem": problem})
+            entries.append({**tables.item_to_json(item), "state": "broken" if problem else "ok", "problem": problem})
 
     def print_problems() -> None:
         for problem in problems:
@@ -163,9 +155,9 @@ def prune(older_than: float | None, max_size: float | None, dry_run: bool, opene
         with progress(f"Removing {len(items)} entries"):
             sweep(opened.root)
             items = [item for item in items if remove(opened, item)]
-    removed = [item_to_json(item) for item in items]
+    removed = [tables.item_to_json(item) for item in items]
     document = {"dry_run": dry_run, "entries": removed, "leftovers": [str(path) for path in left]}
-    return Answer(document, functools.partial(print_removed, items, len(left), dry_run))
+    return Answer(document, functools.partial(tables.print_removed, items, len(left), dry_run))
 
 
 @cache.command(epilog=example("gtstub cache export diffuse-0b diffuse.tar.gz"))
@@ -220,7 +212,7 @@ def path(program: str | None, opened: Cache) -> Answer:
     """
     if program is not None:
         item = pick_of_program(inventory(opened), program)
-        return Answer(item_to_json(item), functools.partial(click.echo, item.path))
+        return Answer(tables.item_to_json(item), functools.partial(click.echo, item.path))
     beside = _beside_gt4py()
     default = "the user's cache directory" if beside is None else "gt4py's cache"
     _, own = settings.cache_dir() or ("", default)
@@ -230,7 +222,7 @@ def path(program: str | None, opened: Cache) -> Answer:
         {"path": str(layer), "from": origin, "exists": layer.is_dir(), "code_paths": code_paths(layer)}
         for layer, origin in places
     ]
-    return Answer({"root": str(opened.root), "layers": layers}, functools.partial(print_places, places))
+    return Answer({"root": str(opened.root), "layers": layers}, functools.partial(tables.print_places, places))
 
 
 @cache.command(
@@ -252,6 +244,6 @@ def why(program: str, opened: Cache) -> Answer:
     nearest = None
     if item.manifest is not None:
         nearest = opened.nearest(item.name, item.manifest.ingredients, but=item.key)
-    differences = [] if nearest is None else [difference_to_json(each) for each in nearest.differences]
+    differences = [] if nearest is None else [tables.difference_to_json(each) for each in nearest.differences]
     document = {"key": item.key, "nearest": nearest and nearest.entry.key, "differences": differences}
-    return Answer(document, functools.partial(print_differences, item, nearest))
+    return Answer(document, functools.partial(tables.print_differences, item, nearest))

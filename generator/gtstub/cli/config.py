@@ -96,7 +96,7 @@ def show() -> Answer:
 @json_options
 def dace(device: Device, build_type: str) -> Answer:
     """
-    Print the DaCe configuration of builds, and the origin of each value.
+    Print the DaCe configuration of builds, with origins.
 
     The configuration is gtstub's own (docs/dace-config.md); configuration files of DaCe do not change it. The options
     of 'make_backend' and the tables of backends are applied after it; 'gtstub config explain PROGRAM' shows them.

@@ -47,7 +47,7 @@ def extract(
     filter_: str | None,
 ) -> None:
     """
-    Write the signature of a saved SDFG, or both signatures of a program.
+    Write the signatures of a saved SDFG or of a program.
 
     FILE.sdfg was saved by DaCe, as '.sdfg' or '.sdfgz'. MODULE:PROGRAM is a gt4py program or field operator, which is
     lowered but not built. This command needs DaCe, and for a program gt4py.

@@ -23,7 +23,7 @@ from gtstub.util.console import print_parts
 @json_options
 def profile(report_file: Path, plot_file: Path | None) -> Answer:
     """
-    Print how often programs were called and how long the calls took.
+    Print the numbers and times of calls.
 
     REPORT.json was written by a run with GTSTUB_PROFILE=REPORT.json, or by the report of gtstub.profile(). A row
     '<name>_initial' has the calls that initialised the SDFG of the row above. The first times are those of whole calls.

@@ -35,7 +35,7 @@ def print_choice(choice: Choice, sources: Sequence[tuple[str, Path]], note: str)
 def print_tables(sources: Sequence[tuple[str, Path]], tables: Sequence[Table]) -> None:
     """Prints the files of tables of backends, whether they exist or not, and their settings in the same order."""
     names = _short_names(sources)
-    rows = ((names[file], str(file), "" if file.exists() else "does not exist") for _, file in sources)
+    rows = ((names[file], str(file), "" if file.exists() else "missing") for _, file in sources)
     files = make_table("table", "file", "", rows=rows)
     settings = make_table("line", "section", "option", "value")
     for setting in (setting for table in tables for setting in table.settings):

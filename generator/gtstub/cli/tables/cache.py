@@ -83,7 +83,7 @@ def print_places(places: Sequence[tuple[Path, str]]) -> None:
     table = make_table("layer", "path", "from", "")
     for number, (path, origin) in enumerate(places):
         name = f"shared {number}" if number else "root"
-        table.add_row(name, str(path), origin, "" if path.is_dir() else "does not exist")
+        table.add_row(name, str(path), origin, "" if path.is_dir() else "missing")
         for code_path in code_paths(path):
             table.add_row(f"{name}, code path", str(path / code_path), "", "")
     print_parts(table)
