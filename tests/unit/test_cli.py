@@ -368,7 +368,7 @@ def test_build_of_a_set_does_not_go_where_it_would_be_lost(monkeypatch: pytest.M
     Path("programs.toml").write_text("")
     result = run("build", "programs.toml")
     assert result.exit_code == 2
-    assert "Say where entries go, with '--cache' or GTSTUB_CACHE_DIR" in result.stderr
+    assert "Name a cache with '--cache' or GTSTUB_CACHE_DIR" in result.stderr
     assert run("build", "programs.toml", "--cache", "cache").exit_code == 0
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "--cache",
     metavar="DIR",
     type=FILE,
-    help="Where entries go.  [default: GTSTUB_CACHE_DIR, or beside gt4py's own cache if that is persistent]",
+    help="The directory of the cache.  [default: GTSTUB_CACHE_DIR, or beside gt4py's own cache if that is persistent]",
 )
 @click.option("--dry-run", is_flag=True, help="Build nothing; exit with 1 if something is missing.")
 @click.option("--library", metavar="LIB", type=FILE, help="The library that DaCe built from the SDFG.")
@@ -60,7 +60,7 @@ def build(
     Build a set of programs ahead of time, or one stub.
 
     PROGRAMS.toml lists programs (docs/compile.md). gtstub builds all their variants in parallel, and puts them into the
-    cache, where 'gtstub.compile()' finds them. If one fails, the others are built nevertheless, and the exit code is 1.
+    cache, where 'gtstub.compile()' finds them. If one fails, gtstub builds the others and exits with 1.
 
     Two signatures and '--library' give one stub: <name>_stub.h, <name>_stub.c and the compiled <name>_stub.so. The stub
     and the library can then be loaded together, from C with gts_load(), from Python with gtstub._host.load().
@@ -87,7 +87,7 @@ def _build_set(file: Path, names: Sequence[str], jobs: int, cache: Path | None, 
     is_named = settings.cache_dir() is not None
     if not is_named and os.environ.get("GT4PY_BUILD_CACHE_LIFETIME", "").lower() != "persistent":
         raise click.UsageError(
-            f"Say where entries go, with '--cache' or {settings.CACHE_DIR}: gt4py's cache would end with this run."
+            f"Name a cache with '--cache' or {settings.CACHE_DIR}: gt4py's own cache is removed after this run."
         )
     try:
         wanted = select(read_jobs(file), names)

@@ -87,9 +87,9 @@ def list_(opened: Cache) -> Answer:
 @json_options
 def show(key: str, opened: Cache) -> Answer:
     """
-    Show what an entry was made from.
+    Show the ingredients of an entry.
 
-    Prints the ingredients of the key, one a line, the values that were compiled in, the requirements on the machine,
+    Prints all ingredients of the key, one a line, the values that were compiled in, the requirements on the machine,
     and the files. The JSON document has the whole manifest (docs/formats.md). 'gtstub show DIR' shows how the program
     is called.
     """
@@ -139,7 +139,7 @@ def verify(keys: tuple[str, ...], opened: Cache) -> Answer:
 )
 @click.option("--older-than", metavar="TIME", type=_number(duration), help="12h, 30d or 4w since the last use.")
 @click.option("--max-size", metavar="SIZE", type=_number(size), help="500MB or 2GiB for all entries that are kept.")
-@click.option("--dry-run", is_flag=True, help="Remove nothing; list what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Remove nothing, and list the entries.")
 @cache_option
 @json_options
 def prune(older_than: float | None, max_size: float | None, dry_run: bool, opened: Cache) -> Answer:

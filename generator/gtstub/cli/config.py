@@ -29,7 +29,7 @@ def config() -> None:
     Show the backend of a program, its options, and their origin.
 
     Tables in TOML, gtstub's own and yours, set the backend and its options (docs/backends.md). 'cmake' and 'pkgconfig'
-    print where other build systems find the runtime (docs/cmake.md).
+    print directories for other build systems (docs/cmake.md).
     """
 
 
@@ -78,20 +78,9 @@ def show() -> Answer:
 
 
 @config.command(epilog=example("gtstub config dace", "gtstub config dace --jq '.settings.\"compiler.cpu.args\"'"))
+@click.option("--device", type=click.Choice(["cpu", "cuda", "rocm"]), default="cpu", show_default=True)
 @click.option(
-    "--device",
-    type=click.Choice(["cpu", "cuda", "rocm"]),
-    default="cpu",
-    show_default=True,
-    help="The device of builds.",
-)
-@click.option(
-    "--build-type",
-    metavar="TYPE",
-    type=click.Choice(BUILD_TYPES),
-    default="Release",
-    show_default=True,
-    help=f"As CMake names it, one of {', '.join(BUILD_TYPES)}.",
+    "--build-type", type=click.Choice(BUILD_TYPES), default="Release", show_default=True, help="A build type of CMake."
 )
 @json_options
 def dace(device: Device, build_type: str) -> Answer:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @json_options
 def doctor() -> Answer:
     """
-    Check what this machine has, and say how to get what is missing.
+    Check the software of this machine, and print advice.
 
     The exit code is 1 if something is missing that gtstub needs.
     """
@@ -37,5 +37,5 @@ def doctor() -> Answer:
 def _print(checks: Sequence[Check]) -> None:
     """Prints a row for each check, and the advice below the table."""
     rows = (("ok" if check.ok else "MISSING", check.name, check.found) for check in checks)
-    table = make_table("", "what", "found", rows=rows)
+    table = make_table("", "check", "found", rows=rows)
     print_parts(table, "\n".join(f"{check.name}: {check.advice}" for check in checks if check.advice))

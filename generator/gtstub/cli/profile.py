@@ -19,7 +19,7 @@ from gtstub.util.console import print_parts
     )
 )
 @click.argument("report_file", metavar="REPORT.json", type=FILE)
-@plot_option(help="Draw where the time goes, as .svg or .png; needs matplotlib.")
+@plot_option(help="Draw the shares of the time, as .svg or .png; needs matplotlib.")
 @json_options
 def profile(report_file: Path, plot_file: Path | None) -> Answer:
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_ULP = 2**64 - 1
 
 TAGS = (EMBEDDED, *(tag for tag in Tag if tag.device == "cpu"))
-"""What can run a gt4py program: nothing for GPUs, because recorded arguments are in host memory."""
+"""The backends for gt4py programs. None is for GPUs, because recorded arguments are in host memory."""
 
 
 def _tolerance(text: str) -> tuple[str | None, int]:
@@ -58,9 +58,7 @@ def _tolerance(text: str) -> tuple[str | None, int]:
     type=_tolerance,
     help="Units in the last place by which results may differ.  [default: 0]",
 )
-@click.option(
-    "--backend", type=click.Choice(TAGS), default=EMBEDDED, show_default=True, help="What runs MODULE:PROGRAM."
-)
+@click.option("--backend", type=click.Choice(TAGS), default=EMBEDDED, show_default=True, help="For MODULE:PROGRAM.")
 @plot_option(help="Draw the differences of the worst field, as .svg or .png; needs matplotlib.")
 @click.option("--grid", metavar="MODULE:NAME", help="Makes connectivities that are not in the recording.")
 @json_options
@@ -94,8 +92,12 @@ def replay(
     with contextlib.ExitStack() as stack:
         opened = [_open(stack, name, backend, grid) for name in programs]
         replayed, worst = _replay(found, opened, names, dict(tolerances), wants_worst=plot_file is not None)
+    if worst and plot_file is not None:
+        from gtstub.recorded.plot import plot_worst
+
+        plot_worst(worst, plot_file)
     if plot_file is not None:
-        _plot(worst, plot_file)
+        click.echo(f"'{plot_file}' was {'written' if worst else 'not written: nothing differs'}.", err=True)
     left_out = replayed["left_out"]
     if compare and left_out:
         click.echo(f"{not_replayed(left_out)}: give one, or select programs with '--program'.", err=True)
@@ -166,16 +168,6 @@ def _replay(
         raise GtstubError(f"No call of {', '.join(repr(one.name) for one in programs)} was recorded, but of {others}.")
     schema = "gtstub/replay/1"
     return {"schema": schema, "calls": calls, "left_out": left_out, "comparisons": comparisons}, worst
-
-
-def _plot(worst: Sequence[Worst], file: Path) -> None:
-    if not worst:
-        click.echo(f"'{file}' was not written: nothing differs.", err=True)
-        return
-    from gtstub.recorded.plot import plot_worst
-
-    plot_worst(worst, file)
-    click.echo(f"'{file}' was written.", err=True)
 
 
 def _choose(replay: Replay, programs: Sequence[Any], wanted: Collection[str]) -> dict[str, Any]:

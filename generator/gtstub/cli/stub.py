@@ -20,8 +20,6 @@ from gtstub.plan.planner import make_plan
 if TYPE_CHECKING:
     from gtstub.signature.model import ProgramSignature, SdfgSignature
 
-# --- Shared by the commands -------------------------------------------------------------------------------------------
-
 sdfg_argument = click.argument("sdfg_file", metavar="SDFG.json", type=FILE)
 program_argument = click.argument("program_file", metavar="PROGRAM.json", type=FILE)
 
@@ -65,9 +63,6 @@ def write_file(file: Path, text: str) -> None:
     from gtstub.util.atomic import write
 
     click.echo(f"'{file}' was written." if write(file, text) else f"'{file}' is up to date.")
-
-
-# --- Commands ---------------------------------------------------------------------------------------------------------
 
 
 @click.command(
@@ -160,9 +155,6 @@ def show(files: tuple[Path, ...], code: bool, header: bool) -> Answer:
     call_plan = make_plan(sdfg, program)
     document = {**plan_to_json(call_plan), **({"manifest": manifest.to_json()} if manifest else {})}
     return Answer(document, functools.partial(print_slots, call_plan))
-
-
-# --- The stub of 'gtstub build' ---------------------------------------------------------------------------------------
 
 
 def build_stub(sdfg_file: Path, program_file: Path, library: Path, output: Path, force: bool) -> None:

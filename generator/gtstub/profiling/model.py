@@ -84,10 +84,12 @@ class Profile:
 
     def summary(self) -> str:
         """One line with the shares of the time."""
-        shares = (
-            f"{name} {seconds / self.wall if self.wall > 0 else 0:.1%}" for name, seconds in self.shares().items()
-        )
+        shares = (f"{name} {percentage(seconds, self.wall)}" for name, seconds in self.shares().items())
         return f"Of {duration(self.wall)}: {', '.join(shares)}."
+
+
+def percentage(part: float, whole: float) -> str:
+    return f"{part / whole if whole > 0 else 0.0:.1%}"
 
 
 def duration(seconds: float) -> str:

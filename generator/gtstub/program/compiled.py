@@ -22,8 +22,6 @@ from gtstub.program import registry
 from gtstub.settings import Mode, mode
 from gtstub.signature.dtypes import NUMBERS, DType
 
-# --- Variants ---------------------------------------------------------------------------------------------------------
-
 
 @dataclasses.dataclass(frozen=True)
 class StaticScalar:

@@ -38,7 +38,7 @@ class Error(ctypes.Structure):
 
 @functools.cache
 def runtime() -> ctypes.CDLL:
-    """The library, whose functions have their types."""
+    """The library, with the argument and result types of its functions."""
     library = ctypes.CDLL(str(RUNTIME))
     pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
     for name, result, arguments in (

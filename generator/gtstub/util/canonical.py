@@ -37,4 +37,4 @@ def plain(value: Any) -> Any:
             return float(value) if math.isfinite(value) else str(float(value))
     if hasattr(value, "item"):
         return plain(value.item())
-    raise TypeError(f"'{type(value).__name__}' cannot stand in the manifest of a cache entry.")
+    raise TypeError(f"'{type(value).__name__}' cannot be part of the manifest of a cache entry.")

@@ -53,4 +53,4 @@ def print_dace_config(file: Path, settings: Sequence[tuple[str, Any, str]]) -> N
 
 def _short_names(sources: Sequence[tuple[str, Path]]) -> dict[Path, str]:
     """The names of tables: 'gtstub', 'user', or the path of a table that the environment names."""
-    return {file: who if who in ("gtstub", "user") else str(file) for who, file in sources}
+    return {file: origin if origin in ("gtstub", "user") else str(file) for origin, file in sources}

@@ -17,17 +17,8 @@ WIDEST = 60
 
 
 def item_to_json(item: Item) -> dict[str, Any]:
-    return {
-        "key": item.key,
-        "name": item.name,
-        "path": str(item.path),
-        "layer": str(item.layer),
-        "state": item.state,
-        "problem": item.problem,
-        "bytes": item.bytes,
-        "built": item.built,
-        "used": item.used,
-    }
+    members = {name: getattr(item, name) for name in ("key", "name", "state", "problem", "bytes", "built", "used")}
+    return {**members, "path": str(item.path), "layer": str(item.layer)}
 
 
 def difference_to_json(difference: Difference) -> dict[str, Any]:

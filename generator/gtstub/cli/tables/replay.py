@@ -20,7 +20,7 @@ def print_replay(report: Mapping[str, Any], compare: bool) -> None:
     table = make_table("program", "argument", "calls", "process", "call", "elements", "index", *numbers)
     for (program, argument), found in rows.items():
         worst = max(found, key=_badness)
-        where = worst["worst"]
+        place = worst["worst"]
         table.add_row(
             program,
             argument,
@@ -28,8 +28,8 @@ def print_replay(report: Mapping[str, Any], compare: bool) -> None:
             worst["process"],
             str(worst["call"]),
             f"{worst['differ']} of {worst['elements']}",
-            ", ".join(f"{dim} {index}" for dim, index in zip(worst["dims"], where["index"], strict=True)),
-            *("" if value is None else str(value) for value in map(where.get, numbers)),
+            ", ".join(f"{dim} {index}" for dim, index in zip(worst["dims"], place["index"], strict=True)),
+            *("" if value is None else str(value) for value in map(place.get, numbers)),
         )
     print_parts(table, Text(_summary(report, compare)))
 
