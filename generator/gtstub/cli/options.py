@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 
@@ -36,8 +36,7 @@ def json_options(command: Callable[..., Answer]) -> Callable[..., None]:
             answer.show()
         click.get_current_context().exit(answer.exit_code)
 
-    option = click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/formats.md).")
-    return cast(Callable[..., None], option(jq_option(wrapped)))
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/formats.md).")(jq_option(wrapped))
 
 
 def example(*lines: str) -> str:

@@ -40,16 +40,6 @@ def _read_signatures(sdfg_file: Path, program_file: Path) -> tuple[SdfgSignature
     )
 
 
-def _stub_files(
-    sdfg: SdfgSignature, program: ProgramSignature, directory: Path, *, name: str = "", fortran: bool = False
-) -> Mapping[Path, str]:
-    """The paths in `directory` and the texts of a stub's header, its source and, if wanted, its Fortran module."""
-    from gtstub.codegen.stub import make_stub
-
-    files = make_stub(sdfg, program, name=name, fortran=fortran).files
-    return {directory / file: text for file, text in files.items()}
-
-
 def _write_stub(files: Mapping[Path, str], force: bool) -> None:
     from gtstub.codegen.output import refuse_edited
 
@@ -109,8 +99,10 @@ def generate(
     with '--force'.
     """
     from gtstub.codegen.output import problem
+    from gtstub.codegen.stub import make_stub
 
-    files = _stub_files(*_read_signatures(sdfg_file, program_file), output, name=name, fortran=fortran)
+    stub = make_stub(*_read_signatures(sdfg_file, program_file), name=name, fortran=fortran)
+    files = {output / file: text for file, text in stub.files.items()}
     if not check:
         _write_stub(files, force)
         return
@@ -149,8 +141,10 @@ def show(files: tuple[Path, ...], code: bool, header: bool) -> Answer:
     manifest = Entry(entry).manifest() if entry else None
     sdfg, program = _read_signatures(*(entry / "sdfg.json", entry / "program.json") if entry else files)
     if code or header:
+        from gtstub.codegen.stub import make_stub
+
         name = f"{program.name}_stub.{'c' if code else 'h'}"
-        text = _read_text(entry / name) if entry else _stub_files(sdfg, program, Path())[Path(name)]
+        text = _read_text(entry / name) if entry else make_stub(sdfg, program).files[name]
         return Answer({}, functools.partial(print_code, text))
     call_plan = make_plan(sdfg, program)
     document = {**plan_to_json(call_plan), **({"manifest": manifest.to_json()} if manifest else {})}
@@ -159,21 +153,22 @@ def show(files: tuple[Path, ...], code: bool, header: bool) -> Answer:
 
 def build_stub(sdfg_file: Path, program_file: Path, library: Path, output: Path, force: bool) -> None:
     """Writes a stub into `output`, and compiles it for `library`, which DaCe has built from the SDFG."""
+    from gtstub.cache.store import open_cache
+    from gtstub.codegen.stub import make_stub
+    from gtstub.toolchain.compiler import find
+    from gtstub.util.atomic import replacing
+
     sdfg, program = _read_signatures(sdfg_file, program_file)
-    files = _stub_files(sdfg, program, output)
+    stub = make_stub(sdfg, program)
     if f"__program_{sdfg.name}\0".encode() not in library.read_bytes():
         raise GtstubError(
             f"Library '{library}' was not built from SDFG '{sdfg.name}': it has no function '__program_{sdfg.name}'."
         )
-    _write_stub(files, force)
-    _, source = files
-    from gtstub.cache.store import open_cache
-    from gtstub.toolchain.compiler import find
-    from gtstub.util.atomic import replacing
-
-    stub = source.with_suffix(".so")
+    _write_stub({output / file: text for file, text in stub.files.items()}, force)
+    source = output / stub.source
+    compiled = source.with_suffix(".so")
     with progress("Looking for a C compiler"):
         toolchain = find(open_cache().root)
-    with progress(f"Compiling '{source}'"), replacing(stub) as aside:
+    with progress(f"Compiling '{source}'"), replacing(compiled) as aside:
         toolchain.start(source, aside).wait()
-    click.echo(f"'{stub}' was compiled for '{library}'.")
+    click.echo(f"'{compiled}' was compiled for '{library}'.")
