@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("files", metavar="PROGRAMS.toml | SDFG.json PROGRAM.json", nargs=-1, required=True, type=FILE)
-@click.option("--program", "names", metavar="NAME", multiple=True, help="Build this program of the set; repeatable.")
+@click.option("--program", "names", metavar="NAME", multiple=True, help="Build only this program; repeatable.")
 @click.option(
     "-j", "--jobs", metavar="N", type=click.IntRange(1), default=1, show_default=True, help="Builds at the same time."
 )

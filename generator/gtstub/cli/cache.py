@@ -137,8 +137,8 @@ def verify(keys: tuple[str, ...], opened: Cache) -> Answer:
         "gtstub cache prune --older-than 30d", "gtstub cache prune --max-size 2GiB --dry-run", "gtstub cache prune"
     )
 )
-@click.option("--older-than", metavar="TIME", type=_number(duration), help="12h, 30d or 4w since the last use.")
-@click.option("--max-size", metavar="SIZE", type=_number(size), help="500MB or 2GiB for all entries that are kept.")
+@click.option("--older-than", metavar="TIME", type=_number(duration), help="Time since the last use: 12h, 30d, 4w.")
+@click.option("--max-size", metavar="SIZE", type=_number(size), help="Size of all kept entries: 500MB, 2GiB.")
 @click.option("--dry-run", is_flag=True, help="Remove nothing, and list the entries.")
 @cache_option
 @json_options

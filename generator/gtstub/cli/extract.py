@@ -33,7 +33,7 @@ def _setting(text: str) -> tuple[str, Any]:
 @click.argument("source", metavar="FILE.sdfg | MODULE:PROGRAM")
 @click.option("-o", "--output", metavar="DIR", type=FILE, help="Write signatures to DIR.  [default: print them]")
 @click.option("--gpu", type=click.Choice(["cuda", "rocm"]), default="cuda", help="The kind of GPU in an SDFG file.")
-@click.option("--grid", metavar="MODULE:NAME", help="A function of no arguments: makes the offset provider or a grid.")
+@click.option("--grid", metavar="MODULE:NAME", help="A function: makes an offset provider or a grid.")
 @click.option("--static", metavar="NAME=VALUE", multiple=True, type=_setting, help="A scalar to compile in.")
 @click.option("--option", metavar="NAME=VALUE", multiple=True, type=_setting, help="An option of make_backend().")
 @jq_option
@@ -49,8 +49,9 @@ def extract(
     """
     Write the signatures of a saved SDFG or of a program.
 
-    FILE.sdfg was saved by DaCe, as '.sdfg' or '.sdfgz'. MODULE:PROGRAM is a gt4py program or field operator, which is
-    lowered but not built. This command needs DaCe, and for a program gt4py.
+    FILE.sdfg was saved by DaCe, as '.sdfg' or '.sdfgz', and has one signature. MODULE:PROGRAM is a gt4py program or
+    field operator, which is lowered but not built, and has two. The function of '--grid' is called without arguments.
+    This command needs DaCe, and for a program gt4py.
 
     With '--output' the files are <name>.sdfg.json and, for a program, <name>.program.json. Without it the signatures
     are printed, those of a program as one document with the members 'sdfg' and 'program'.

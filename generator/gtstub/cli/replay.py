@@ -60,7 +60,7 @@ def _tolerance(text: str) -> tuple[str | None, int]:
 )
 @click.option("--backend", type=click.Choice(TAGS), default=EMBEDDED, show_default=True, help="For MODULE:PROGRAM.")
 @plot_option(help="Draw the differences of the worst field, as .svg or .png; needs matplotlib.")
-@click.option("--grid", metavar="MODULE:NAME", help="Makes connectivities that are not in the recording.")
+@click.option("--grid", metavar="MODULE:NAME", help="A function: makes connectivities that are not recorded.")
 @json_options
 def replay(
     recording: Path,
