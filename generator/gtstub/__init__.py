@@ -1,4 +1,4 @@
-"""gtstub: C call stubs for gt4py programs compiled by DaCe."""
+"""gtstub: C call stubs for gt4py programs that DaCe compiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gtstub._version import __version__
 
 if TYPE_CHECKING:
     from gtstub._host import Program
-    from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  gt4py's own word for it
+    from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  because gt4py uses this name
     from gtstub.profiling.report import profile
     from gtstub.program.compiled import CompiledProgram
     from gtstub.program.registry import wait_for_compilation
@@ -28,7 +28,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is asked for: who loads a compiled program needs neither gt4py nor the rest of gtstub."""
+    """Imports a name at its first use, because a process that only loads compiled programs needs little of gtstub."""
     if name not in _HOMES:
         raise AttributeError(f"module 'gtstub' has no attribute '{name}'")
     return getattr(importlib.import_module(_HOMES[name]), name)
@@ -36,11 +36,11 @@ def __getattr__(name: str) -> Any:
 
 def load(path: str | PathLike[str], baked: Mapping[str, Any] | None = None) -> Program:
     """
-    Loads the compiled program of a cache entry; needs neither gt4py nor DaCe.
+    Loads the compiled program of the cache entry in the directory `path`. This needs neither gt4py nor DaCe.
 
-    Raises gtstub.errors.CacheError where the entry is not what was built, where this machine cannot run it, and where a
-    value was compiled in that is not the one that `baked` has under its name.
+    Raises gtstub.errors.CacheError if the entry is damaged, if this machine cannot run it, or if a value that was
+    compiled in differs from the one in `baked` with the same name.
     """
-    from gtstub.cache.entry import Entry  # Here, because most processes that import gtstub load no program themselves.
+    from gtstub.cache.entry import Entry  # imported here because most processes load no program this way
 
     return Entry(Path(path)).load(baked)

@@ -1,4 +1,4 @@
-"""The errors that gtstub raises on purpose: one sentence that says what is wrong and, where it can, what to do."""
+"""The errors of gtstub. Each message says what is wrong and, if possible, how to correct it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
 
 class GtstubError(Exception):
-    """Base of all errors below; the CLI prints its text and exits with `exit_code`."""
+    """The base class of all errors below. The CLI prints the message and exits with `exit_code`."""
 
     exit_code = 1
 
 
 class SignatureError(GtstubError):
-    """A signature document is malformed, or is not of the schema it claims."""
+    """A signature document is malformed, or does not fit its schema."""
 
     exit_code = 3
 
@@ -27,42 +27,40 @@ class PlanError(GtstubError):
 
 
 class ToolchainError(GtstubError):
-    """There is no C compiler, or it refused a stub."""
+    """There is no C compiler, or it rejected a stub."""
 
     exit_code = 5
 
 
 class CacheError(GtstubError):
-    """A cache entry is missing, incomplete, or of another program."""
+    """A cache entry is missing or incomplete, or belongs to another program."""
 
     exit_code = 6
 
 
 def unwritable(path: Path, error: OSError) -> CacheError:
-    """What to raise where a cache cannot be written."""
-    return CacheError(
-        f"The cache cannot be written at '{path}': {error.strerror}; put that right, or name another directory in"
-        " GTSTUB_CACHE_DIR."
-    )
+    """The exception to raise if a cache cannot be written."""
+    advice = "Correct this, or name another directory in GTSTUB_CACHE_DIR."
+    return CacheError(f"The cache cannot be written at '{path}': {error.strerror}. {advice}")
 
 
 class ConfigError(GtstubError):
-    """A table of backends is malformed, or names what a backend does not know."""
+    """A table of backends is malformed or has an unknown option, or an environment variable is wrong."""
 
     exit_code = 8
 
 
 class CompilationError(GtstubError):
-    """A variant of a program could not be built; the reason is its `__cause__`."""
+    """A variant of a program could not be built. The reason is the `__cause__`."""
 
 
 class RanksError(GtstubError):
-    """What is said about ranks, layout or code path is malformed or contradicts itself."""
+    """The rank, the layout or the code path of a run is malformed or contradictory."""
 
     exit_code = 9
 
 
 def reason(error: BaseException) -> str:
-    """What an exception of another library says; a KeyError puts its text in quotes."""
-    said = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return str(said) or type(error).__name__
+    """The message of another library's exception, or else its type. The text of a KeyError loses its quotes."""
+    message = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return str(message) or type(error).__name__

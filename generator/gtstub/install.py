@@ -1,8 +1,8 @@
 """
-Where the parts of an installed gtstub lie.
+The folders of an installed gtstub.
 
-CMake installs templates, headers, libraries and the extension module `gtstub._host` into one folder. That is this
-package's folder, except in an editable installation, whose Python files stay in the checkout.
+CMake installs templates, headers, libraries and the extension module `gtstub._host` into one folder. This is the folder
+of the package, except in an editable installation, whose Python files stay in the checkout.
 """
 
 from __future__ import annotations

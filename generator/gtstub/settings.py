@@ -1,8 +1,8 @@
 """
-The environment variables that gtstub reads, each in one place. All are read when they are asked for.
+The environment variables of gtstub. Each function reads its variable at every call.
 
-The runtime reads GTSTUB_DEBUG, GTSTUB_PROFILE and GTSTUB_RECORD itself, in C. Variables of compilers are read where
-compilers are looked for (gtstub.toolchain), those of DaCe with its configuration (gtstub.frameworks.dace).
+The runtime reads GTSTUB_DEBUG, GTSTUB_PROFILE and GTSTUB_RECORD in C. gtstub.toolchain reads the variables of
+compilers, and gtstub.frameworks.dace reads those of DaCe.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FV3_MODE = "FV3_DACEMODE"
 
 CACHE_DIR = "GTSTUB_CACHE_DIR"
 GT_CACHE_ROOT = "GT_CACHE_ROOT"
-"""icon4py's and NDSL's name of the directory that holds caches."""
+"""The directory of caches in icon4py and NDSL."""
 
 SHARED_CACHE_DIR = "GTSTUB_SHARED_CACHE_DIR"
 BUILD_TIMEOUT = "GTSTUB_BUILD_TIMEOUT"
@@ -35,7 +35,7 @@ CODE_PATH = "GTSTUB_CODE_PATH"
 
 
 class Mode(StrEnum):
-    """The values of GTSTUB_MODE, which may be written in any case."""
+    """The values of GTSTUB_MODE, in any case."""
 
     PYTHON = "Python"  # gt4py's embedded execution; nothing is compiled
     BUILD = "Build"  # build what is missing, then stop
@@ -44,7 +44,7 @@ class Mode(StrEnum):
 
 
 def mode() -> Mode:
-    """The mode that GTSTUB_MODE names, or else FV3_DACEMODE. Raises ConfigError for an unknown name."""
+    """The mode in GTSTUB_MODE, or else in FV3_DACEMODE, or else BuildAndRun. Raises ConfigError for an unknown name."""
     for variable in (MODE, FV3_MODE):
         if name := os.environ.get(variable):
             for each in Mode:
@@ -55,7 +55,7 @@ def mode() -> Mode:
 
 
 def cache_dir() -> tuple[Path, str] | None:
-    """The directory of cache entries that the environment names, and the variable that does; None if none does."""
+    """The directory of cache entries that the environment names, and the name of the variable; None if not set."""
     if own := os.environ.get(CACHE_DIR):
         return Path(own), CACHE_DIR
     if root := os.environ.get(GT_CACHE_ROOT):
@@ -64,27 +64,27 @@ def cache_dir() -> tuple[Path, str] | None:
 
 
 def shared_cache_dirs() -> tuple[Path, ...]:
-    """The caches that GTSTUB_SHARED_CACHE_DIR lists, absolute; they are only read."""
+    """The absolute paths of the caches in GTSTUB_SHARED_CACHE_DIR, which gtstub only reads."""
     return tuple(path.absolute() for path in _paths(SHARED_CACHE_DIR))
 
 
 def backend_tables() -> tuple[Path, ...]:
-    """The tables of backends that GTSTUB_BACKENDS lists."""
+    """The tables of backends in GTSTUB_BACKENDS."""
     return _paths(BACKENDS)
 
 
 def archs() -> tuple[str, ...]:
-    """The architectures that GTSTUB_ARCH names instead of those of this machine."""
+    """The architectures in GTSTUB_ARCH, which replace those of this machine."""
     return tuple(filter(None, (part.strip() for part in os.environ.get(ARCH, "").split(","))))
 
 
 def build_timeout() -> float:
-    """Seconds after which a builder that renews no claim counts as dead; 60 by default."""
+    """Seconds after which a builder counts as dead if it does not renew its claim; 60 by default."""
     return _seconds(BUILD_TIMEOUT, 60)
 
 
 def builder_grace() -> float:
-    """Seconds that a rank waits until the builder of a key has claimed the key; 5 by default."""
+    """Seconds that a rank waits for the builder of a key to claim it; 5 by default."""
     return _seconds(BUILDER_GRACE, 5, may_be_zero=True)
 
 
@@ -94,7 +94,7 @@ def exchange_timeout() -> float:
 
 
 def waits() -> bool:
-    """Whether `gtstub.compile()` waits for what it has begun to build."""
+    """Whether `gtstub.compile()` waits until its builds are finished."""
     return os.environ.get(WAIT, "0") not in ("", "0")
 
 
@@ -105,9 +105,9 @@ def _paths(variable: str) -> tuple[Path, ...]:
 def _seconds(variable: str, default: float, *, may_be_zero: bool = False) -> float:
     text = os.environ.get(variable, str(default))
     try:
-        found = float(text)
+        seconds = float(text)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found) or found < 0 or (found == 0 and not may_be_zero):
+        seconds = math.nan
+    if not (0 < seconds < math.inf or (seconds == 0 and may_be_zero)):
         raise ConfigError(f"{variable} must be a number of seconds, but is '{text}'.")
-    return found
+    return seconds

@@ -29,7 +29,7 @@ LEFT_OUT = (
 )
 """What the source of a program has that is not measured."""
 
-COMMAND = "from gtstub.cli import main; main()"
+COMMAND = "from gtstub.cli.app import main; main()"
 
 
 def measured() -> str:

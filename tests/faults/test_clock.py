@@ -18,7 +18,7 @@ CLOCKS = ({"GTS_CLOCK_STEP": 3600}, {"GTS_CLOCK_OFFSET": -YEAR}, {"GTS_CLOCK_OFF
 
 def gtstub_command(root: Path, *arguments: str, **more: object) -> Ended:
     process = subprocess.Popen(
-        [sys.executable, "-c", "from gtstub.cli import main; main()", "cache", *arguments],
+        [sys.executable, "-c", "from gtstub.cli.app import main; main()", "cache", *arguments],
         env=environment({"GTSTUB_CACHE_DIR": root, **more}),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -120,5 +120,5 @@ def test_place_of_an_entry_is_taken(workshop: Workshop, tmp_path: Path, kind: st
         place.symlink_to("gone")
     ended = workshop.run(tmp_path)
     assert ended.is_refusal, ended.errors
-    assert ended.errors.startswith(f"The cache cannot be written at '{place}': Not a directory; ")
+    assert ended.errors.startswith(f"The cache cannot be written at '{place}': Not a directory. ")
     assert place.is_symlink() or place.read_text() == "mine"

@@ -625,7 +625,7 @@ def test_what_gt4pys_own_backends_compiled_cannot_be_pickled(variants: Variants)
     program = variants.compile(ALL, arguments("out", "x"))
     with pytest.raises(TypeError) as caught:
         pickle.dumps(program)
-    assert str(caught.value) == "Program 'host' cannot be pickled: it was compiled by a backend of gt4py's own."
+    assert str(caught.value) == "Program 'host' cannot be pickled: a backend of gt4py itself compiled it."
 
 
 def test_executables_of_gt4py_are_called_in_order(variants: Variants) -> None:

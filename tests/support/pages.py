@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 COMMAND = f"""#!{sys.executable}
-from gtstub.cli import main
+from gtstub.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""The command line. Whatever takes long to import is imported by the command that needs it."""
+"""The command line, `gtstub`. Each command itself imports the modules that take long to import."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ EXIT_CODES = """
 \b
 Exit codes:
   0  done
-  1  the answer is no ('generate --check', 'doctor', 'replay --compare'), or an error not listed below
+  1  the answer is no ('generate --check', 'doctor', 'replay --compare'), or any error not listed below
   2  the command line or a jq filter is wrong
   3  a signature, an SDFG file, a profile or a recording is malformed
   4  the two signatures of a program contradict each other
-  5  there is no C compiler, or it refused a stub
+  5  there is no C compiler, or it rejected a stub
   6  a cache entry is missing or damaged
   7  a file cannot be read or written
-  8  a setting is wrong: a table of backends, or an environment variable
+  8  a table of backends or an environment variable is wrong
+  9  the rank, the layout or the code path of a run is wrong (docs/ranks.md)
 """
 
 
 class _Group(click.Group):
-    """Its commands say in one sentence on stderr why they fail, and exit as EXIT_CODES lists."""
+    """Prints the errors of its commands on stderr, and exits with the codes of EXIT_CODES."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -61,8 +62,8 @@ def main() -> None:
     """
     C call stubs for gt4py programs that DaCe compiles.
 
-    A stub is generated from two JSON files, the SDFG signature and the program signature. They are in every cache entry
-    ('sdfg.json', 'program.json'); 'gtstub extract' makes them from a program, or the first from an SDFG file.
+    A stub is generated from two JSON files, the SDFG signature and the program signature. Every cache entry contains
+    them ('sdfg.json', 'program.json'). 'gtstub extract' makes both from a program, or the first from an SDFG file.
     """
 
 

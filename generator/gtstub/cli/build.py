@@ -1,62 +1,26 @@
-"""The command 'gtstub build': a set of programs, ahead of time, or one stub."""
+"""The command 'gtstub build': builds a set of programs ahead of time, or one stub."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING
 
 import click
 
 from gtstub import settings
 from gtstub.cache.store import open_cache
-from gtstub.cli.options import example, json_options
-from gtstub.cli.output import Json
-from gtstub.cli.stub import build_stub, force_option, output_directory
+from gtstub.cli.options import FILE, example, force_option, json_options, output_option
+from gtstub.cli.output import Answer
+from gtstub.cli.stub import build_stub
 from gtstub.util.console import make_bar, make_console
 
 if TYPE_CHECKING:
     from gtstub.building.outcome import Outcome
     from gtstub.building.pool import Progress
-
-
-class _SetOptions(TypedDict):
-    """The options of `gtstub build` that are for sets."""
-
-    program: tuple[str, ...]
-    jobs: int
-    cache: Path | None
-    dry_run: bool
-    as_json: Json | None
-
-
-def _set_options[F: Callable[..., Any]](command: F) -> F:
-    for option in (
-        json_options,
-        click.option("--dry-run", is_flag=True, help="Build nothing; exit with 1 if something is missing."),
-        click.option(
-            "--cache",
-            metavar="DIR",
-            type=click.Path(path_type=Path),
-            help="Where entries go.  [default: GTSTUB_CACHE_DIR, or beside gt4py's own cache if that is persistent]",
-        ),
-        click.option(
-            "-j",
-            "--jobs",
-            metavar="N",
-            type=click.IntRange(1),
-            default=1,
-            show_default=True,
-            help="How many processes build at a time.",
-        ),
-        click.option(
-            "--program", metavar="NAME", multiple=True, help="Build this one of the set; may be given several times."
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 @click.command(
@@ -66,44 +30,53 @@ def _set_options[F: Callable[..., Any]](command: F) -> F:
         "gtstub build sdfg.json program.json --library build/libprogram.so -o stubs",
     )
 )
-@click.argument(
-    "files", metavar="PROGRAMS.toml | SDFG.json PROGRAM.json", nargs=-1, required=True, type=click.Path(path_type=Path)
+@click.argument("files", metavar="PROGRAMS.toml | SDFG.json PROGRAM.json", nargs=-1, required=True, type=FILE)
+@click.option("--program", "names", metavar="NAME", multiple=True, help="Build only this program; repeatable.")
+@click.option(
+    "-j", "--jobs", metavar="N", type=click.IntRange(1), default=1, show_default=True, help="Builds at the same time."
 )
-@_set_options
-@click.option("--library", metavar="LIB", type=click.Path(path_type=Path), help="The library DaCe built of the SDFG.")
-@output_directory
+@click.option(
+    "--cache",
+    metavar="DIR",
+    type=FILE,
+    help="The directory of the cache.  [default: GTSTUB_CACHE_DIR, or beside gt4py's own cache if that is persistent]",
+)
+@click.option("--dry-run", is_flag=True, help="Build nothing; exit with 1 if something is missing.")
+@click.option("--library", metavar="LIB", type=FILE, help="The library that DaCe built from the SDFG.")
+@output_option
 @force_option
+@json_options
 def build(
-    files: tuple[Path, ...], library: Path | None, output: Path, force: bool, **of_set: Unpack[_SetOptions]
-) -> None:
-    """
-    Build a set of programs ahead of time, or one stub.
-
-    PROGRAMS.toml lists programs (docs/compile.md). All their variants are built, in parallel, into the cache, where
-    'gtstub.compile()' finds them. Exits with 1 when one fails; the others are built all the same.
-
-    Of two signatures and '--library', a stub is written and compiled: <name>_stub.h, <name>_stub.c and <name>_stub.so.
-    The stub and the library can then be loaded together, from C with gts_load(), from Python with gtstub._host.load().
-    """
-    if len(files) == 1 and files[0].suffix == ".toml":
-        _build_set(files[0], **of_set)
-    elif len(files) == 2 and library is not None:
-        if of_set["program"]:
-            raise click.UsageError("'--program' is for a set of programs; two signatures are those of one.")
-        build_stub(files[0], files[1], library, output, force)
-    else:
-        raise click.UsageError("Give one file in TOML, or two signatures and '--library'.")
-
-
-def _build_set(
-    file: Path,
-    program: tuple[str, ...],
+    files: tuple[Path, ...],
+    names: tuple[str, ...],
     jobs: int,
     cache: Path | None,
     dry_run: bool,
-    as_json: Json | None,
-) -> None:
-    """Builds what `file` lists, with progress on stderr; prints a summary, and exits with 1 when something failed."""
+    library: Path | None,
+    output: Path,
+    force: bool,
+) -> Answer:
+    """
+    Build a set of programs ahead of time, or one stub.
+
+    PROGRAMS.toml lists programs (docs/compile.md). gtstub builds all their variants in parallel, and puts them into the
+    cache, where 'gtstub.compile()' finds them. If one fails, gtstub builds the others and exits with 1.
+
+    Two signatures and '--library' give one stub: <name>_stub.h, <name>_stub.c and the compiled <name>_stub.so. The stub
+    and the library can then be loaded together, from C with gts_load(), from Python with gtstub._host.load().
+    """
+    if len(files) != 1 or files[0].suffix != ".toml":
+        if len(files) != 2 or library is None:
+            raise click.UsageError("Give one file in TOML, or two signatures and '--library'.")
+        if names:
+            raise click.UsageError("'--program' is for a set of programs; two signatures belong to one program.")
+        build_stub(*files, library, output, force)
+        click.get_current_context().exit()
+    return _build_set(files[0], names, jobs, cache, dry_run)
+
+
+def _build_set(file: Path, names: Sequence[str], jobs: int, cache: Path | None, dry_run: bool) -> Answer:
+    """Builds the programs that `file` lists, with progress on stderr."""
     from gtstub.building import pool
     from gtstub.building.jobs import longest_first, read_jobs, select
     from gtstub.building.outcome import print_summary
@@ -114,30 +87,26 @@ def _build_set(
     is_named = settings.cache_dir() is not None
     if not is_named and os.environ.get("GT4PY_BUILD_CACHE_LIFETIME", "").lower() != "persistent":
         raise click.UsageError(
-            f"Say where entries go, with '--cache' or {settings.CACHE_DIR}: gt4py's cache would end with this run."
+            f"Name a cache with '--cache' or {settings.CACHE_DIR}: gt4py's own cache is removed after this run."
         )
     try:
-        wanted = select(read_jobs(file), program)
+        wanted = select(read_jobs(file), names)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="'--program'") from None
     if is_named:
         wanted = longest_first(wanted, open_cache())
     outcomes = list(_watched(pool.run(wanted, jobs, build_worker.outcome, dry_run), len(wanted)))
-    if as_json is not None:
-        as_json.print({"programs": [dataclasses.asdict(outcome) for outcome in outcomes]})
-    else:
-        print_summary(outcomes, make_console())
     is_well = all(outcome.state in ("built", "found") for outcome in outcomes)
-    click.get_current_context().exit(0 if is_well else 1)
+    document = {"programs": [dataclasses.asdict(outcome) for outcome in outcomes]}
+    return Answer(document, functools.partial(print_summary, outcomes, make_console()), 0 if is_well else 1)
 
 
 def _watched(progress: Iterator[Progress], count: int) -> Iterator[Outcome]:
-    """The outcomes; says on stderr what is being built: on a terminal a bar, else a line when something is done."""
+    """Yields outcomes, and shows on stderr a bar (on a terminal) or one line for each outcome (anywhere else)."""
     with make_bar() as bar:
         console = bar.console
         task = bar.add_task("", total=count)
-        running: list[str] = []
-        done = 0
+        running, done = list[str](), 0
         for event in progress:
             if event.outcome is None:
                 running.append(event.job.label)

@@ -1,157 +1,135 @@
-"""'gtstub cache': what the cache holds, what that was made of, whether it is whole, and how it goes elsewhere."""
+"""The commands 'gtstub cache': they list, explain, verify, remove and move cache entries."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
 from gtstub import settings
+from gtstub.cache.cleanup import leftovers, sweep
+from gtstub.cache.inventory import code_paths, inventory, pick, pick_of_program
+from gtstub.cache.prune import duration, remove, size, unwanted
 from gtstub.cache.store import Cache, open_cache
-from gtstub.cli.options import example, json_options
-from gtstub.cli.output import Json, progress
+from gtstub.cli.options import FILE, example, json_options
+from gtstub.cli.output import Answer, progress
+from gtstub.cli.tables import cache as tables
+from gtstub.errors import CacheError
 
 
 @click.group(name="cache", epilog=example("gtstub cache why graupel_run", "gtstub cache prune --older-than 30d"))
 def cache() -> None:
     """
-    Say what the cache holds, and keep it small and whole.
+    Show, verify and clean up the cache.
 
-    An entry is a directory with everything that one compiled program consists of. Its name, the key, is that of the
-    program and a digest of all that the entry was made of. The beginning of a key will do where no other one has it.
+    An entry is a directory with all files of one compiled program. Its name, the key, consists of the program's name
+    and a digest of everything that the entry was made from. Any beginning of a key that no other key has is enough.
     """
 
 
-def _cache_option[F: Callable[..., Any]](command: F) -> F:
-    def convert(_context: click.Context, _parameter: click.Parameter, directory: Path | None) -> Cache:
-        return open_cache(_beside_gt4py()) if directory is None else Cache(directory.absolute())
-
-    return click.option(
-        "--cache",
-        "opened",
-        metavar="DIR",
-        type=click.Path(path_type=Path),
-        callback=convert,
-        help="Another cache than that of this environment ('gtstub cache path').",
-    )(command)
-
-
 def _beside_gt4py() -> Path | None:
-    """Where a backend has its entries that persist, where nothing names another place."""
+    """The entries beside gt4py's persistent cache, if there are any. They are used if no setting names a cache."""
     directory = Path(os.environ.get("GT4PY_BUILD_CACHE_DIR", "")) / ".gt4py_cache" / "gtstub"
     return directory if directory.is_dir() else None
 
 
-def _number(parse: Callable[[str], float]) -> Callable[[click.Context, click.Parameter, str | None], float | None]:
-    def convert(_context: click.Context, _parameter: click.Parameter, text: str | None) -> float | None:
+def _open(_context: click.Context, _parameter: click.Parameter, directory: Path | None) -> Cache:
+    return open_cache(_beside_gt4py()) if directory is None else Cache(directory.absolute())
+
+
+cache_option = click.option(
+    "--cache",
+    "opened",
+    metavar="DIR",
+    type=FILE,
+    callback=_open,
+    help="Use this cache instead of the one that 'gtstub cache path' prints.",
+)
+
+
+def _number(parse: Callable[[str], float]) -> Callable[[str], float]:
+    def convert(text: str) -> float:
         try:
-            return None if text is None else parse(text)
+            return parse(text)
         except ValueError as error:
             raise click.BadParameter(str(error)) from None
 
     return convert
 
 
-def _duration(text: str) -> float:
-    from gtstub.cache.prune import duration
-
-    return duration(text)
-
-
-def _size(text: str) -> float:
-    from gtstub.cache.prune import size
-
-    return size(text)
-
-
 @cache.command(
     name="list",
     epilog=example("gtstub cache list", "gtstub cache list --jq '.entries[] | select(.bytes > 1e6) | .key'"),
 )
-@_cache_option
+@cache_option
 @json_options
-def list_(opened: Cache, as_json: Json | None) -> None:
+def list_(opened: Cache) -> Answer:
     """
     List all entries.
 
-    Printed are size, age and last use, which is known to the day, the layer, and whether the entry is whole: 'broken'
-    where a file is missing or too short, 'foreign' where another version of gtstub made it. 'verify' reads all files.
+    Each row has the size, the age, the last use (known to the day), the layer and the state of an entry. An entry is
+    'broken' if a file is missing or too short, and 'foreign' if another version of gtstub made it. 'verify' reads all
+    files.
     """
-    from gtstub.cache.inventory import inventory
-    from gtstub.cli.tables.cache import item_to_json, print_items
-
     items = inventory(opened)
-    if as_json is not None:
-        as_json.print({"entries": [item_to_json(item) for item in items]})
-    else:
-        print_items(opened, items)
+    document = {"entries": [tables.item_to_json(item) for item in items]}
+    return Answer(document, functools.partial(tables.print_items, opened, items))
 
 
 @cache.command(
     epilog=example("gtstub cache show diffuse-0b", "gtstub cache show diffuse-0b --jq .manifest.ingredients")
 )
 @click.argument("key")
-@_cache_option
+@cache_option
 @json_options
-def show(key: str, opened: Cache, as_json: Json | None) -> None:
+def show(key: str, opened: Cache) -> Answer:
     """
-    Show what the key of an entry is made of.
+    Show the ingredients of an entry.
 
-    Printed are the ingredients, one a line, the values that were compiled in, what the machine must have, and the
-    files. JSON has the whole manifest (docs/formats.md). 'gtstub show DIR' shows how the program is called.
+    Prints all ingredients of the key, one a line, the values that were compiled in, the requirements on the machine,
+    and the files. The JSON document has the whole manifest (docs/formats.md). 'gtstub show DIR' shows how the program
+    is called.
     """
-    from gtstub.cache.inventory import inventory, pick
-    from gtstub.cli.tables.cache import item_to_json, print_item
-
     item = pick(inventory(opened), key)
-    if as_json is not None:
-        manifest = {} if item.manifest is None else item.manifest.to_json()
-        as_json.print({**item_to_json(item), "manifest": manifest})
-    else:
-        print_item(item)
+    manifest = {} if item.manifest is None else item.manifest.to_json()
+    return Answer({**tables.item_to_json(item), "manifest": manifest}, functools.partial(tables.print_item, item))
 
 
 @cache.command(epilog=example("gtstub cache verify", "gtstub cache verify diffuse-0b"))
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
-@_cache_option
+@cache_option
 @json_options
-def verify(keys: tuple[str, ...], opened: Cache, as_json: Json | None) -> None:
+def verify(keys: tuple[str, ...], opened: Cache) -> Answer:
     """
-    Read every file of entries, of all where no KEY is given.
+    Read every file of the given entries, or of all entries.
 
-    Exits with 6 where one is broken, and says which file. A broken entry is never loaded; it is built again when its
-    program is needed. Entries of other versions of gtstub are passed over.
+    If an entry is broken, the command names the file and exits with 6. gtstub never loads a broken entry; it builds the
+    program again when it is needed. Entries of other versions of gtstub are skipped.
     """
-    from gtstub.cache.inventory import inventory, pick
-    from gtstub.cli.tables.cache import item_to_json
-    from gtstub.errors import CacheError
-
     items = inventory(opened)
     if keys:
         items = [pick(items, key) for key in keys]
     items = [item for item in items if item.state != "foreign"]
-    problems = {}
+    problems, entries = [], []
     with progress(f"Reading {len(items)} entries"):
         for item in items:
+            problem = ""
             try:
                 item.entry.verify()
             except CacheError as error:
-                problems[item.path] = str(error)
-    if as_json is not None:
-        checked = [(item, problems.get(item.path, "")) for item in items]
-        entries = [
-            {**item_to_json(item), "state": "broken" if problem else "ok", "problem": problem}
-            for item, problem in checked
-        ]
-        as_json.print({"ok": not problems, "entries": entries})
-    else:
-        for problem in problems.values():
+                problem = str(error)
+                problems.append(problem)
+            entries.append({**tables.item_to_json(item), "state": "broken" if problem else "ok", "problem": problem})
+
+    def print_problems() -> None:
+        for problem in problems:
             click.echo(problem, err=True)
-        click.echo(f"{len(items) - len(problems)} of {len(items)} entries are whole.")
-    click.get_current_context().exit(6 if problems else 0)
+        click.echo(f"{len(items) - len(problems)} of {len(items)} entries are intact.")
+
+    return Answer({"ok": not problems, "entries": entries}, print_problems, 6 if problems else 0)
 
 
 @cache.command(
@@ -159,55 +137,40 @@ def verify(keys: tuple[str, ...], opened: Cache, as_json: Json | None) -> None:
         "gtstub cache prune --older-than 30d", "gtstub cache prune --max-size 2GiB --dry-run", "gtstub cache prune"
     )
 )
-@click.option(
-    "--older-than", metavar="TIME", callback=_number(_duration), help="As 12h, 30d or 4w, since the last use."
-)
-@click.option("--max-size", metavar="SIZE", callback=_number(_size), help="As 500MB or 2GiB, of what is kept.")
-@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
-@_cache_option
+@click.option("--older-than", metavar="TIME", type=_number(duration), help="Time since the last use: 12h, 30d, 4w.")
+@click.option("--max-size", metavar="SIZE", type=_number(size), help="Size of all kept entries: 500MB, 2GiB.")
+@click.option("--dry-run", is_flag=True, help="Remove nothing, and list the entries.")
+@cache_option
 @json_options
-def prune(
-    older_than: float | None,
-    max_size: float | None,
-    dry_run: bool,
-    opened: Cache,
-    as_json: Json | None,
-) -> None:
+def prune(older_than: float | None, max_size: float | None, dry_run: bool, opened: Cache) -> Answer:
     """
-    Remove entries that were not used for long.
+    Remove entries that were not used for a long time.
 
-    Removed is what was not used for TIME, and then what was not used for longest until the rest has SIZE. What killed
-    builders left behind is removed in any case. Shared layers are left alone.
+    First, entries that were not used for TIME are removed. Then the least recently used ones are removed until the rest
+    takes at most SIZE. Files that killed builders left behind are always removed. Shared layers are not changed.
     """
-    from gtstub.cache.cleanup import leftovers, sweep
-    from gtstub.cache.prune import remove, unwanted
-    from gtstub.cli.tables.cache import item_to_json, print_removed
-
     left = list(leftovers(opened.root))
     items = unwanted(opened, older_than, max_size)
     if not dry_run:
         with progress(f"Removing {len(items)} entries"):
             sweep(opened.root)
             items = [item for item in items if remove(opened, item)]
-    if as_json is not None:
-        removed = [item_to_json(item) for item in items]
-        as_json.print({"dry_run": dry_run, "entries": removed, "leftovers": [str(path) for path in left]})
-    else:
-        print_removed(items, len(left), dry_run)
+    removed = [tables.item_to_json(item) for item in items]
+    document = {"dry_run": dry_run, "entries": removed, "leftovers": [str(path) for path in left]}
+    return Answer(document, functools.partial(tables.print_removed, items, len(left), dry_run))
 
 
 @cache.command(epilog=example("gtstub cache export diffuse-0b diffuse.tar.gz"))
 @click.argument("key")
-@click.argument("file", type=click.Path(path_type=Path))
-@_cache_option
+@click.argument("file", type=FILE)
+@cache_option
 def export(key: str, file: Path, opened: Cache) -> None:
     """
-    Write an entry to one file, to be carried elsewhere.
+    Write an entry to one file, to be moved elsewhere.
 
-    The file is a compressed tar file. The same entry gives the same bytes.
+    The file is a compressed tar file. The same entry always gives the same bytes.
     """
     from gtstub.cache.bundle import pack
-    from gtstub.cache.inventory import inventory, pick
     from gtstub.util.atomic import replacing
 
     item = pick(inventory(opened), key)
@@ -217,14 +180,14 @@ def export(key: str, file: Path, opened: Cache) -> None:
 
 
 @cache.command(name="import", epilog=example("gtstub cache import diffuse.tar.gz"))
-@click.argument("file", type=click.Path(path_type=Path))
-@_cache_option
+@click.argument("file", type=FILE)
+@cache_option
 def import_(file: Path, opened: Cache) -> None:
     """
-    Publish an entry that 'export' wrote.
+    Add an entry that 'export' wrote.
 
-    It is verified first; a file that holds anything else is refused. What the machine lacks is found out when the entry
-    is loaded.
+    The entry is verified first, and a file with any other content is refused. Whether this machine can run the entry is
+    checked when it is loaded.
     """
     from gtstub.cache.bundle import unpack
 
@@ -235,76 +198,52 @@ def import_(file: Path, opened: Cache) -> None:
 
 @cache.command(epilog=example("gtstub cache path", "gtstub cache path graupel_run", "gtstub cache path --jq .root"))
 @click.argument("program", metavar="[PROGRAM | KEY]", required=False)
-@_cache_option
+@cache_option
 @json_options
-def path(program: str | None, opened: Cache, as_json: Json | None) -> None:
+def path(program: str | None, opened: Cache) -> Answer:
     """
-    Say where an entry lies, or where entries are looked for.
+    Print the directory of an entry, or the directories of the cache.
 
-    Of PROGRAM, or KEY, the directory of its entry is printed, and nothing else. Where a program has several entries,
-    they are listed, each with what tells it apart, and one has to be named by its key.
+    With PROGRAM or KEY the command prints the directory of that entry and nothing else. If a program has several
+    entries, the error lists their keys and differences; name one by its key.
 
-    Without PROGRAM all layers of the cache are printed, and what says so. Ranks that run different code have a
-    directory each in these, which is a cache of its own: '--cache' looks into it.
+    Without it the command prints all layers of the cache, and the setting that each comes from. Ranks that run
+    different code have a directory each in these. Such a directory is itself a cache, which '--cache' can name.
     """
     if program is not None:
-        _print_place(program, opened, as_json)
-        return
+        item = pick_of_program(inventory(opened), program)
+        return Answer(tables.item_to_json(item), functools.partial(click.echo, item.path))
     beside = _beside_gt4py()
     default = "the user's cache directory" if beside is None else "gt4py's cache"
     _, own = settings.cache_dir() or ("", default)
     root_from = own if opened == open_cache(beside) else "--cache"
     places = [(opened.root, root_from), *((layer, settings.SHARED_CACHE_DIR) for layer in opened.shared)]
-    if as_json is not None:
-        from gtstub.cache.inventory import code_paths
-
-        layers = [
-            {"path": str(layer), "from": said_by, "exists": layer.is_dir(), "code_paths": code_paths(layer)}
-            for layer, said_by in places
-        ]
-        as_json.print({"root": str(opened.root), "layers": layers})
-    else:
-        from gtstub.cli.tables.cache import print_places
-
-        print_places(places)
-
-
-def _print_place(program: str, opened: Cache, as_json: Json | None) -> None:
-    from gtstub.cache.inventory import inventory, pick_of_program
-    from gtstub.cli.tables.cache import item_to_json
-
-    item = pick_of_program(inventory(opened), program)
-    if as_json is not None:
-        as_json.print(item_to_json(item))
-    else:
-        click.echo(item.path)
+    layers = [
+        {"path": str(layer), "from": origin, "exists": layer.is_dir(), "code_paths": code_paths(layer)}
+        for layer, origin in places
+    ]
+    return Answer({"root": str(opened.root), "layers": layers}, functools.partial(tables.print_places, places))
 
 
 @cache.command(
     epilog=example("gtstub cache why graupel_run", "gtstub cache why graupel_run --jq '.differences[].path'")
 )
 @click.argument("program", metavar="PROGRAM | KEY")
-@_cache_option
+@cache_option
 @json_options
-def why(program: str, opened: Cache, as_json: Json | None) -> None:
+def why(program: str, opened: Cache) -> Answer:
     """
     Say why a program was compiled again.
 
-    Compared are the newest entry of PROGRAM, or that of KEY, and the entry of the same program that differs from it in
-    the fewest ingredients: had these not differed, nothing would have been compiled.
+    Compares the newest entry of PROGRAM, or the entry KEY, with the entry of the same program that differs from it in
+    the fewest ingredients. Without these differences nothing would have been compiled.
     """
-    from gtstub.cache.inventory import inventory, pick
-    from gtstub.cli.tables.cache import difference_to_json, print_differences
-
     items = [item for item in inventory(opened) if item.state == "ok"]
     newest = max((item for item in items if item.name == program), key=lambda item: item.built, default=None)
     item = newest or pick(items, program)
     nearest = None
     if item.manifest is not None:
         nearest = opened.nearest(item.name, item.manifest.ingredients, but=item.key)
-    if as_json is not None:
-        different = [] if nearest is None else list(map(difference_to_json, nearest.differences))
-        key = None if nearest is None else nearest.entry.key
-        as_json.print({"key": item.key, "nearest": key, "differences": different})
-    else:
-        print_differences(item, nearest)
+    differences = [] if nearest is None else [tables.difference_to_json(each) for each in nearest.differences]
+    document = {"key": item.key, "nearest": nearest and nearest.entry.key, "differences": differences}
+    return Answer(document, functools.partial(tables.print_differences, item, nearest))

@@ -1,11 +1,12 @@
 """
-'gtstub config': which backend and options tables of backends give a program, which line decided what, the DaCe
-configuration of builds, and where other build systems find the runtime.
+The commands 'gtstub config': the backend and the options of a program and the lines of tables that set them, the DaCe
+configuration of builds, and the directories in which other build systems find the runtime.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ import click
 from gtstub.backends.choice import Choice, Reason, Tag, choose
 from gtstub.backends.tables import Setting, load_tables, table_files
 from gtstub.cli.options import example, json_options
-from gtstub.cli.output import Json
+from gtstub.cli.output import Answer
 from gtstub.cli.tables.backends import print_choice, print_dace_config, print_tables
 from gtstub.install import LIBRARIES
 from gtstub.signature.model import Device
@@ -25,10 +26,10 @@ BUILD_TYPES = ("Debug", "Release", "RelWithDebInfo", "MinSizeRel")
 @click.group(epilog=example("gtstub config explain graupel_run --tag GPU"))
 def config() -> None:
     """
-    Say which backend compiles a program, how, and why.
+    Show the backend of a program, its options, and their origin.
 
-    Tables in TOML decide the backend, gtstub's own and yours (docs/backends.md). 'cmake' and 'pkgconfig' say where
-    other build systems find the runtime (docs/cmake.md).
+    Tables in TOML, gtstub's own and yours, set the backend and its options (docs/backends.md). 'cmake' and 'pkgconfig'
+    print directories for other build systems (docs/cmake.md).
     """
 
 
@@ -47,72 +48,54 @@ def config() -> None:
     show_default=True,
     help=f"One of {', '.join(Tag)}.",
 )
-@click.option("--arch", help="As 'zen4' or 'sm_90'.  [default: this machine's]")
+@click.option("--arch", help="Such as 'zen4' or 'sm_90'.  [default: this machine's]")
 @json_options
-def explain(program: str, tag: Tag, arch: str | None, as_json: Json | None) -> None:
+def explain(program: str, tag: Tag, arch: str | None) -> Answer:
     """
-    Say which line of which table decided what for a program.
+    Show which table line sets each option of a program.
 
-    Printed are the options of the backend with their values, where each was decided, and what that line overrode.
-    Options that no table names are the backend's own defaults. What the backend does not know is an error, as it is
-    when a program is compiled; that needs gt4py.
+    Prints the options of the backend with their values, the line that sets each, and the value that this line overrode.
+    Options that no table names have the backend's own defaults. An option that the backend does not know is an error,
+    as in a compilation. This check needs gt4py.
     """
     tag = Tag(tag)
     choice = choose(program, tag, arch_of(tag.device) if arch is None else arch, load_tables())
     missing = _check(choice)
-    if as_json is not None:
-        as_json.print(_to_json(choice) | {"checked": not missing})
-    else:
-        note = f"The options were not checked: '{missing}' is not installed." if missing else ""
-        print_choice(choice, table_files(), note)
+    note = f"The options were not checked: '{missing}' is not installed." if missing else ""
+    reasons = [_reason_to_json(reason) for reason in choice.reasons]
+    document = {**vars(choice), "reasons": reasons, "checked": not missing}
+    return Answer(document, functools.partial(print_choice, choice, table_files(), note))
 
 
 @config.command(epilog=example("gtstub config show"))
 @json_options
-def show(as_json: Json | None) -> None:
-    """Say where tables are looked for, and what all of them say."""
-    if as_json is not None:
-        files = [{"from": who, "file": str(file), "exists": file.exists()} for who, file in table_files()]
-        settings = [_setting_to_json(setting) for table in load_tables() for setting in table.settings]
-        as_json.print({"files": files, "settings": settings})
-    else:
-        print_tables(table_files(), load_tables())
+def show() -> Answer:
+    """Print the files of tables, and all their settings."""
+    sources, tables = table_files(), load_tables()
+    files = [{"from": origin, "file": str(file), "exists": file.exists()} for origin, file in sources]
+    settings = [_setting_to_json(setting) for table in tables for setting in table.settings]
+    return Answer({"files": files, "settings": settings}, functools.partial(print_tables, sources, tables))
 
 
-@config.command(
-    epilog=example("gtstub config dace", "gtstub config dace --jq '.settings.\"compiler.cpu.args\"'"),
-)
+@config.command(epilog=example("gtstub config dace", "gtstub config dace --jq '.settings.\"compiler.cpu.args\"'"))
+@click.option("--device", type=click.Choice(["cpu", "cuda", "rocm"]), default="cpu", show_default=True)
 @click.option(
-    "--device",
-    type=click.Choice(["cpu", "cuda", "rocm"]),
-    default="cpu",
-    show_default=True,
-    help="What builds are for.",
-)
-@click.option(
-    "--build-type",
-    metavar="TYPE",
-    type=click.Choice(BUILD_TYPES),
-    default="Release",
-    show_default=True,
-    help=f"As CMake names it, one of {', '.join(BUILD_TYPES)}.",
+    "--build-type", type=click.Choice(BUILD_TYPES), default="Release", show_default=True, help="A build type of CMake."
 )
 @json_options
-def dace(device: Device, build_type: str, as_json: Json | None) -> None:
+def dace(device: Device, build_type: str) -> Answer:
     """
-    Print the DaCe configuration of builds, and what decided it.
+    Print the DaCe configuration of builds, with origins.
 
-    It is gtstub's own (docs/dace-config.md). No file of DaCe's has a part in it. What 'make_backend' and tables of
-    backends say of a program comes on top; 'gtstub config explain PROGRAM' has it.
+    The configuration is gtstub's own (docs/dace-config.md); configuration files of DaCe do not change it. The options
+    of 'make_backend' and the tables of backends are applied after it; 'gtstub config explain PROGRAM' shows them.
     """
     from gtstub.frameworks.dace.dace_config import FILE, configuration
 
     settings = configuration(device, build_type)
-    if as_json is not None:
-        found = {name: dataclasses.asdict(setting) for name, setting in settings.items()}
-        as_json.print({"file": str(FILE), "settings": found})
-    else:
-        print_dace_config(FILE, [(name, setting.value, setting.by) for name, setting in settings.items()])
+    document = {"file": str(FILE), "settings": {name: dataclasses.asdict(each) for name, each in settings.items()}}
+    rows = [(name, setting.value, setting.by) for name, setting in settings.items()]
+    return Answer(document, functools.partial(print_dace_config, FILE, rows))
 
 
 @config.command(epilog=example('cmake -S . -B build -Dgtstub_ROOT="$(gtstub config cmake)"'))
@@ -128,7 +111,10 @@ def pkgconfig() -> None:
 
 
 def _check(choice: Choice) -> str:
-    """Raises ConfigError for an option that the backend does not know. Where it cannot: the package that is missing."""
+    """
+    Raises ConfigError for an option that the backend does not know. Returns the name of the package that is missing for
+    the check, or an empty text.
+    """
     try:
         from gtstub.frameworks.gt4py.chosen import converted
     except ModuleNotFoundError as error:
@@ -138,18 +124,6 @@ def _check(choice: Choice) -> str:
         return package
     converted(choice)
     return ""
-
-
-def _to_json(choice: Choice) -> dict[str, Any]:
-    return {
-        "program": choice.program,
-        "tag": choice.tag,
-        "arch": choice.arch,
-        "backend": choice.backend,
-        "device": choice.device,
-        "options": choice.options,
-        "reasons": [_reason_to_json(reason) for reason in choice.reasons],
-    }
 
 
 def _reason_to_json(reason: Reason) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The command 'gtstub extract': from an SDFG file or a gt4py program to signatures."""
+"""The command 'gtstub extract', which makes signatures from an SDFG file or a gt4py program."""
 
 from __future__ import annotations
 
@@ -8,23 +8,18 @@ from typing import Any, Literal
 
 import click
 
-from gtstub.cli.options import example, jq_option
+from gtstub.cli.options import FILE, example, jq_option
 from gtstub.cli.output import Json, progress
 from gtstub.cli.stub import write_file
 
 
-def _settings(_context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE as a dictionary; values are JSON."""
-    values = {}
-    for setting in settings:
-        name, _, text = setting.partition("=")
-        try:
-            values[name] = json.loads(text)
-        except ValueError:
-            raise click.BadParameter(
-                f"'{setting}' is not NAME=VALUE with a number, true, false or other JSON."
-            ) from None
-    return values
+def _setting(text: str) -> tuple[str, Any]:
+    """The name and the value of a text NAME=VALUE, whose value is JSON."""
+    name, _, value = text.partition("=")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        raise click.BadParameter(f"'{text}' is not NAME=VALUE with a number, true, false or other JSON.") from None
 
 
 @click.command(
@@ -36,36 +31,30 @@ def _settings(_context: click.Context, _parameter: click.Parameter, settings: tu
     )
 )
 @click.argument("source", metavar="FILE.sdfg | MODULE:PROGRAM")
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Write <name>.sdfg.json here, and for a program <name>.program.json.  [default: print them]",
-)
-@click.option("--gpu", type=click.Choice(["cuda", "rocm"]), default="cuda", help="What an SDFG file calls a GPU.")
-@click.option(
-    "--grid", metavar="MODULE:NAME", help="Called without arguments, it makes the offset provider, or a grid."
-)
-@click.option("--static", metavar="NAME=VALUE", multiple=True, callback=_settings, help="A scalar to compile in.")
-@click.option("--option", metavar="NAME=VALUE", multiple=True, callback=_settings, help="An option of make_backend().")
+@click.option("-o", "--output", metavar="DIR", type=FILE, help="Write signatures to DIR.  [default: print them]")
+@click.option("--gpu", type=click.Choice(["cuda", "rocm"]), default="cuda", help="The kind of GPU in an SDFG file.")
+@click.option("--grid", metavar="MODULE:NAME", help="A function: makes an offset provider or a grid.")
+@click.option("--static", metavar="NAME=VALUE", multiple=True, type=_setting, help="A scalar to compile in.")
+@click.option("--option", metavar="NAME=VALUE", multiple=True, type=_setting, help="An option of make_backend().")
 @jq_option
 def extract(
     source: str,
     output: Path | None,
     gpu: Literal["cuda", "rocm"],
     grid: str | None,
-    static: dict[str, Any],
-    option: dict[str, Any],
+    static: tuple[tuple[str, Any], ...],
+    option: tuple[tuple[str, Any], ...],
     filter_: str | None,
 ) -> None:
     """
-    Write the signature of a saved SDFG, or both of a program.
+    Write the signatures of a saved SDFG or of a program.
 
-    FILE.sdfg was saved by DaCe, as '.sdfg' or '.sdfgz'. MODULE:PROGRAM is a gt4py program or field operator, which is
-    lowered but not built. This command needs DaCe, and for a program gt4py.
+    FILE.sdfg was saved by DaCe, as '.sdfg' or '.sdfgz', and has one signature. MODULE:PROGRAM is a gt4py program or
+    field operator, which is lowered but not built, and has two. The function of '--grid' is called without arguments.
+    This command needs DaCe, and for a program gt4py.
 
-    Without '--output' signatures are printed, those of a program as one document with members 'sdfg' and 'program'.
+    With '--output' the files are <name>.sdfg.json and, for a program, <name>.program.json. Without it the signatures
+    are printed, those of a program as one document with the members 'sdfg' and 'program'.
     """
     if output is not None and filter_ is not None:
         raise click.UsageError("Give '--output' or '--jq', not both.")
@@ -80,7 +69,7 @@ def extract(
             sdfg = from_file(Path(source), gpu)
             texts = {"sdfg": sdfg_to_json(sdfg)}
         else:
-            program, sdfg = from_module(source, grid, static, option)
+            program, sdfg = from_module(source, grid, dict(static), dict(option))
             texts = {"sdfg": sdfg_to_json(sdfg), "program": program_to_json(program)}
     if output is not None:
         for kind, text in texts.items():

@@ -1,32 +1,44 @@
-"""Options and help that commands of several modules share."""
+"""Options and help texts that several commands share."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 
 import click
 
-from gtstub.cli.output import Json
+from gtstub.cli.output import Answer, Json
 
+FILE = click.Path(path_type=Path)
+"""The type of arguments and options that are paths."""
+
+output_option = click.option(
+    "-o", "--output", metavar="DIR", type=FILE, default=Path(), show_default=True, help="Where to write the files."
+)
+force_option = click.option("--force", is_flag=True, help="Also replace files that were edited by hand.")
+plot_option = functools.partial(click.option, "--plot", "plot_file", metavar="FILE", type=FILE)
 jq_option = click.option(
-    "--jq", "filter_", metavar="FILTER", help="Print what a jq filter makes of the JSON; text without its quotes."
+    "--jq", "filter_", metavar="FILTER", help="Print the result of a jq filter on the JSON; strings without quotes."
 )
 
 
-def json_options[F: Callable[..., Any]](command: F) -> F:
-    """Adds `--json` and `--jq`; the command gets `as_json`, which is None if neither was given."""
+def json_options(command: Callable[..., Answer]) -> Callable[..., None]:
+    """Adds `--json` and `--jq` to a command, prints its answer, and exits with the answer's exit code."""
 
     @functools.wraps(command)
-    def wrapped(*args: Any, as_json: bool, filter_: str | None, **kwargs: Any) -> Any:
-        is_wanted = as_json or filter_ is not None
-        return command(*args, as_json=Json(filter_) if is_wanted else None, **kwargs)
+    def wrapped(*args: Any, as_json: bool, filter_: str | None, **kwargs: Any) -> None:
+        answer = command(*args, **kwargs)
+        if as_json or filter_ is not None:
+            Json(filter_).print(answer.document)
+        else:
+            answer.show()
+        click.get_current_context().exit(answer.exit_code)
 
-    option = click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/formats.md).")
-    return cast(F, option(jq_option(wrapped)))
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/formats.md).")(jq_option(wrapped))
 
 
 def example(*lines: str) -> str:
-    """The end of a command's help; after a backspace click leaves lines as they are."""
+    """The examples at the end of a command's help. After a backspace character click keeps the line breaks."""
     return "\n".join(("\b", "Example:", *(f"  {line}" for line in lines)))

@@ -1,11 +1,11 @@
-"""What commands print besides tables: JSON documents, whole or through a jq filter, code, and progress."""
+"""What commands print besides tables: JSON documents, code, and progress."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -21,13 +21,22 @@ class FilterError(GtstubError):
 
 
 @dataclasses.dataclass(frozen=True)
+class Answer:
+    """The result of a command: a document for '--json' and '--jq', a function that prints tables, and the exit code."""
+
+    document: Mapping[str, Any]
+    show: Callable[[], None]
+    exit_code: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
 class Json:
-    """Prints documents as JSON, or what the jq filter `filter` makes of them."""
+    """Prints documents as JSON, or the results of the jq filter `filter` on them."""
 
     filter: str | None = None
 
     def print(self, document: Mapping[str, Any]) -> None:
-        """Prints a result a line; text is printed without quotes, as a shell wants it."""
+        """Prints one result after the other. Strings have no quotes, as a shell needs them."""
         results = [document] if self.filter is None else _filtered(document, self.filter)
         for result in results:
             click.echo(result if isinstance(result, str) else json.dumps(result, indent=1, ensure_ascii=False))
@@ -39,14 +48,14 @@ def _filtered(document: Mapping[str, Any], filter_: str) -> list[Any]:
     try:
         return list(jq.compile(filter_).input_value(document))
     except ValueError as error:
-        # The first line is the reason, which a filter that calls error("") does not give; the place follows.
+        # The first line has the reason and the place. It is empty for the filter 'error("")'.
         first = next(iter(str(error).splitlines()), "it fails")
         reason = first.removeprefix("jq: error: ").partition(" at <top-level>")[0]
         raise FilterError(f"The jq filter '{filter_}' does not work: {reason}.") from None
 
 
 def print_code(text: str) -> None:
-    """C code, with colours on a terminal, byte for byte anywhere else."""
+    """Prints C code: with colours on a terminal, and byte for byte anywhere else."""
     console = make_console()
     if not console.is_terminal:
         click.echo(text, nl=False)
@@ -58,7 +67,7 @@ def print_code(text: str) -> None:
 
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Shows on a terminal what is being done, as long as it takes."""
+    """Shows the text `what` on a terminal until the block ends."""
     console = make_error_console()
     with console.status(f"{what} ...") if console.is_terminal else contextlib.nullcontext():
         yield

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from gtstub.cli.options import example
+from gtstub.cli.options import FILE, example
 from gtstub.errors import GtstubError
+from gtstub.recorded.archive import PROGRAMS, Archive, archive_paths, archives, loaded_programs
+from gtstub.recorded.serialbox import write_serialbox_files
 from gtstub.util.console import make_bar, make_error_console
 from gtstub.util.suggest import did_you_mean
 
-if TYPE_CHECKING:
-    from gtstub.recorded.archive import Archive
 
-_file = click.Path(path_type=Path)
-
-
-def _calls(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
-    found = None if text is None else re.fullmatch(r"([1-9]\d*)?(?:(\.\.)([1-9]\d*)?)?", text)
-    if text is None or (found is not None and text and not (found[1] and found[3] and int(found[1]) > int(found[3]))):
-        return text
-    raise click.BadParameter(f"'{text}' is not of the form 'N', 'N..M', 'N..' or '..M', counted from 1.")
+def _calls(text: str) -> str:
+    found = re.fullmatch(r"([1-9]\d*)?(?:\.\.([1-9]\d*)?)?", text)
+    if not text or found is None or (found[1] and found[2] and int(found[1]) > int(found[2])):
+        raise click.BadParameter(f"'{text}' is not of the form 'N', 'N..M', 'N..' or '..M', counted from 1.")
+    return text
 
 
 @click.command(
@@ -35,31 +33,27 @@ def _calls(_context: click.Context, _parameter: click.Parameter, text: str | Non
         "GTSTUB_RECORD=recording ./icon && gtstub record -o recording",
     ),
 )
-@click.option("-o", "--output", metavar="DIR", type=_file, required=True, help="Where the recordings are put.")
-@click.option("--program", "programs", metavar="NAME", multiple=True, help="Record this program only; repeat for more.")
-@click.option("--calls", metavar="N..M", callback=_calls, help="Record these calls of each program, from 1.")
+@click.option("-o", "--output", metavar="DIR", type=FILE, required=True, help="Where to put the recordings.")
+@click.option("--program", "programs", metavar="NAME", multiple=True, help="Record only this program; repeatable.")
+@click.option("--calls", metavar="N..M", type=_calls, help="Record only these calls of each program, from 1.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record(output: Path, programs: tuple[str, ...], calls: str | None, command: tuple[str, ...]) -> None:
     """
     Run COMMAND and record all calls of its programs.
 
-    Each process that calls programs, from Python, C or Fortran, puts the arguments before and after every call into a
-    directory of its own, DIR/<host>-<number>. 'gtstub replay' makes these calls again, and serialbox can read them.
-    Without COMMAND, recordings that were made with GTSTUB_RECORD=DIR are made readable for serialbox.
+    Each process that calls programs, from Python, C or Fortran, writes the arguments before and after every call into
+    its own directory, DIR/<host>-<number>. 'gtstub replay' repeats these calls, and serialbox can read them. Without
+    COMMAND, recordings that were made with GTSTUB_RECORD=DIR become readable for serialbox.
 
-    Exits as COMMAND does, and with 1 where not all that was asked for could be recorded. DIR must have no recordings
-    before.
+    The exit code is that of COMMAND, or 1 if something could not be recorded. DIR must not contain any recordings.
     """
-    from gtstub.recorded.archive import archives, loaded_programs
-    from gtstub.recorded.serialbox import write_serialbox_files
-
     status = 0
     if command:
         _prepare(output)
         status = _run(command, output, programs, calls)
     found = archives(output)
     with make_bar() as bar:
-        task = bar.add_task("making it readable for serialbox", total=len(found))
+        task = bar.add_task("writing files for serialbox", total=len(found))
         for archive in found:
             write_serialbox_files(archive)
             bar.advance(task)
@@ -74,25 +68,20 @@ def record(output: Path, programs: tuple[str, ...], calls: str | None, command: 
 
 
 def _prepare(output: Path) -> None:
-    """Makes the directory of one run: what is there of another one would be replayed, and reported, with it."""
-    from gtstub.recorded.archive import PROGRAMS, archive_paths
-
+    """Makes the directory. Raises GtstubError if it has recordings, which replays and reports would include."""
     if archive_paths(output):
-        raise GtstubError(f"'{output}' has recordings of another run; name another directory, or remove it.")
+        raise GtstubError(f"'{output}' has recordings of another run: name another directory, or remove it.")
     try:
         output.mkdir(parents=True, exist_ok=True)
         (output / PROGRAMS).unlink(missing_ok=True)
     except OSError as error:
-        raise GtstubError(f"Directory '{output}' cannot be made: {error.strerror}.") from error
+        raise GtstubError(f"The directory '{output}' cannot be created: {error.strerror}.") from error
 
 
 def _run(command: Sequence[str], output: Path, programs: Sequence[str], calls: str | None) -> int:
-    import os
-    import subprocess
-
     console = make_error_console()
-    if console.is_terminal:  # no bar: it would be in the way of what the command prints
-        console.print(f"Recording to '{output}' what '{command[0]}' calls.", soft_wrap=True)
+    if console.is_terminal:  # without a bar, which would disturb the output of the command
+        console.print(f"Recording the calls of '{command[0]}' to '{output}'.", soft_wrap=True)
     settings = {
         "GTSTUB_RECORD": str(output.absolute()),
         "GTSTUB_RECORD_PROGRAMS": ",".join(programs),
@@ -112,5 +101,5 @@ def _say(found: Sequence[Archive], output: Path) -> None:
         counts = ", ".join(
             f"'{program.id}' {sum(call.program is program for call in archive.calls)}" for program in archive.programs
         )
-        note = "" if archive.is_complete else ", and not those after: the process said why"
+        note = "" if archive.is_complete else ". Later calls are missing; the process has reported the reason"
         click.echo(f"'{archive.path}' has the calls of {counts or 'no program'}{note}.", err=True)

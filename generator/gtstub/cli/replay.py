@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,34 +11,31 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gtstub.backends.choice import EMBEDDED, Tag
-from gtstub.cli.options import example, json_options
-from gtstub.cli.output import Json
+from gtstub.cli.options import FILE, example, json_options, plot_option
+from gtstub.cli.output import Answer
+from gtstub.cli.tables.replay import not_replayed, print_replay
 from gtstub.errors import GtstubError
+from gtstub.recorded.archive import Archive, archives
 from gtstub.util.console import make_bar
+from gtstub.util.figure import refuse_undrawable
 from gtstub.util.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from gtstub.recorded.archive import Archive
     from gtstub.recorded.replay import Replay, Worst
-
-_file = click.Path(path_type=Path)
 
 MOST_ULP = 2**64 - 1
 
 TAGS = (EMBEDDED, *(tag for tag in Tag if tag.device == "cpu"))
-"""Recorded arguments are in host memory."""
+"""The backends for gt4py programs. None is for GPUs, because recorded arguments are in host memory."""
 
 
-def _tolerances(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str | None, int]:
-    tolerances: dict[str | None, int] = {}
-    for text in texts:
-        argument, _, ulp = text.rpartition("=")
-        if not ulp.isdecimal():
-            raise click.BadParameter(f"'{text}' is neither N nor ARGUMENT=N.")
-        if len(ulp.lstrip("0")) > len(str(MOST_ULP)) or int(ulp) > MOST_ULP:
-            raise click.BadParameter(f"'{text}' is more than {MOST_ULP}, which is the greatest tolerance.")
-        tolerances[argument or None] = int(ulp)
-    return tolerances
+def _tolerance(text: str) -> tuple[str | None, int]:
+    argument, _, ulp = text.rpartition("=")
+    if not ulp.isdecimal():
+        raise click.BadParameter(f"'{text}' is neither N nor ARGUMENT=N.")
+    if len(ulp.lstrip("0")) > len(str(MOST_ULP)) or int(ulp) > MOST_ULP:
+        raise click.BadParameter(f"'{text}' is more than {MOST_ULP}, the greatest tolerance.")
+    return argument or None, int(ulp)
 
 
 @click.command(
@@ -48,81 +46,64 @@ def _tolerances(_context: click.Context, _parameter: click.Parameter, texts: tup
         "gtstub replay recording ENTRY --compare --jq '.comparisons[] | select(.beyond > 0)'",
     )
 )
-@click.argument("recording", type=_file)
+@click.argument("recording", type=FILE)
 @click.argument("programs", metavar="ENTRY | STUB.so | MODULE:PROGRAM ...", nargs=-1, required=True)
-@click.option(
-    "--compare", is_flag=True, help="Exit with 1 where a result is not the recorded one, or a call was not made."
-)
-@click.option(
-    "--program", "names", metavar="NAME", multiple=True, help="Make the calls of this program only; repeat for more."
-)
+@click.option("--compare", is_flag=True, help="Exit with 1 if a result differs, or a call was not replayed.")
+@click.option("--program", "names", metavar="NAME", multiple=True, help="Replay only this program; repeatable.")
 @click.option(
     "--ulp",
     "tolerances",
     metavar="N | ARGUMENT=N",
     multiple=True,
-    callback=_tolerances,
-    help="Units in the last place that results may differ by.  [default: 0]",
+    type=_tolerance,
+    help="Units in the last place by which results may differ.  [default: 0]",
 )
-@click.option(
-    "--backend", type=click.Choice(TAGS), default=EMBEDDED, show_default=True, help="What runs MODULE:PROGRAM."
-)
-@click.option(
-    "--plot",
-    "plot_file",
-    metavar="FILE",
-    type=_file,
-    help="Draw where the field that differs most does, as .svg or .png; needs matplotlib.",
-)
-@click.option("--grid", metavar="MODULE:NAME", help="Makes connectivities that the SDFG did not take.")
+@click.option("--backend", type=click.Choice(TAGS), default=EMBEDDED, show_default=True, help="For MODULE:PROGRAM.")
+@plot_option(help="Draw the differences of the worst field, as .svg or .png; needs matplotlib.")
+@click.option("--grid", metavar="MODULE:NAME", help="A function: makes connectivities that are not recorded.")
 @json_options
 def replay(
     recording: Path,
     programs: tuple[str, ...],
     compare: bool,
     names: tuple[str, ...],
-    tolerances: dict[str | None, int],
+    tolerances: tuple[tuple[str | None, int], ...],
     backend: str,
     plot_file: Path | None,
     grid: str | None,
-    as_json: Json | None,
-) -> None:
+) -> Answer:
     """
-    Make recorded calls again, and say what comes out differently.
+    Repeat recorded calls, and show which results differ.
 
-    RECORDING is what 'gtstub record' has made, of all processes or of one. Each of its calls is made with the program
-    of the same name: a cache entry, a stub library with the SDFG library beside it, or a gt4py program, which runs
-    embedded or on a backend.
+    RECORDING is a directory that 'gtstub record' made, for all processes or for one. Each call is repeated with the
+    program of the same name: a cache entry, a stub library with the SDFG library beside it, or a gt4py program, which
+    runs embedded or on a backend.
 
-    Numbers are equal where 'a == b' is, and NaN equals NaN. Floating-point numbers are compared in units in the last
-    place, everything else exactly.
+    Numbers are equal if 'a == b', and NaN equals NaN. Differences of floating-point numbers are measured in units in
+    the last place. Everything else is compared exactly.
     """
-    from gtstub.cli.tables.replay import not_made, print_replay
-    from gtstub.recorded.archive import archives
-
     if tolerances and not compare:
         raise click.UsageError("'--ulp' is for '--compare'.")
     if plot_file is not None:
-        from gtstub.util.figure import refuse_undrawable
-
         refuse_undrawable(plot_file)
     found = archives(recording)
     if not found:
         raise GtstubError(f"There is no recording in '{recording}'.")
     with contextlib.ExitStack() as stack:
         opened = [_open(stack, name, backend, grid) for name in programs]
-        replayed, worst = _replay(found, opened, names, tolerances, wants_worst=plot_file is not None)
+        replayed, worst = _replay(found, opened, names, dict(tolerances), wants_worst=plot_file is not None)
+    if worst and plot_file is not None:
+        from gtstub.recorded.plot import plot_worst
+
+        plot_worst(worst, plot_file)
     if plot_file is not None:
-        _plot(worst, plot_file)
-    if as_json is not None:
-        as_json.print(replayed)
-    else:
-        print_replay(replayed, compare)
+        click.echo(f"'{plot_file}' was {'written' if worst else 'not written: nothing differs'}.", err=True)
     left_out = replayed["left_out"]
     if compare and left_out:
-        click.echo(f"{not_made(left_out)}: give one, or choose with '--program' what to replay.", err=True)
+        click.echo(f"{not_replayed(left_out)}: give one, or select programs with '--program'.", err=True)
     is_equal = not left_out and all(one["beyond"] == 0 for one in replayed["comparisons"])
-    click.get_current_context().exit(0 if is_equal or not compare else 1)
+    show = functools.partial(print_replay, replayed, compare)
+    return Answer(replayed, show, 0 if is_equal or not compare else 1)
 
 
 def _open(stack: contextlib.ExitStack, name: str, backend: str, grid: str | None) -> Any:
@@ -146,18 +127,18 @@ def _replay(
     wants_worst: bool,
 ) -> tuple[dict[str, Any], list[Worst]]:
     """
-    The report, with the process of each comparison, the number of calls, and those that no program was given for.
-    `names` are the programs whose calls are made; all, if there are none. With `wants_worst`
-    the field of each process that differs most.
+    Replays the calls of the programs `names`, or of all programs if it is empty. Returns the report of the command
+    (docs/formats.md) and, with `wants_worst`, the field of each process that differs most.
     """
     from gtstub.recorded.replay import Replay
 
-    recorded = sorted({program.name for archive in found for program in archive.programs})
+    programs_found = [program for archive in found for program in archive.programs]
+    recorded = sorted({program.name for program in programs_found})
     for name in names:
         if name not in recorded:
             raise GtstubError(f"No program '{name}' was recorded.{did_you_mean(name, recorded)}")
     wanted = set(names or recorded)
-    known = {leaf.path for archive in found for program in archive.programs for leaf in program.leaves}
+    known = {leaf.path for program in programs_found for leaf in program.leaves}
     for argument in tolerances:
         if argument is not None and argument not in known:
             raise GtstubError(f"No recorded program has an argument '{argument}'.")
@@ -189,20 +170,11 @@ def _replay(
     return {"schema": schema, "calls": calls, "left_out": left_out, "comparisons": comparisons}, worst
 
 
-def _plot(worst: Sequence[Worst], file: Path) -> None:
-    if not worst:
-        click.echo(f"'{file}' was not written: nothing differs.", err=True)
-        return
-    from gtstub.recorded.plot import plot_worst
-
-    plot_worst(worst, file)
-    click.echo(f"'{file}' was written.", err=True)
-
-
 def _choose(replay: Replay, programs: Sequence[Any], wanted: Collection[str]) -> dict[str, Any]:
     """
-    The program for each recorded one that is wanted, by its name in the archive: the one with its signatures, which
-    another build may have as well, else one of its name that is not another variant.
+    The program that replays each wanted recorded program, by the latter's name in the archive. A program with the
+    signatures of the recorded one, which another build has as well, comes first. Otherwise it is a program with the
+    same name that is not another recorded variant.
     """
     calls = [(index, call.program) for index, call in enumerate(replay.archive.calls) if call.program.name in wanted]
     firsts = {program: index for index, program in reversed(calls)}
@@ -212,7 +184,7 @@ def _choose(replay: Replay, programs: Sequence[Any], wanted: Collection[str]) ->
     for recorded, found in same.items():
         candidates = found or [one for one in programs if one.name == recorded.name and one not in variants]
         if len(candidates) > 1:
-            raise GtstubError(f"Several programs can make the calls of '{recorded.id}'; name one of them only.")
+            raise GtstubError(f"Several programs can replay the calls of '{recorded.id}': name only one of them.")
         if candidates:
             chosen[recorded.id] = candidates[0]
     return chosen

@@ -1,19 +1,17 @@
-"""
-From the signatures of a program to its stub: the commands 'gtstub extract', 'plan', 'generate' and 'show', and the stub
-that 'gtstub build' makes.
-"""
+"""The commands 'gtstub plan', 'generate' and 'show', and the part of 'gtstub build' that builds one stub."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from gtstub.cache.entry import Entry
-from gtstub.cli.options import example, json_options
-from gtstub.cli.output import Json, print_code, progress
+from gtstub.cli.options import FILE, example, force_option, json_options, output_option
+from gtstub.cli.output import Answer, print_code, progress
 from gtstub.cli.tables.plan import print_plan, print_slots
 from gtstub.errors import GtstubError, SignatureError
 from gtstub.plan.document import plan_to_json
@@ -22,28 +20,8 @@ from gtstub.plan.planner import make_plan
 if TYPE_CHECKING:
     from gtstub.signature.model import ProgramSignature, SdfgSignature
 
-# --- What commands have in common -------------------------------------------------------------------------------------
-
-
-def _signature_files[F: Callable[..., Any]](command: F) -> F:
-    file = click.Path(path_type=Path)
-    program = click.argument("program_file", metavar="PROGRAM.json", type=file)
-    return click.argument("sdfg_file", metavar="SDFG.json", type=file)(program(command))
-
-
-def output_directory[F: Callable[..., Any]](command: F) -> F:
-    return click.option(
-        "-o",
-        "--output",
-        metavar="DIR",
-        type=click.Path(path_type=Path),
-        default=Path(),
-        show_default="the current directory",
-        help="Where the files are written.",
-    )(command)
-
-
-force_option = click.option("--force", is_flag=True, help="Replace files that were edited by hand, too.")
+sdfg_argument = click.argument("sdfg_file", metavar="SDFG.json", type=FILE)
+program_argument = click.argument("program_file", metavar="PROGRAM.json", type=FILE)
 
 
 def _read_text(file: Path) -> str:
@@ -62,26 +40,6 @@ def _read_signatures(sdfg_file: Path, program_file: Path) -> tuple[SdfgSignature
     )
 
 
-def _stub_files(
-    sdfg: SdfgSignature, program: ProgramSignature, directory: Path, *, name: str = "", fortran: bool = False
-) -> Mapping[Path, str]:
-    """Header and source of a stub, and its Fortran module: where they belong in `directory`, and their texts."""
-    from gtstub.codegen.stub import make_stub
-
-    files = make_stub(sdfg, program, name=name, fortran=fortran).files
-    return {directory / file: text for file, text in files.items()}
-
-
-def _check(files: Mapping[Path, str]) -> None:
-    """Says of every file what is wrong with it, and exits with 1 if anything is."""
-    from gtstub.codegen.output import problem
-
-    problems = [problem(file, text) for file, text in files.items()]
-    for found in filter(None, problems):
-        click.echo(found, err=True)
-    click.get_current_context().exit(1 if any(problems) else 0)
-
-
 def _write_stub(files: Mapping[Path, str], force: bool) -> None:
     from gtstub.codegen.output import refuse_edited
 
@@ -97,28 +55,23 @@ def write_file(file: Path, text: str) -> None:
     click.echo(f"'{file}' was written." if write(file, text) else f"'{file}' is up to date.")
 
 
-# --- Commands ---------------------------------------------------------------------------------------------------------
-
-
 @click.command(
     epilog=example(
         "gtstub plan sdfg.json program.json",
         "gtstub plan sdfg.json program.json --jq '.slots[] | select(.source.kind == \"axis\") | .name'",
     )
 )
-@_signature_files
+@sdfg_argument
+@program_argument
 @json_options
-def plan(sdfg_file: Path, program_file: Path, as_json: Json | None) -> None:
+def plan(sdfg_file: Path, program_file: Path) -> Answer:
     """
     Print the call plan of a program.
 
-    The plan says what fills each slot of the SDFG, what each argument must satisfy, and what must agree.
+    The plan lists the source of each slot of the SDFG, the contract of each argument, and the values that must agree.
     """
     call_plan = make_plan(*_read_signatures(sdfg_file, program_file))
-    if as_json is not None:
-        as_json.print(plan_to_json(call_plan))
-    else:
-        print_plan(call_plan)
+    return Answer(plan_to_json(call_plan), functools.partial(print_plan, call_plan))
 
 
 @click.command(
@@ -128,11 +81,12 @@ def plan(sdfg_file: Path, program_file: Path, as_json: Json | None) -> None:
         "gtstub generate sdfg.json program.json -o stubs --name advect_first",
     )
 )
-@_signature_files
-@output_directory
+@sdfg_argument
+@program_argument
+@output_option
 @force_option
-@click.option("--fortran", is_flag=True, help="Write a module for Fortran hosts, too.")
-@click.option("--name", default="", help="Of the stub, where one host has several variants.  [default: the program's]")
+@click.option("--fortran", is_flag=True, help="Also write a module for Fortran hosts.")
+@click.option("--name", default="", help="The stub's name, if a host has several variants.  [default: the program's]")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is missing, edited or out of date.")
 def generate(
     sdfg_file: Path, program_file: Path, output: Path, force: bool, fortran: bool, name: str, check: bool
@@ -140,15 +94,22 @@ def generate(
     """
     Write a stub: a C source and its header.
 
-    Their names are <name>_stub.c and <name>_stub.h, that of a Fortran module <name>_stub.f90.
-    The same signatures give the same bytes, and a file that would stay the same is not touched. A file that was edited
-    by hand is not replaced without '--force'.
+    The files are called <name>_stub.c and <name>_stub.h, a Fortran module <name>_stub.f90. The same signatures always
+    give the same bytes. A file that would not change is not touched. A file that was edited by hand is replaced only
+    with '--force'.
     """
-    files = _stub_files(*_read_signatures(sdfg_file, program_file), output, name=name, fortran=fortran)
-    if check:
-        _check(files)
-    else:
+    from gtstub.codegen.output import problem
+    from gtstub.codegen.stub import make_stub
+
+    stub = make_stub(*_read_signatures(sdfg_file, program_file), name=name, fortran=fortran)
+    files = {output / file: text for file, text in stub.files.items()}
+    if not check:
         _write_stub(files, force)
+        return
+    problems = list(filter(None, (problem(file, text) for file, text in files.items())))
+    for found in problems:
+        click.echo(found, err=True)
+    click.get_current_context().exit(1 if problems else 0)
 
 
 @click.command(
@@ -158,57 +119,56 @@ def generate(
         "gtstub show ENTRY --jq .manifest",
     )
 )
-@click.argument(
-    "files", metavar="ENTRY | SDFG.json PROGRAM.json", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("files", metavar="ENTRY | SDFG.json PROGRAM.json", nargs=-1, required=True, type=FILE)
 @click.option("--code", is_flag=True, help="Print the generated C source instead.")
 @click.option("--header", is_flag=True, help="Print the generated C header instead.")
 @json_options
-def show(files: tuple[Path, ...], code: bool, header: bool, as_json: Json | None) -> None:
+def show(files: tuple[Path, ...], code: bool, header: bool) -> Answer:
     """
-    Show what fills each slot of a program.
+    Show how each slot of a program is filled.
 
-    A slot is one argument of the C function that DaCe made of the program. Printed are its C type, its name, its source
-    and the contract that the source must satisfy.
+    A slot is one argument of the C function that DaCe generates for the program. The table has its C type, its name,
+    its source and the contract that the source must satisfy.
 
-    ENTRY is the directory of a cache entry. JSON is the call plan, of an entry with its manifest.
+    ENTRY is the directory of a cache entry. The JSON document is the call plan; for an entry it includes the manifest.
     """
     if len(files) > 2:
         raise click.UsageError("Give a cache entry or two signatures.")
-    if code + header + (as_json is not None) > 1:
+    given = click.get_current_context().params
+    if code + header + (given["as_json"] or given["filter_"] is not None) > 1:
         raise click.UsageError("Give one of '--code', '--header' and '--json' or '--jq'.")
     entry = files[0] if len(files) == 1 else None
     manifest = Entry(entry).manifest() if entry else None
     sdfg, program = _read_signatures(*(entry / "sdfg.json", entry / "program.json") if entry else files)
     if code or header:
+        from gtstub.codegen.stub import make_stub
+
         name = f"{program.name}_stub.{'c' if code else 'h'}"
-        print_code(_read_text(entry / name) if entry else _stub_files(sdfg, program, Path())[Path(name)])
-        return
+        text = _read_text(entry / name) if entry else make_stub(sdfg, program).files[name]
+        return Answer({}, functools.partial(print_code, text))
     call_plan = make_plan(sdfg, program)
-    if as_json is not None:
-        as_json.print({**plan_to_json(call_plan), **({"manifest": manifest.to_json()} if manifest else {})})
-    else:
-        print_slots(call_plan)
-
-
-# --- The stub of 'gtstub build' ---------------------------------------------------------------------------------------
+    document = {**plan_to_json(call_plan), **({"manifest": manifest.to_json()} if manifest else {})}
+    return Answer(document, functools.partial(print_slots, call_plan))
 
 
 def build_stub(sdfg_file: Path, program_file: Path, library: Path, output: Path, force: bool) -> None:
-    """Writes a stub into `output` and compiles it, for the library that DaCe built of the SDFG."""
-    sdfg, program = _read_signatures(sdfg_file, program_file)
-    files = _stub_files(sdfg, program, output)
-    if f"__program_{sdfg.name}\0".encode() not in library.read_bytes():
-        raise GtstubError(f"Library '{library}' is not of SDFG '{sdfg.name}': it has no '__program_{sdfg.name}'.")
-    _write_stub(files, force)
-    _, source = files
+    """Writes a stub into `output`, and compiles it for `library`, which DaCe has built from the SDFG."""
     from gtstub.cache.store import open_cache
+    from gtstub.codegen.stub import make_stub
     from gtstub.toolchain.compiler import find
     from gtstub.util.atomic import replacing
 
-    stub = source.with_suffix(".so")
+    sdfg, program = _read_signatures(sdfg_file, program_file)
+    stub = make_stub(sdfg, program)
+    if f"__program_{sdfg.name}\0".encode() not in library.read_bytes():
+        raise GtstubError(
+            f"Library '{library}' was not built from SDFG '{sdfg.name}': it has no function '__program_{sdfg.name}'."
+        )
+    _write_stub({output / file: text for file, text in stub.files.items()}, force)
+    source = output / stub.source
+    compiled = source.with_suffix(".so")
     with progress("Looking for a C compiler"):
         toolchain = find(open_cache().root)
-    with progress(f"Compiling '{source}'"), replacing(stub) as aside:
+    with progress(f"Compiling '{source}'"), replacing(compiled) as aside:
         toolchain.start(source, aside).wait()
-    click.echo(f"'{stub}' was compiled for '{library}'.")
+    click.echo(f"'{compiled}' was compiled for '{library}'.")

@@ -1,1 +1,1 @@
-"""Profiles of calls: their reports, tables and plots."""
+"""Profiles of calls: reports, tables and plots."""

@@ -1,4 +1,4 @@
-"""What a profile has recorded, and where its time went."""
+"""The data of a profile, and the shares of its time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds. The median is that of a histogram, within 1.6 % of the exact one; the others are exact to 1 ns."""
+    """Seconds. The median comes from a histogram, with an error of up to 1.6 %; the others are exact to 1 ns."""
 
     min: float
     median: float
@@ -19,7 +19,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Calls:
-    """Calls of one program that did not fail, and their times; `whole` is `conversion` and `sdfg` of each call."""
+    """The successful calls of one program, and their times. `whole` is `conversion` plus `sdfg` of each call."""
 
     calls: int
     conversion: Times
@@ -30,8 +30,8 @@ class Calls:
 @dataclass(frozen=True)
 class ProgramTimes:
     """
-    One program, or one variant of it. `initial` are its first call and those that initialised the SDFG's handle again,
-    `run` all others; None where there were none. `static` are its static arguments.
+    One program, or one variant of it with the static arguments `static`. `initial` has the first call and the calls
+    that initialised the SDFG's handle again, `run` all others; each is None if there were no such calls.
     """
 
     name: str
@@ -46,36 +46,35 @@ class ProgramTimes:
 
 
 class Profile:
-    """What a profile has recorded: nothing until it has ended. Programs with the greatest total of `run` come first."""
+    """The data of a profile, empty until the profile ends. The program with the greatest total of `run` comes first."""
 
     wall: float
-    """Seconds from the begin to the end of the profile."""
+    """Seconds from the start to the end of the profile."""
     programs: tuple[ProgramTimes, ...]
 
     document: Mapping[str, Any]
-    """The whole profile, as docs/formats.md describes it."""
+    """The JSON document (docs/formats.md)."""
 
     def __init__(self, document: Mapping[str, Any] | None = None) -> None:
         self.fill(document or {"schema": "gtstub/profile/1", "wall": 0.0, "programs": []})
 
     def fill(self, document: Mapping[str, Any]) -> None:
-        """Makes this the report that `document` holds."""
+        """Replaces all data by those of `document`."""
         self.document = document
         self.wall = document["wall"]
-        programs = [
+        programs = (
             ProgramTimes(
                 item["name"], item["sdfg_digest"], item["static"], _calls(item["initial"]), _calls(item["run"])
             )
             for item in document["programs"]
-        ]
-        totals = {id(program): 0.0 if program.run is None else program.run.whole.total for program in programs}
-        self.programs = tuple(sorted(programs, key=lambda program: (-totals[id(program)], program.name)))
+        )
+        self.programs = tuple(sorted(programs, key=lambda one: (-(one.run.whole.total if one.run else 0.0), one.name)))
 
     def shares(self) -> dict[str, float]:
         """
-        Where the profile's seconds went: `conversion`, `SDFG`, `initial calls`, `outside gtstub`.
+        The seconds of the profile by part: `conversion`, `SDFG`, `initial calls`, `outside gtstub`.
 
-        Calls that ran at the same time count each; nothing is then said to be outside that may have been.
+        Calls that ran at the same time count individually, so `outside gtstub` may be too small.
         """
         runs = [program.run for program in self.programs if program.run is not None]
         conversion, sdfg = sum(run.conversion.total for run in runs), sum(run.sdfg.total for run in runs)
@@ -84,15 +83,17 @@ class Profile:
         return {"conversion": conversion, "SDFG": sdfg, "initial calls": initial, "outside gtstub": outside}
 
     def summary(self) -> str:
-        """One line that says where the time went."""
-        shares = (
-            f"{name} {seconds / self.wall if self.wall > 0 else 0:.1%}" for name, seconds in self.shares().items()
-        )
+        """One line with the shares of the time."""
+        shares = (f"{name} {percentage(seconds, self.wall)}" for name, seconds in self.shares().items())
         return f"Of {duration(self.wall)}: {', '.join(shares)}."
 
 
+def percentage(part: float, whole: float) -> str:
+    return f"{part / whole if whole > 0 else 0.0:.1%}"
+
+
 def duration(seconds: float) -> str:
-    """Three digits and a unit: `214 ns`, `2.15 ms`; from a minute on `03m02s`."""
+    """A duration with three digits and a unit (`214 ns`, `2.15 ms`), or as `03m02s` from one minute."""
     if seconds >= 59.95:
         return f"{round(seconds) // 60:02d}m{round(seconds) % 60:02d}s"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
@@ -103,8 +104,8 @@ def duration(seconds: float) -> str:
 
 def labels(programs: tuple[ProgramTimes, ...], suffix: str = "") -> list[str]:
     """
-    A name for each, with a suffix. Variants of one program are told apart by those static arguments that are not the
-    same in all of them, and where that is not enough by the SDFG.
+    The names of programs, each with the suffix. Variants of one program have in addition the static arguments in which
+    they differ, and the beginning of the SDFG's digest if they still have equal names.
     """
     made = []
     for program in programs:
@@ -124,5 +125,4 @@ def labels(programs: tuple[ProgramTimes, ...], suffix: str = "") -> list[str]:
 def _calls(item: Mapping[str, Any] | None) -> Calls | None:
     if item is None:
         return None
-    conversion, sdfg, whole = (Times(**item[part]) for part in ("conversion", "sdfg", "whole"))
-    return Calls(item["calls"], conversion, sdfg, whole)
+    return Calls(item["calls"], *(Times(**item[part]) for part in ("conversion", "sdfg", "whole")))

@@ -8,14 +8,14 @@ from gtstub.profiling.model import Profile, labels
 from gtstub.util.figure import drawing
 
 MOST_PROGRAMS = 30
-"""A plot draws one bar for all programs beyond this many, those with the least time."""
+"""The most programs with a bar of their own. The others, those with the least time, share one bar."""
 
 COLOURS = {"conversion": "#d95f02", "SDFG": "#1b6ca8", "other": "#b3b3b3"}
 UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
 
 
 def plot(profile: Profile, path: Path) -> None:
-    """Draws a bar for each program (conversion, SDFG), one for initial calls, and one for the time outside calls."""
+    """Draws a bar for each program (conversion, SDFG), one for initial calls, and one for the time outside gtstub."""
     names, parts = _bars(profile)
     ends = [sum(widths) for widths in zip(*parts.values(), strict=True)]
     unit = next((unit for unit, size in UNITS.items() if max(ends) >= size), "µs")
@@ -40,7 +40,7 @@ def plot(profile: Profile, path: Path) -> None:
 
 
 def _bars(profile: Profile) -> tuple[list[str], dict[str, list[float]]]:
-    """The names of all bars from top to bottom, and for each part of a bar its seconds in each of them."""
+    """The names of all bars from top to bottom, and the seconds of each part in each bar."""
     programs = [
         (label, program.run.conversion.total, program.run.sdfg.total)
         for label, program in zip(labels(profile.programs), profile.programs, strict=True)

@@ -1,12 +1,12 @@
 """
-Profiles: how often programs are called, and how long that takes.
+Profiles: the numbers of calls of programs, and their times.
 
     with gtstub.profile() as report:
         ...  # call programs
     report.save("report.json")
 
-A call is timed from the moment its program is entered to the end of the SDFG: its *conversion* until the SDFG starts,
-and the *SDFG*. What is outside is the model's own Python, the GIL, and waiting for another thread's call.
+The time of a call begins when its program is entered. The *conversion* lasts until the SDFG starts, the *SDFG* until it
+ends. The time outside is spent in the model's own Python, the GIL, and waiting for calls of other threads.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class Report(Profile):
-    """What a profile has recorded, as a file, a table and a plot."""
+    """A profile that can be saved, loaded, printed and plotted."""
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Report:
-        """Reads a report that `save` or GTSTUB_PROFILE has written; SignatureError where it is none."""
+        """Reads a report that `save` or GTSTUB_PROFILE has written. Raises SignatureError for any other file."""
         from gtstub.signature.documents import parse
 
         try:
@@ -46,13 +46,13 @@ class Report(Profile):
         write(Path(path), json.dumps(self.document, indent=1) + "\n")
 
     def table(self) -> Table:
-        """What 'gtstub profile' prints."""
+        """The table that 'gtstub profile' prints."""
         from gtstub.profiling.table import profile_table
 
         return profile_table(self)
 
     def plot(self, path: str | PathLike[str]) -> None:
-        """Draws where the time goes, as PNG or SVG; needs matplotlib (the extra 'plot')."""
+        """Draws the shares of the time, as PNG or SVG. This needs matplotlib (the extra 'plot')."""
         from gtstub.profiling.plot import plot
 
         plot(self, Path(path))
@@ -61,10 +61,10 @@ class Report(Profile):
 @contextlib.contextmanager
 def profile() -> Iterator[Report]:
     """
-    Times all calls of all threads in the block; the report is filled when the block ends.
+    Times all calls of all threads in the block. The report is empty until the block ends.
 
-    Profiles nest: the outer one's report has the calls of the inner one, too. Raises RuntimeError where the block ends
-    within a call, in an argument's own code: the profile then goes on, and the report stays empty.
+    Profiles can be nested; the report of the outer one includes the calls of the inner one. Raises RuntimeError if the
+    block ends within a call, in the code of an argument. The profile then continues, and the report stays empty.
     """
     from gtstub import _host
 

@@ -1,18 +1,18 @@
-"""Profiles as tables."""
+"""Tables of profiles."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gtstub.profiling.model import Calls, Profile, duration, labels
-from gtstub.util.console import make_table, print_parts
+from gtstub.profiling.model import Calls, Profile, duration, labels, percentage
+from gtstub.util.console import make_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
 def profile_table(profile: Profile) -> Table:
-    """A row for each program and one for its initial calls, in the order of the report; the totals last."""
+    """A table with a row for each program and one for its initial calls, in the order of the report, and the totals."""
     table = make_table(
         "name", "# calls", "t_min", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med", "conversion"
     )
@@ -22,8 +22,7 @@ def profile_table(profile: Profile) -> Table:
     def add(name: str, calls: Calls) -> None:
         whole = calls.whole
         times = (whole.min, whole.median, whole.max, whole.total, calls.conversion.median, calls.sdfg.median)
-        share = calls.conversion.total / whole.total if whole.total > 0 else 0.0
-        table.add_row(name, str(calls.calls), *map(duration, times), f"{share:.1%}")
+        table.add_row(name, str(calls.calls), *map(duration, times), percentage(calls.conversion.total, whole.total))
 
     initial_labels = labels(profile.programs, "_initial")
     for label, initial_label, program in zip(labels(profile.programs), initial_labels, profile.programs, strict=True):
@@ -38,11 +37,6 @@ def profile_table(profile: Profile) -> Table:
     ):
         calls = [part for part in parts if part is not None]
         whole = sum(part.whole.total for part in calls)
-        share = sum(part.conversion.total for part in calls) / whole if whole > 0 else 0.0
-        table.add_row(name, str(sum(part.calls for part in calls)), "", "", "", duration(whole), "", "", f"{share:.1%}")
+        share = percentage(sum(part.conversion.total for part in calls), whole)
+        table.add_row(name, str(sum(part.calls for part in calls)), "", "", "", duration(whole), "", "", share)
     return table
-
-
-def print_profile(profile: Profile) -> None:
-    """What a profile has recorded, and where its time went."""
-    print_parts(profile_table(profile), profile.summary())

@@ -1,1 +1,1 @@
-"""Compiled programs as their users call them."""
+"""Compiled programs, as users call them."""

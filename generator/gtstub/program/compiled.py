@@ -1,4 +1,7 @@
-"""A program as `gtstub.compile()` returns it. Its calls are C; here is what happens before and around them."""
+"""
+The program that `gtstub.compile()` returns. Calls are implemented in C (`gtstub._host`); this module adds, builds and
+loads variants.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,12 @@ from gtstub.program import registry
 from gtstub.settings import Mode, mode
 from gtstub.signature.dtypes import NUMBERS, DType
 
-# --- Variants ---------------------------------------------------------------------------------------------------------
-
 
 @dataclasses.dataclass(frozen=True)
 class StaticScalar:
     """
-    A scalar that is compiled in: a parameter's own, or an element of the tuple that is passed for it. `steps` leads to
-    it: (index, length) of each tuple on the way.
+    A scalar that is compiled in: a parameter, or an element of a tuple that is passed for it. `steps` is the path to
+    such an element: for each nested tuple the index and the length.
     """
 
     parameter: str
@@ -42,7 +43,7 @@ class StaticScalar:
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """One combination of static arguments, for one of the offset providers. `result` is done when it is built."""
+    """One combination of static arguments for one offset provider. `result` is done when the variant is built."""
 
     provider: int
     static: Mapping[str, Any]
@@ -54,7 +55,7 @@ class Variant:
 
 
 def _plain(value: Any) -> Any:
-    """Without numpy's types, which would show in a text."""
+    """The value without numpy's types, whose names would appear in texts."""
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
     return value.item() if hasattr(value, "item") else value
@@ -62,7 +63,7 @@ def _plain(value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Interface:
-    """What callers see of a program, and what is bound."""
+    """The signature of a program, its bound and static arguments, and its offset providers."""
 
     name: str
     signature: inspect.Signature
@@ -76,9 +77,9 @@ class Interface:
 @dataclasses.dataclass(frozen=True)
 class Builder:
     """
-    How variants come about: `static_value` gives a static argument the types of the program, `start` begins to build a
-    variant (None where nothing can be built), `load` makes a callable of what was built, `release` ends the processes
-    and threads that build, until they are needed again.
+    The functions that make variants. `static_value` converts a static argument to the types of the program. `start`
+    starts the build of a variant; it is None if nothing can be built. `load` makes a callable from the result of a
+    build. `release` ends the processes and threads that build; the next build starts them again.
     """
 
     static_value: Callable[[str, Any], Any]
@@ -89,8 +90,8 @@ class Builder:
 
 class CompiledProgram(_host.Dispatcher):
     """
-    A program with bound arguments and variants: called with the unbound parameters, it writes its results into them and
-    returns None. A variant that is still being built is waited for by the first call that needs it.
+    A program with bound arguments and variants. A call takes the unbound parameters, writes its results into them, and
+    returns None. The first call of a variant waits until this is built.
     """
 
     interface: Interface
@@ -110,7 +111,7 @@ class CompiledProgram(_host.Dispatcher):
             variant = variants[number]
             try:
                 return builder.load(self._wait_for(variant))
-            except CacheError:  # The entry has gone or was damaged since it was found.
+            except CacheError:  # The entry was removed or damaged after it was found.
                 if builder.start is None:
                     raise
                 offset_provider = dict(interface.offset_providers[variant.provider])
@@ -140,11 +141,11 @@ class CompiledProgram(_host.Dispatcher):
 
     @property
     def release(self) -> Callable[[], None]:
-        """Ends the processes and threads that build, until they are needed again."""
+        """Ends the processes and threads that build; the next build starts them again."""
         return self._builder.release
 
     def _wait_for(self, variant: Variant) -> Any:
-        """What was built."""
+        """Waits for the build of a variant, and returns its result. Raises CompilationError if it failed."""
         wait_for({variant.result: self.__name__})
         if (error := variant.result.exception()) is not None:
             where = f" for ({variant.label})" if variant.label else ""
@@ -153,23 +154,23 @@ class CompiledProgram(_host.Dispatcher):
 
     def compile(self, **static_args: Sequence[Any]) -> None:
         """
-        Compiles more variants: the product of the lists, which must name all static arguments that are not bound.
+        Compiles all combinations of the given values. All static arguments that are not bound need a list of values.
 
-        Raises ValueError, before anything is built, where one of them was compiled before and did not fail.
+        Raises ValueError, and builds nothing, if one of the variants exists and has not failed.
         """
+        bound = self.interface.bound
         statics = dict.fromkeys(static.parameter for static in self.interface.statics)
-        choices = [name for name in statics if name not in self.interface.bound]
+        choices = [name for name in statics if name not in bound]
         if static_args.keys() != set(choices):
             raise TypeError(
                 f"Program '{self.__name__}' must be compiled for values of {_listed(choices)},"
                 f" not of {_listed(static_args)}."
             )
-        bound = {name: self.interface.bound[name] for name in statics if name in self.interface.bound}
-        choices_of_all = {**{name: [value] for name, value in bound.items()}, **static_args}
-        self.add(*product(self.__name__, choices_of_all, self._builder.static_value))
+        fixed = {name: [bound[name]] for name in statics if name in bound}
+        self.add(*product(self.__name__, {**fixed, **static_args}, self._builder.static_value))
 
     def add(self, *combinations: Mapping[str, Any]) -> None:
-        """Starts to build the variants for combinations of static arguments, for each offset provider."""
+        """Starts the builds of the variants for combinations of static arguments, for each offset provider."""
         order = dict.fromkeys(scalar.parameter for scalar in self.interface.statics)
         ordered = [{name: combination[name] for name in order} for combination in combinations]
         wanted = list(itertools.product(ordered, range(len(self.offset_providers))))
@@ -181,7 +182,7 @@ class CompiledProgram(_host.Dispatcher):
             try:
                 result = self._builder.start(static, dict(self.offset_providers[provider]))
             except Exception as error:
-                if mode() != Mode.BUILD:  # which builds what it can, and says in the end what it cannot
+                if mode() != Mode.BUILD:  # This mode builds the other variants, and reports the error at the end.
                     raise
                 result = concurrent.futures.Future()
                 result.set_exception(error)
@@ -191,7 +192,7 @@ class CompiledProgram(_host.Dispatcher):
         return tuple(scalar.read(static[scalar.parameter]) for scalar in self.interface.statics)
 
     def _check_new(self, static: Mapping[str, Any], provider: int) -> int | None:
-        """The number of the variant whose build failed before, if there is one."""
+        """The number of the variant if its build has failed, or None if it is new. Raises ValueError otherwise."""
         number = self.find_variant(provider, self._values(static))
         if number is not None:
             variant = self.variants[number]
@@ -200,16 +201,15 @@ class CompiledProgram(_host.Dispatcher):
         return number
 
     def place(self, variant: Variant) -> None:
-        """Makes a variant one of the program's; loads it if it is built."""
-        label = variant.label
+        """Adds a variant, or replaces one whose build has failed. Loads it if it is built."""
         with self._adding:
             number = self._check_new(variant.static, variant.provider)
             if number is not None:
                 self.variants[number] = variant
             else:
-                self.variants.append(variant)  # first, because whoever finds it in the table asks for it here
+                self.variants.append(variant)  # before it is in the table, because a call then looks it up here
                 try:
-                    number = self.add_variant(variant.provider, self._values(variant.static), label)
+                    number = self.add_variant(variant.provider, self._values(variant.static), variant.label)
                 except BaseException:
                     self.variants.pop()
                     raise
@@ -218,8 +218,8 @@ class CompiledProgram(_host.Dispatcher):
 
     def wait(self) -> None:
         """
-        Waits until all variants are built, and loads them, except in mode Build. Raises what went wrong, several as
-        ExceptionGroup.
+        Waits until all variants are built, and loads them, except in mode Build. Raises the error of a variant, or an
+        ExceptionGroup of several.
         """
         wait_for({variant.result: self.__name__ for variant in list(self.variants)})
         if mode() == Mode.BUILD:
@@ -233,40 +233,27 @@ class CompiledProgram(_host.Dispatcher):
         raise_all(f"Variants of program '{self.__name__}' could not be compiled", errors)
 
     def __repr__(self) -> str:
-        count = len(self.variants)
-        bound = len(self.interface.bound)
-        return (
-            f"<gtstub program '{self.__name__}' ({', '.join(self.__signature__.parameters)};"
-            f" {bound} bound; {count} variant{'' if count == 1 else 's'})>"
-        )
+        parameters, bound, count = self.__signature__.parameters, len(self.interface.bound), len(self.variants)
+        variants = f"{count} variant{'' if count == 1 else 's'}"
+        return f"<gtstub program '{self.__name__}' ({', '.join(parameters)}; {bound} bound; {variants})>"
 
     def __reduce__(self) -> tuple[Callable[..., CompiledProgram], tuple[Any, ...]]:
-        """Bound arguments travel with the program; compiled ones stay in the cache, and are loaded from there again."""
+        """Pickles the bound arguments and the paths of the cache entries, from which `restore` loads the variants."""
         self.wait()
         results = [variant.result.result() for variant in self.variants]
         if not all(isinstance(entry, Entry) for entry in results):
-            raise TypeError(
-                f"Program '{self.__name__}' cannot be pickled: it was compiled by a backend of gt4py's own."
-            )
+            raise TypeError(f"Program '{self.__name__}' cannot be pickled: a backend of gt4py itself compiled it.")
         if any(entry.manifest().workspaces for entry in results):
             raise TypeError(f"Program '{self.__name__}' cannot be pickled: its workspace is memory of this process.")
-        bare = self.interface.signature.replace(
-            parameters=[
-                parameter.replace(annotation=inspect.Parameter.empty)
-                for parameter in self.interface.signature.parameters.values()
-            ],
-            return_annotation=inspect.Signature.empty,
-        )
-        variants = [
-            (variant.provider, variant.static, entry.path)
-            for variant, entry in zip(self.variants, results, strict=True)
-        ]
+        parameters = self.interface.signature.parameters.values()
+        bare = inspect.Signature([parameter.replace(annotation=parameter.empty) for parameter in parameters])
+        variants = [(one.provider, one.static, entry.path) for one, entry in zip(self.variants, results, strict=True)]
         providers = tuple(map(dict, self.offset_providers))
         return restore, (dataclasses.replace(self.interface, signature=bare, offset_providers=providers), variants)
 
 
 def restore(interface: Interface, variants: Sequence[tuple[int, Mapping[str, Any], Path]]) -> CompiledProgram:
-    """What `pickle` makes a program of again. Needs neither gt4py nor DaCe, beyond what the bound arguments need."""
+    """Unpickles a program. This needs gt4py and DaCe only if the bound arguments do."""
     builder = Builder(lambda _, value: value, None, Entry.load, lambda: None)
     program = CompiledProgram.make(interface, builder)
     for provider, static, path in variants:
@@ -277,7 +264,7 @@ def restore(interface: Interface, variants: Sequence[tuple[int, Mapping[str, Any
 def product(
     name: str, choices: Mapping[str, Sequence[Any]], static_value: Callable[[str, Any], Any]
 ) -> list[dict[str, Any]]:
-    """All combinations of static arguments of program `name`, as `static_value` makes them."""
+    """All combinations of static arguments of program `name`, converted by `static_value`."""
     for argument, values in choices.items():
         if not isinstance(values, list | tuple | range) or not values:
             found = "an empty one" if isinstance(values, list | tuple | range) else f"'{type(values).__name__}'"
@@ -291,7 +278,7 @@ def _listed(names: Any) -> str:
 
 
 def _unbound(interface: Interface) -> inspect.Signature:
-    """The signature of calls."""
+    """The signature of calls. It lacks bound parameters; if they can be overridden, they are keywords with defaults."""
     parameters = []
     behind_bound = False
     for name, parameter in interface.signature.parameters.items():

@@ -1,4 +1,4 @@
-"""All programs that are being compiled: waiting for them, and the end of a run in mode Build."""
+"""The programs that `gtstub.compile()` has made: waiting for all of them, and the end of a run in mode Build."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Variant(Protocol):
 
 
 class Program(Protocol):
-    """What is registered: a program with its variants."""
+    """A program with its variants."""
 
     @property
     def __name__(self) -> str: ...
@@ -43,13 +43,13 @@ class Program(Protocol):
 _begin = time.time()
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 _kept: list[Program] = []
-"""In mode Build, keeps programs alive whose callers do not: the summary lists all of them."""
+"""Keeps programs alive in mode Build, because the summary lists all of them."""
 
 _lock = threading.Lock()
 
 
 def register(program: Program) -> None:
-    """Makes a program one of those that `wait_for_compilation` waits for."""
+    """Adds a program to those for which `wait_for_compilation` waits."""
     with _lock:
         _alive.add(program)
         if mode() == Mode.BUILD:
@@ -59,8 +59,8 @@ def register(program: Program) -> None:
 
 def wait_for_compilation() -> None:
     """
-    Waits until all programs of `gtstub.compile()` are built, loads them, and ends the processes that have built them.
-    In mode Build it ends this process, with a summary. If ranks exchange entries, all of them must call it.
+    Waits until all programs of `gtstub.compile()` are built, loads them, and ends the processes that built them. If
+    ranks exchange entries, all of them must call this function. In mode Build it ends this process with a summary.
 
     Raises the error of a program that could not be compiled, or an ExceptionGroup of several.
     """
@@ -96,8 +96,8 @@ def _wait_for_all() -> Sequence[Program]:
 
 def stop(others: Iterable[Entry] = ()) -> NoReturn:
     """
-    Ends this process when all programs are built, with a summary on stderr; the exit status is 1 if something could not
-    be built. `others` are entries of programs that gt4py itself compiles.
+    Ends this process with a summary on stderr when all programs are built. The exit status is 1 if a build failed.
+    `others` are entries of programs that gt4py itself compiles.
     """
     outcomes = [*_outcomes(), *(outcome(entry, "") for entry in others)]
     atexit.unregister(_end)
@@ -106,19 +106,19 @@ def stop(others: Iterable[Entry] = ()) -> NoReturn:
 
 @functools.cache
 def _end_at_exit() -> None:
-    """A script may end without having called a program."""
+    """Prints the summary at exit, for scripts that end without calling a program."""
     atexit.register(_end)
 
 
 def _end() -> None:
     if _summarize(_outcomes()):
-        # Python takes no exit status from here, and os._exit() would leave out what gt4py and MPI do at exit.
+        # An exit handler cannot set the exit status, and os._exit() would skip the exit handlers of gt4py and MPI.
         _host.fail_at_exit()
 
 
 def _summarize(outcomes: Sequence[Outcome]) -> bool:
-    """Prints the summary; returns whether something failed."""
-    if ranks.current().rank == ranks.current().peers[0]:  # All ranks with one code path have the same summary.
+    """Prints the summary. Returns True if a build failed."""
+    if ranks.current().rank == ranks.current().peers[0]:  # Ranks with the same code path have the same summary.
         print_summary(outcomes, make_error_console())
     return any(each.state == "failed" for each in outcomes)
 
@@ -128,17 +128,17 @@ def _outcomes() -> Sequence[Outcome]:
     for program in _wait_for_all():
         for variant in program.variants:
             try:
-                # A backend of gt4py's own gives something else.
+                # Results of backends of gt4py itself are no entries.
                 if isinstance(entry := variant.result.result(), Entry):
                     outcomes.append(outcome(entry, variant.label))
-            except Exception as error:  # of the build; or the entry has been pruned since
+            except Exception as error:  # from the build, or because the entry was pruned in the meantime
                 text = str(error) or type(error).__name__
                 outcomes.append(Outcome(program.__name__, variant.label, "failed", 0.0, error=text))
     return sorted(outcomes, key=lambda each: (each.program, each.variant))
 
 
 def outcome(entry: Entry, variant: str) -> Outcome:
-    """The outcome of an entry that is there: it was built since this process began, or found."""
+    """The outcome of an existing entry: "built" if its build ended after the start of this process, else "found"."""
     manifest = entry.manifest()
     state: State = "built" if manifest.built.time >= _begin else "found"
     return Outcome(manifest.name, variant, state, manifest.built.seconds, manifest.key)

@@ -1,4 +1,4 @@
-"""Recorded calls: archives of them are read, replayed, and made readable for serialbox (docs/record.md)."""
+"""Recordings of calls: reading, replaying, and files for serialbox (docs/record.md)."""
 
 from __future__ import annotations
 

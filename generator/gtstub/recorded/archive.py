@@ -1,14 +1,15 @@
 """
-Recordings, read: what `runtime/record/recorder.c` has written. docs/record.md describes the files.
+Reading of recordings, which `runtime/record/recorder.c` writes. docs/record.md describes the files.
 
     for archive in archives(Path("recording")):
         for call in archive.calls:
-            vn = archive.load(call, "vn", "before")
+            fields = {value.leaf.path: archive.load(call, value, "before") for value in call.values}
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,12 +23,14 @@ INDEX = "recording.txt"
 SCHEMA = "gtstub/recording/1"
 PROGRAMS = "programs.txt"
 INCOMPLETE = ".incomplete"
-"""How the name of an archive ends whose process could not write all calls."""
+"""The suffix of an archive whose process could not write all calls."""
+
+type When = Literal["before", "after"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Leaf:
-    """Of a connectivity, `codomain` is the dimension that its elements are indices of."""
+    """An argument of a program. The elements of a connectivity are indices of the dimension `codomain`."""
 
     name: str
     path: str
@@ -41,7 +44,7 @@ class Leaf:
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """`id` is its name within the archive: of two programs of one name, the second is `<name>-2`."""
+    """A recorded program. `id` is its name in the archive, `<name>-2` for the second program of one name."""
 
     id: str
     name: str
@@ -53,8 +56,9 @@ class Program:
 @dataclasses.dataclass(frozen=True)
 class Value:
     """
-    One argument of one call. `before` and `after` are where it lies in its file, `after` is None where the call does
-    not write it. Arguments of one `memory` overlap; the first element of this one lies at `offset` in it, in bytes.
+    One argument of one call. `before` and `after` are offsets in its file, in bytes; `after` is None if the call does
+    not write the argument. Arguments with the same `memory` overlap; `offset` is that of the first element in it, in
+    bytes. `shape`, `origin` and `strides` count elements.
     """
 
     leaf: Leaf
@@ -69,13 +73,16 @@ class Value:
 
     @property
     def field(self) -> str:
-        """Name of its file, and of the field for serialbox: values of another shape have a field of their own."""
+        """The name of its file and of its serialbox field. Each shape of an argument has its own file and field."""
         return self.leaf.name if self.store == 1 else f"{self.leaf.name}@{self.store}"
+
+    def place(self, when: When) -> int | None:
+        return self.before if when == "before" else self.after
 
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """`number` counts the calls of one program, from 1."""
+    """One call. `number` counts the calls of its program, from 1."""
 
     program: Program
     number: int
@@ -84,7 +91,7 @@ class Call:
 
 @dataclasses.dataclass(frozen=True)
 class Archive:
-    """What one process has recorded, in the order in which its calls ended."""
+    """The calls that one process has recorded, in the order in which they ended."""
 
     path: Path
     programs: tuple[Program, ...]
@@ -94,24 +101,22 @@ class Archive:
     def is_complete(self) -> bool:
         return self.path.suffix != INCOMPLETE
 
-    def load(self, call: Call, value: Value, when: Literal["before", "after"]) -> np.ndarray[Any, Any]:
-        """An argument, as an array of its own in Fortran's order; its index 0 is `value.origin`."""
+    def load(self, call: Call, value: Value, when: When) -> np.ndarray[Any, Any]:
+        """A new array of shape `value.shape` in Fortran order. Its first element is at `value.origin`."""
         import numpy as np
 
-        place = value.before if when == "before" else value.after
-        if place is None:
+        if (place := value.place(when)) is None:
             raise GtstubError(f"Argument '{value.leaf.path}' of program '{call.program.name}' is not written.")
         file = self.path / call.program.id / f"{call.program.id}_{value.field}.dat"
-        dtype = np.dtype(value.leaf.dtype)
-        count = int(np.prod(value.shape, dtype=np.int64))
-        found = np.fromfile(file, dtype=dtype, count=count, offset=place)
+        count = math.prod(value.shape)
+        found = np.fromfile(file, dtype=value.leaf.dtype, count=count, offset=place)
         if found.size != count:
             raise SignatureError(f"'{file}' is shorter than '{INDEX}' says.")
         return found.reshape(value.shape, order="F")
 
 
 def archives(directory: Path) -> list[Archive]:
-    """The archives of all processes in a directory, or that of one."""
+    """The archives in the directory of a recording, or the one archive that `directory` itself is."""
     return [read(path) for path in archive_paths(directory)]
 
 
@@ -122,13 +127,13 @@ def archive_paths(directory: Path) -> list[Path]:
 
 
 def loaded_programs(directory: Path) -> list[str]:
-    """What the processes have loaded, recorded or not. Known only where some programs were chosen."""
+    """The programs that the processes have loaded. Known only if the recording was limited to some programs."""
     file = directory / PROGRAMS
     return sorted(set(file.read_text(encoding="utf-8").splitlines())) if file.is_file() else []
 
 
 def read(path: Path) -> Archive:
-    """The archive of one process: all calls that are whole, even if the process was killed while it wrote."""
+    """The archive of one process, with all complete calls, even if the process was killed while it wrote."""
     index = path / INDEX
     text = index.read_text(encoding="utf-8")
     lines = iter(text[: text.rfind("\n") + 1].splitlines())
@@ -147,14 +152,14 @@ def read(path: Path) -> Archive:
             else:
                 raise ValueError(keyword)
     except StopIteration:
-        pass  # the process wrote no more
+        pass  # The process stopped within a call.
     except (ValueError, KeyError, IndexError):
         raise SignatureError(f"'{index}' is malformed, or not of schema '{SCHEMA}'.") from None
     return Archive(path, tuple(programs.values()), tuple(calls))
 
 
 def _words(lines: Iterator[str], keyword: str) -> list[str]:
-    """Those of the next line, behind its keyword; StopIteration where the process wrote no more."""
+    """The words after the keyword of the next line. Raises StopIteration at the end of the file."""
     found, *words = next(lines).split("\t")
     if found != keyword:
         raise ValueError(found)

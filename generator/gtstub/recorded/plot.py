@@ -1,4 +1,4 @@
-"""A map of where a field of a replay differs from the recorded one, and by how much."""
+"""A plot of the differences between a replayed field and the recorded one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 MOST_CELLS = 400
-"""Along an axis. One cell shows the greatest difference of all elements that it stands for."""
+"""The most cells along an axis. A cell shows the greatest difference of the elements that it stands for."""
 
 
 def plot_worst(worst: Sequence[Worst], path: Path) -> None:
     """
-    Draws the differences of the worst field over its last two axes, the greatest one over the others, as binary
-    logarithm of units in the last place; where no number of these joins two values, in a colour of its own.
+    Draws the differences of the worst field over its last two axes, as the binary logarithm of units in the last place.
+    The maximum is taken over the other axes. Differences without such a distance (NaN, infinity, integers) are red.
     """
     import numpy as np
 
@@ -41,7 +41,7 @@ def plot_worst(worst: Sequence[Worst], path: Path) -> None:
         image = axes.imshow(np.where(apart, np.nan, shown), cmap="viridis", vmin=0, vmax=highest, **options)
         axes.imshow(np.where(apart, 1.0, np.nan), cmap="autumn", vmin=1, vmax=2, **options)
         figure.colorbar(image, label="log2 of ulp" + ("; red: NaN, infinity or integers" if apart.any() else ""))
-        axes.set(xlabel=dims[1], xlim=(starts[1], starts[1] + shape[1]))  # the last cell may reach further
+        axes.set(xlabel=dims[1], xlim=(starts[1], starts[1] + shape[1]))  # because the last cell may extend beyond
         axes.set(ylabel=dims[0], ylim=(starts[0], starts[0] + shape[0]))
         if not dims[0]:
             axes.set_yticks([])
@@ -54,7 +54,7 @@ def plot_worst(worst: Sequence[Worst], path: Path) -> None:
 
 
 def to_plane(distances: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], tuple[int, int]]:
-    """The last two axes, in few enough cells; and how many elements a cell stands for, along both."""
+    """The last two axes in at most MOST_CELLS cells each, and the number of elements of a cell along both."""
     import numpy as np
 
     plane = np.max(np.atleast_2d(distances), axis=tuple(range(max(0, distances.ndim - 2))))
@@ -65,7 +65,7 @@ def to_plane(distances: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], tup
 
 
 def ulp_distances(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """As gts_distance() of the runtime, in floating point; infinite where it is GTS_APART."""
+    """The distances of gts_distance() in the runtime, as float64; infinite for GTS_APART."""
     import numpy as np
 
     if a.dtype.kind != "f":
@@ -77,7 +77,7 @@ def ulp_distances(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarra
         return np.where(bits < 0, np.iinfo(integer).min - bits, bits).astype(np.int64)
 
     x, y = places(a), places(b)
-    with np.errstate(over="ignore"):  # the places are more than half the range apart, which uint64 can hold
+    with np.errstate(over="ignore"):  # distances of more than half the range still fit into uint64
         apart = (np.maximum(x, y).view(np.uint64) - np.minimum(x, y).view(np.uint64)).astype(np.float64)
     equal = (a == b) | (np.isnan(a) & np.isnan(b))
     return np.where(equal, 0.0, np.where(np.isfinite(a) & np.isfinite(b), apart, np.inf))

@@ -1,5 +1,5 @@
 """
-Recorded calls, made again by the runtime: `gtstub/replay.h`, whose functions do all the work.
+Replays of recorded calls with the functions of `gtstub/replay.h`.
 
     with Replay(archive) as replay, open_program(entry) as program:
         for index, call in enumerate(archive.calls):
@@ -26,19 +26,22 @@ if TYPE_CHECKING:
 
 
 class StubProgram:
-    """A program that was opened without Python's host: of a cache entry, or of a stub library."""
+    """The program of a cache entry or of a stub library, opened by the runtime without the Python host."""
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
         self._handle = handle
         self.name = str(runtime().gts_name(handle).decode())
 
     def is_of(self, replay: Replay, index: int) -> bool:
-        """Whether a call was recorded of this very program, and not of another variant or build."""
-        return replay.is_of(index, self._handle)
+        """Whether the recorded call `index` has the signatures of this program."""
+        return bool(runtime().gts_replay_is_of(replay.handle, index, self._handle))
 
     def replay(self, replay: Replay, index: int) -> int:
-        """Makes one call again; how many fields differ by more than is tolerated."""
-        return replay.call(index, self._handle)
+        """Repeats the recorded call `index`. Returns the number of fields that differ by more than the tolerance."""
+        differing: int = runtime().gts_replay_call(replay.handle, index, self._handle)
+        if differing < 0:
+            raise refusal(self._handle)
+        return differing
 
 
 @contextlib.contextmanager
@@ -54,7 +57,7 @@ def open_program(path: Path) -> Iterator[StubProgram]:
 
 @dataclasses.dataclass(frozen=True)
 class Worst:
-    """What a call has left in the field that differs most, and what was recorded of it."""
+    """The field that differs most: the array `found` after the replay, and the recorded array `expected`."""
 
     process: str
     call: Call
@@ -64,60 +67,49 @@ class Worst:
 
 
 class Replay:
-    """An archive, and what comparisons have found: `report` is there when the `with` statement has ended."""
+    """The replay of an archive, as a context manager."""
 
     report: Mapping[str, Any]
-    """docs/formats.md"""
+    """The results of all comparisons (docs/formats.md). Set at the end of the `with` statement."""
 
     def __init__(self, archive: Archive, tolerances: Mapping[str | None, int] | None = None) -> None:
-        """`tolerances`: in units in the last place, by the path of the argument; None is all others."""
+        """`tolerances` are in units in the last place, by the path of the argument; None stands for all others."""
         self.archive = archive
         self._tolerances = tolerances or {}
-        self._handle = ctypes.c_void_p()
+        self.handle = ctypes.c_void_p()
 
     def __enter__(self) -> Replay:
-        if runtime().gts_replay_open(str(self.archive.path).encode(), ctypes.byref(self._handle)) != 0:
+        if runtime().gts_replay_open(str(self.archive.path).encode(), ctypes.byref(self.handle)) != 0:
             raise refusal()
         for argument, ulp in self._tolerances.items():
             path = None if argument is None else argument.encode()
             if path is None or any(leaf.path == argument for one in self.archive.programs for leaf in one.leaves):
-                runtime().gts_replay_tolerate(self._handle, path, ulp)
+                runtime().gts_replay_tolerate(self.handle, path, ulp)
         return self
 
     def __exit__(self, *_: object) -> None:
-        text = runtime().gts_replay_close(ctypes.byref(self._handle))
+        text = runtime().gts_replay_close(ctypes.byref(self.handle))
         if not text:
             raise MemoryError
         self.report = json.loads(ctypes.string_at(text))
         free(text)
 
-    def is_of(self, index: int, program: ctypes.c_void_p) -> bool:
-        return bool(runtime().gts_replay_is_of(self._handle, index, program))
-
-    def call(self, index: int, program: ctypes.c_void_p) -> int:
-        """Makes a call of the archive again; how many fields differ by more than is tolerated."""
-        differing: int = runtime().gts_replay_call(self._handle, index, program)
-        if differing < 0:
-            raise refusal(program)
-        return differing
-
     def compare(self, index: int, argument: str, found: np.ndarray[Any, Any]) -> bool:
-        """Compares what something else has made of one field; whether it differs by more than is tolerated."""
+        """Compares a field that a host has computed itself. Returns True if it differs by more than the tolerance."""
         array = Array(data=found.ctypes.data, dtype=NUMBERS[found.dtype.name], device=1, rank=found.ndim)
-        for axis in range(found.ndim):
-            array.shape[axis] = found.shape[axis]
-            array.strides[axis] = found.strides[axis] // found.itemsize
-        status: int = runtime().gts_replay_compare(self._handle, index, argument.encode(), ctypes.byref(array))
+        array.shape[: found.ndim] = found.shape
+        array.strides[: found.ndim] = [stride // found.itemsize for stride in found.strides]
+        status: int = runtime().gts_replay_compare(self.handle, index, argument.encode(), ctypes.byref(array))
         if status < 0:
             raise refusal()
         return status > 0
 
     def worst(self) -> Worst | None:
-        """Of all comparisons so far; None where nothing has differed."""
+        """The worst field of all comparisons so far, or None if nothing differs."""
         import numpy as np
 
         index, argument = ctypes.c_size_t(), ctypes.c_char_p()
-        found = runtime().gts_replay_worst(self._handle, ctypes.byref(index), ctypes.byref(argument))
+        found = runtime().gts_replay_worst(self.handle, ctypes.byref(index), ctypes.byref(argument))
         if not found:
             return None
         call = self.archive.calls[index.value]

@@ -1,7 +1,7 @@
 """
-The runtime library through ctypes: what replays and tests call of `gtstub/gtstub.h` and `gtstub/replay.h`.
+The runtime library through ctypes: the functions of `gtstub/gtstub.h` and `gtstub/replay.h` that replays and tests use.
 
-Handles are pointers that the caller gives back as the headers say.
+Handles are pointers. The caller releases them as the headers say.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gtstub.install import RUNTIME
 
 
 class Array(ctypes.Structure):
-    """`gts_array`. Origin, shape and strides count elements."""
+    """`gts_array`. `origin`, `shape` and `strides` count elements."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -38,7 +38,7 @@ class Error(ctypes.Structure):
 
 @functools.cache
 def runtime() -> ctypes.CDLL:
-    """The library, with the types of its functions."""
+    """The library, with the argument and result types of its functions."""
     library = ctypes.CDLL(str(RUNTIME))
     pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
     for name, result, arguments in (
@@ -60,13 +60,10 @@ def runtime() -> ctypes.CDLL:
 
 
 def refusal(program: ctypes.c_void_p | None = None) -> GtstubError:
-    """The last error of a program, or of this thread."""
+    """The last error of a program, or of this thread if there is none, as an exception to raise."""
     return GtstubError(runtime().gts_last_error(program).contents.message.decode(errors="replace"))
 
 
 def free(memory: int) -> None:
-    """Gives memory back that the runtime has allocated."""
-    function = ctypes.CDLL(None).free
-    function.argtypes = (ctypes.c_void_p,)
-    function.restype = None
-    function(memory)
+    """Frees memory that the runtime has allocated."""
+    ctypes.CDLL(None).free(ctypes.c_void_p(memory))

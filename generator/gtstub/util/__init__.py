@@ -1,1 +1,1 @@
-"""Small helpers that know nothing of programs."""
+"""Helpers that know nothing about programs."""

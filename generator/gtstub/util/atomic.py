@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 @contextmanager
 def replacing(file: Path) -> Iterator[Path]:
     """
-    A path beside `file`, for a new version of it. If the block ends without an exception, the new version replaces
-    `file` by one rename; other processes see all of it or nothing. It is removed otherwise.
+    Yields a path next to `file` for its new version. If the block ends without an exception, one rename puts the new
+    version in the place of `file`, so that other processes never see a part of it. Otherwise it is removed.
     """
     aside = file.with_name(f".{file.name}.{os.getpid()}-{threading.get_ident()}")
     try:
@@ -24,7 +24,7 @@ def replacing(file: Path) -> Iterator[Path]:
 
 
 def write(file: Path, text: str) -> bool:
-    """Writes a file and its directory; False if the file had this text already and was left alone."""
+    """Writes a file, and creates its directory. Returns False, and writes nothing, if the file has this text."""
     content = text.encode()
     if file.exists() and file.read_bytes() == content:
         return False

@@ -1,7 +1,7 @@
 """
-Values as the JSON of a cache entry has them, and the one text of each document: what digests are made of.
+Conversion of values to the JSON of a cache entry, and the canonical text of a document, from which digests are made.
 
-Imported wherever an entry is loaded: it must stay as light as it is.
+Every process that loads an entry imports this module, so it imports little itself.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 
 
 def canonical(document: Any) -> bytes:
-    """The one text of a document that is made of what JSON has."""
+    """The canonical text of a document of JSON values."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def plain(value: Any) -> Any:
     """
-    A value as a manifest has it: tuples are lists, sets are sorted, numpy's scalars are Python's, infinities and NaN
-    are text as in the program signature. Raises TypeError for what JSON has no word for.
+    A value as a manifest holds it. Tuples become lists, sets become sorted lists, numpy scalars become Python
+    scalars, and infinities and NaN become text, as in the program signature. Raises TypeError for any other type.
     """
     match value:
         case None | bool() | str():
@@ -37,4 +37,4 @@ def plain(value: Any) -> Any:
             return float(value) if math.isfinite(value) else str(float(value))
     if hasattr(value, "item"):
         return plain(value.item())
-    raise TypeError(f"'{type(value).__name__}' cannot stand in the manifest of a cache entry.")
+    raise TypeError(f"'{type(value).__name__}' cannot be part of the manifest of a cache entry.")

@@ -1,7 +1,12 @@
-"""Printing: a terminal gets its own width and colours, anything else plain text, a row a line, nothing cut off."""
+"""
+Output to a terminal or a pipe.
+
+A terminal gets its own width and colours. Anything else gets plain text, one line a row, with nothing cut off.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -12,31 +17,22 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-WIDE = 1_000_000
-"""Columns of what is no terminal."""
-
-
-def make_console() -> Console:
+def make_console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
-    console = Console(markup=False, highlight=False, emoji=False)
+    console = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
     if not console.is_terminal:
-        console.width = WIDE
+        console.width = 1_000_000
     return console
 
 
 def make_error_console() -> Console:
-    """On stderr: for what is said while something takes its time."""
-    from rich.console import Console
-
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    if not console.is_terminal:
-        console.width = WIDE
-    return console
+    """A console on stderr, for messages about the progress of long operations."""
+    return make_console(stderr=True)
 
 
 def make_bar() -> Progress:
-    """How much is done, and what is being done: on stderr, on a terminal only, until it ends."""
+    """A progress bar on stderr. It is shown on a terminal only, and disappears at the end."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = make_error_console()
@@ -44,20 +40,23 @@ def make_bar() -> Progress:
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
-def make_table(*columns: str) -> Table:
+def make_table(*columns: str, rows: Iterable[Iterable[RenderableType]] = ()) -> Table:
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD if make_console().is_terminal else None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold", justify="right" if column == "slot" else "left")
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
 def print_parts(*parts: RenderableType) -> None:
-    """Prints parts with a blank line between them; those that are empty are left out."""
+    """Prints parts with a blank line between them. Empty texts and tables without rows are left out."""
     console = make_console()
-    for number, part in enumerate(filter(None, parts)):
+    shown = [part for part in parts if part and getattr(part, "row_count", None) != 0]
+    for number, part in enumerate(shown):
         if console.is_terminal:
             console.print(part)
             continue

@@ -1,4 +1,4 @@
-"""Files of plots. The only module that imports matplotlib, which is optional: the extra 'plot'."""
+"""Plot files. This is the only module that imports matplotlib, which is optional (the extra 'plot')."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 def refuse_undrawable(path: Path) -> None:
-    """Raises GtstubError where `path` is of another format, or matplotlib is missing."""
+    """Raises GtstubError if `path` is neither SVG nor PNG, or matplotlib is not installed."""
     if path.suffix.lower() not in (".svg", ".png"):
-        raise GtstubError(f"A plot is written to a file '.svg' or '.png', not to '{path}'.")
+        raise GtstubError(f"A plot file must end in '.svg' or '.png', but is '{path}'.")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise GtstubError("A plot needs matplotlib, which is not installed: 'pip install gtstub[plot]'.") from None
+        raise GtstubError("Plots need matplotlib: install it with 'pip install gtstub[plot]'.") from None
 
 
 @contextlib.contextmanager
 def drawing(path: Path, width: float, height: float) -> Iterator[Figure]:
-    """A figure, in inches, that is written when the statement ends. The same figure gives the same bytes of SVG."""
+    """A figure of `width` by `height` inches, written at the end of the block. Equal figures give equal SVG bytes."""
     refuse_undrawable(path)
     import matplotlib as mpl
     from matplotlib.figure import Figure

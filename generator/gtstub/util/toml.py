@@ -1,4 +1,4 @@
-"""TOML files that people write: what is wrong in one is said with its line."""
+"""Reading of TOML files, with line numbers for error messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gtstub.util.suggest import did_you_mean
 
 
 def read_toml(file: Path) -> tuple[dict[str, Any], Places]:
-    """The document, and where its keys stand. Raises ConfigError where it is not TOML, OSError if it cannot be read."""
+    """A document and the lines of its keys. Raises ConfigError if the file is not TOML, OSError if it is unreadable."""
     try:
         text = file.read_bytes().decode().replace("\r\n", "\n")
         data = tomllib.loads(text)
@@ -28,7 +28,7 @@ def read_toml(file: Path) -> tuple[dict[str, Any], Places]:
 
 @dataclasses.dataclass(frozen=True)
 class Places:
-    """The line of each key of a file, by its path; of the tables of an array, the path goes on with their numbers."""
+    """The line of each key of a file, by the path of the key. A table in an array has its index in the path."""
 
     file: Path
     lines: Mapping[tuple[str, ...], int]
@@ -46,13 +46,14 @@ class Places:
             raise self.refusal(path, f"There is no {what} '{path[-1]}'.{did_you_mean(path[-1], known)}")
 
 
-@functools.cache  # A model has the same tables read for each of its programs.
+@functools.cache  # because a model reads the same tables for each of its programs
 def _lines(text: str) -> dict[tuple[str, ...], int]:
     """
     The line of each key of a TOML document, by its path.
 
-    tomllib tells no lines. So the document is read again and again, each time up to one line more: a key stands in the
-    line that brought it. Where a value goes over several lines, the lines before its last cannot be read.
+    tomllib reports no lines. This function therefore parses the document repeatedly, each time with one more line, and
+    assigns new keys to the added line. A text that ends within a value of several lines does not parse, so such a key
+    gets the first of the lines that were added since the last successful parse.
     """
     lines: dict[tuple[str, ...], int] = {}
     start, read = 1, ""

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.xdist_group("build_set")
 
 
 def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-c", "from gtstub.cli import main; main()", "build", *map(str, arguments)]
+    return [sys.executable, "-c", "from gtstub.cli.app import main; main()", "build", *map(str, arguments)]
 
 
 def build(file: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

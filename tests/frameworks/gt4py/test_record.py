@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gtstub.backends.choice import EMBEDDED
-from gtstub.cli import main
+from gtstub.cli.app import main
 from gtstub.frameworks.gt4py.replay import GtProgram
 from gtstub.install import INCLUDE, RUNTIME
 from gtstub.recorded.archive import INDEX, Archive, archives
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.xdist_group("record")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Has the recording of a model that calls each program twice, and the cache entries that it was made with."""
     folder = tmp_path_factory.mktemp("recorded")
-    command = [sys.executable, "-c", "from gtstub.cli import main; main()", "record", "-o", "recording", "--"]
+    command = [sys.executable, "-c", "from gtstub.cli.app import main; main()", "record", "-o", "recording", "--"]
     done = subprocess.run(
         [*command, sys.executable, "-m", "tests.frameworks.gt4py.recorded_model", *RECORDED],
         cwd=folder,
@@ -96,8 +96,8 @@ def test_values_are_those_that_python_passed(folder: Path) -> None:
 def test_stubs_make_the_same_again(folder: Path) -> None:
     result = replay(folder, *entries(folder), "--compare")
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith(f"{2 * len(RECORDED)} calls made again. Of ")
-    assert " 0 differ by more than is tolerated, 0 by less.\n" in result.stdout
+    assert result.stdout.startswith(f"{2 * len(RECORDED)} calls replayed. Of ")
+    assert " 0 differ by more than the tolerance, 0 by less.\n" in result.stdout
 
 
 def test_a_host_in_c_makes_the_same_again(folder: Path, tmp_path: Path) -> None:
@@ -114,10 +114,10 @@ def test_a_host_in_c_makes_the_same_again(folder: Path, tmp_path: Path) -> None:
 def test_embedded_execution_makes_the_same(folder: Path, name: str) -> None:
     program = program_of(CASES[name])
     result = replay(folder, program, "--compare", "--ulp", "4")
-    assert (result.exit_code, result.stderr.startswith("Not made: 2 of ")) == (1, True)
+    assert (result.exit_code, result.stderr.startswith("Not replayed: 2 of ")) == (1, True)
     result = replay(folder, program, "--program", name_of(CASES[name]), "--compare", "--ulp", "4")
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("2 calls made again. Of ")
+    assert result.stdout.startswith("2 calls replayed. Of ")
 
 
 def test_another_backend_makes_the_same(folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from gtstub.building.jobs import Job, read_jobs, select
-from gtstub.cli import main
+from gtstub.cli.app import main
 from gtstub.errors import ConfigError
 
 
@@ -109,4 +109,4 @@ def test_program_that_the_set_has_not(file: Path) -> None:
 def test_program_is_chosen_in_sets_only() -> None:
     refused = CliRunner().invoke(main, ["build", "sdfg.json", "program.json", "--library", "lib.so", "--program", "p"])
     assert refused.exit_code == 2
-    assert "'--program' is for a set of programs; two signatures are those of one." in refused.stderr
+    assert "'--program' is for a set of programs; two signatures belong to one program." in refused.stderr

@@ -40,7 +40,7 @@ def test_what_json_has_no_word_for_is_refused() -> None:
     assert plain({"x": math.nan, "y": -math.inf}) == {"x": "nan", "y": "-inf"}
     with pytest.raises(TypeError) as caught:
         make_key("prog", {"x": object()})
-    assert str(caught.value) == "'object' cannot stand in the manifest of a cache entry."
+    assert str(caught.value) == "'object' cannot be part of the manifest of a cache entry."
 
 
 def test_key_of_a_very_long_or_strange_name_is_a_name_of_a_file() -> None:

@@ -172,7 +172,7 @@ def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(CacheError) as caught, Cache(tmp_path / "file").private_directory(KEY):
         pass
     assert str(caught.value) == (
-        f"The cache cannot be written at '{tmp_path / 'file'}': Not a directory; put that right, or name another"
+        f"The cache cannot be written at '{tmp_path / 'file'}': Not a directory. Correct this, or name another"
         " directory in GTSTUB_CACHE_DIR."
     )
 
@@ -182,7 +182,7 @@ def test_path_that_is_too_long(tmp_path: Path) -> None:
     assert cache.find(KEY) is None
     with pytest.raises(CacheError) as caught, cache.private_directory(KEY):
         pass
-    assert ": File name too long; put that right, or name another directory in GTSTUB_CACHE_DIR." in str(caught.value)
+    assert ": File name too long. Correct this, or name another directory in GTSTUB_CACHE_DIR." in str(caught.value)
 
 
 def test_path_that_is_long_or_a_link(tmp_path: Path, toolchain: Toolchain) -> None:
@@ -204,7 +204,7 @@ def test_disk_that_fails(cache: Cache, monkeypatch: pytest.MonkeyPatch, call: st
         monkeypatch.setattr(Path, call, fail)
         with pytest.raises(CacheError) as caught:
             cache.publish(directory, KEY, manifest)
-    message = ": No space left on device; put that right, or name another directory in GTSTUB_CACHE_DIR."
+    message = ": No space left on device. Correct this, or name another directory in GTSTUB_CACHE_DIR."
     assert str(caught.value).endswith(message)
     assert names(cache.root) == []
 

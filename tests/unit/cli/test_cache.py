@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from gtstub.cache.key import make_key
 from gtstub.cache.manifest import Built, Machine
 from gtstub.cache.store import Cache
-from gtstub.cli import main
+from gtstub.cli.app import main
 from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
 
 COMMANDS = ("export", "import", "list", "path", "prune", "show", "verify", "why")
@@ -95,7 +95,7 @@ def test_layers(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert ["prog-00", "prog"] in [line[:2] for line in rows(said("list"))]
     assert ["shared", "1", "ok"] in [line[-3:] for line in rows(said("list"))]
     assert rows(said("path"))[1:] == [
-        ["root", str(cache.root), "GTSTUB_CACHE_DIR", "not", "there"],
+        ["root", str(cache.root), "GTSTUB_CACHE_DIR", "missing"],
         ["shared", "1", str(tmp_path / "shared"), "GTSTUB_SHARED_CACHE_DIR"],
     ]
     assert document("path") == {
@@ -105,7 +105,7 @@ def test_layers(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             {"path": str(tmp_path / "shared"), "from": "GTSTUB_SHARED_CACHE_DIR", "exists": True, "code_paths": []},
         ],
     }
-    assert rows(said("path", "--cache", "x"))[1:] == [["root", str(Path("x").absolute()), "--cache", "not", "there"]]
+    assert rows(said("path", "--cache", "x"))[1:] == [["root", str(Path("x").absolute()), "--cache", "missing"]]
 
 
 def test_path_of_a_program(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_cache_beside_that_of_gt4py(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("GT4PY_BUILD_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     monkeypatch.chdir(tmp_path)
-    user = ["root", str(tmp_path / "user" / "gtstub"), "the", "user's", "cache", "directory", "not", "there"]
+    user = ["root", str(tmp_path / "user" / "gtstub"), "the", "user's", "cache", "directory", "missing"]
     assert rows(said("path"))[1:] == [user]
     for directory in (tmp_path, tmp_path / "other"):
         beside = directory / ".gt4py_cache" / "gtstub"
@@ -196,11 +196,11 @@ def test_verify(cache: Cache) -> None:
     publish(cache, "prog-00")
     (publish(cache, "prog-01").path / "manifest.json").write_text('{"schema": "gtstub/cache-entry/1"}')
     broken = publish(cache, "prog-02").path
-    assert said("verify") == "2 of 2 entries are whole.\n"
+    assert said("verify") == "2 of 2 entries are intact.\n"
     flip_a_bit(broken / LIBRARY)
-    assert said("verify", "prog-00") == "1 of 1 entries are whole.\n"
+    assert said("verify", "prog-00") == "1 of 1 entries are intact.\n"
     result = run("verify")
-    assert (result.exit_code, result.stdout) == (6, "1 of 2 entries are whole.\n")
+    assert (result.exit_code, result.stdout) == (6, "1 of 2 entries are intact.\n")
     problem = f"File '{LIBRARY}' of cache entry '{broken}' is not the one that was built: its digest differs."
     assert result.stderr == f"{problem}\n"
     result = run("verify", "--jq", ".entries[] | .key, .state, .problem")
@@ -219,7 +219,7 @@ def test_prune(cache: Cache) -> None:
     os.utime(left, (0, 0))
     text = said("prune", "--older-than", "30d", "--dry-run")
     assert ["prog-0"] in [line[:1] for line in rows(text)]
-    assert ", would be removed. What killed builders left, 1 thing, would be removed.\n" in text
+    assert ", would be removed. 1 leftover of killed builders would be removed.\n" in text
     assert len(list(cache.entries())) == 3
     assert left.exists()
     assert "1 entry, " in said("prune", "--older-than", "30d")
@@ -247,7 +247,7 @@ def test_export_and_import(cache: Cache, tmp_path: Path) -> None:
     there = tmp_path / "there"
     for _ in range(2):
         assert said("import", str(file), "--cache", str(there)) == f"'{there / path.name}' is a cache entry.\n"
-    assert said("verify", "--cache", str(there)) == "1 of 1 entries are whole.\n"
+    assert said("verify", "--cache", str(there)) == "1 of 1 entries are intact.\n"
     flip_a_bit(path / LIBRARY)
     before = file.read_bytes()
     assert run("export", "prog", str(file)).exit_code == 6

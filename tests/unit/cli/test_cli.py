@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from gtstub import __version__
 from gtstub.cache.manifest import Manifest
 from gtstub.cache.store import Cache
-from gtstub.cli import main
+from gtstub.cli.app import main
 from gtstub.plan.document import plan_to_json
 from gtstub.plan.planner import make_plan
 from gtstub.signature.documents import program_to_json, sdfg_to_json
@@ -74,7 +74,7 @@ def test_help_lists_commands_and_exit_codes() -> None:
     for command in COMMANDS:
         assert f"\n  {command} " in text
     assert "\n  Example:\n    gtstub doctor\n" in text
-    for exit_code in range(9):
+    for exit_code in range(10):
         assert f"\n    {exit_code}  " in text
     assert "..." not in text.partition("Commands:")[2], "The summary of a command was cut off."
 
@@ -176,7 +176,7 @@ def test_signatures_that_contradict_each_other() -> None:
 def test_planning_imports_neither_frameworks_nor_what_it_does_not_need() -> None:
     write_signatures()
     code = (
-        "import sys; from gtstub.cli import main; main(sys.argv[1:], standalone_mode=False); "
+        "import sys; from gtstub.cli.app import main; main(sys.argv[1:], standalone_mode=False); "
         "print([m for m in ('gt4py', 'dace', 'numpy', 'jinja2', 'jq') if m in sys.modules])"
     )
     arguments = [sys.executable, "-c", code, "plan", "sdfg.json", "program.json"]
@@ -339,7 +339,7 @@ def test_build_refuses_the_library_of_another_program(tmp_path: Path) -> None:
     assert_refused(
         run("build", "sdfg.json", "program.json", "--library", str(library)),
         1,
-        f"Library '{library}' is not of SDFG 'whole': it has no '__program_whole'.",
+        f"Library '{library}' was not built from SDFG 'whole': it has no function '__program_whole'.",
     )
     assert not Path("whole_stub.c").exists()
 
@@ -369,7 +369,7 @@ def test_build_of_a_set_does_not_go_where_it_would_be_lost(monkeypatch: pytest.M
     Path("programs.toml").write_text("")
     result = run("build", "programs.toml")
     assert result.exit_code == 2
-    assert "Say where entries go, with '--cache' or GTSTUB_CACHE_DIR" in result.stderr
+    assert "Name a cache with '--cache' or GTSTUB_CACHE_DIR" in result.stderr
     assert run("build", "programs.toml", "--cache", "cache").exit_code == 0
 
 
@@ -551,7 +551,7 @@ def test_extract_from_what_is_no_sdfg(saved_sdfg: Path) -> None:
 
 
 def test_extract_without_dace() -> None:
-    code = "import sys; sys.modules['dace'] = None; from gtstub.cli import main; main()"
+    code = "import sys; sys.modules['dace'] = None; from gtstub.cli.app import main; main()"
     arguments = [sys.executable, "-c", code, "extract", "halve.sdfg"]
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (1, "")

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from gtstub.backends.choice import Tag
 from gtstub.backends.tables import table_files
-from gtstub.cli import main
+from gtstub.cli.app import main
 from tests.support.checkout import ROOT
 
 
@@ -143,7 +143,7 @@ def test_show_lists_files_and_settings(mine: Path) -> None:
     assert ["user", str(mine)] in words
     assert ["user:2", "[program.graupel_run.arch.sm_90]", "dace.optimization_args.gpu_maxnreg", "96"] in words
     mine.unlink()
-    assert ["user", str(mine), "not", "there"] in [line.split() for line in run("show").stdout.splitlines()]
+    assert ["user", str(mine), "missing"] in [line.split() for line in run("show").stdout.splitlines()]
 
 
 def test_show_as_json(mine: Path) -> None:

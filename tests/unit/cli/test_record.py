@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from gtstub.cli import main
+from gtstub.cli.app import main
 from gtstub.errors import SignatureError
 from gtstub.recorded.archive import archives, read
 from gtstub.recorded.plot import MOST_CELLS, to_plane, ulp_distances
@@ -126,7 +126,7 @@ SHOWS = "import os; print(*(os.environ.get(f'GTSTUB_RECORD{name}') for name in (
 
 def record(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """In a process of its own, because the command's output is not click's."""
-    command = [sys.executable, "-c", "from gtstub.cli import main; main(prog_name='gtstub')", "record"]
+    command = [sys.executable, "-c", "from gtstub.cli.app import main; main(prog_name='gtstub')", "record"]
     return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
@@ -162,7 +162,7 @@ def test_recordings_of_another_run_stay_alone(recording: Path, tmp_path: Path, p
     done = record("-o", recording, "--", sys.executable, "-c", f"open({str(tmp_path / 'ran')!r}, 'w')")
     assert (done.returncode, done.stderr) == (
         1,
-        f"'{recording}' has recordings of another run; name another directory, or remove it.\n",
+        f"'{recording}' has recordings of another run: name another directory, or remove it.\n",
     )
     assert not (tmp_path / "ran").exists()
     assert len(archives(recording)) == 1
@@ -173,7 +173,7 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     done = record("-o", tmp_path / "file" / "recording", "true")
     assert (done.returncode, done.stderr) == (
         1,
-        f"Directory '{tmp_path}/file/recording' cannot be made: Not a directory.\n",
+        f"The directory '{tmp_path}/file/recording' cannot be created: Not a directory.\n",
     )
 
 
@@ -199,8 +199,8 @@ def test_a_recording_that_lacks_calls_is_said(recording: Path) -> None:
     result = run("record", "-o", recording)
     assert (result.exit_code, result.stderr) == (
         1,
-        f"'{recording}/host-1.incomplete' has the calls of 'prog' 2, 'other' 1, and not those after: the process said"
-        " why.\n",
+        f"'{recording}/host-1.incomplete' has the calls of 'prog' 2, 'other' 1. Later calls are missing; the process"
+        " has reported the reason.\n",
     )
 
 
@@ -240,7 +240,7 @@ def test_a_replay_says_which_field_differs_where_and_by_how_much(recording: Path
             "prog     out       1      host-1   1     1 of 3    K 0    5.000000000000002  5      2    1.77636e-15"
             "  3.55271e-16",
             "",
-            "2 calls made again. Of 2 results, 1 differ by more than is tolerated, 0 by less.",
+            "2 calls replayed. Of 2 results, 1 differ by more than the tolerance, 0 by less.",
         ],
     )
 
@@ -251,15 +251,15 @@ def test_calls_that_were_not_made_are_a_failure_of_a_comparison(recording: Path,
         result = run("replay", recording, entry, *options, *more)
         assert (result.exit_code, result.stderr) == (
             1,
-            "Not made: 1 of 'other', for which no program was given: give one, or choose with '--program' what to"
-            " replay.\n",
+            "Not replayed: 1 of 'other', for which no program was given: give one, or select programs with"
+            " '--program'.\n",
         )
     result = run("replay", recording, entry)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[-1] == "Not made: 1 of 'other', for which no program was given."
+    assert result.stdout.splitlines()[-1] == "Not replayed: 1 of 'other', for which no program was given."
     result = run("replay", recording, entry, *options, "--program", "prog")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "Not made" not in result.stdout
+    assert "Not replayed" not in result.stdout
     result = run("replay", recording, entry, "--program", "prag")
     assert (result.exit_code, result.stderr) == (1, "No program 'prag' was recorded. Did you mean: 'prog'?\n")
 
@@ -295,13 +295,13 @@ def test_of_several_variants_the_recorded_one_is_called(
     result = run("replay", recording, entry, entry / "prog_stub.so")
     assert (result.exit_code, result.stderr) == (
         1,
-        "Several programs can make the calls of 'prog'; name one of them only.\n",
+        "Several programs can replay the calls of 'prog': name only one of them.\n",
     )
 
 
 def test_a_replay_without_comparison_succeeds(recording: Path, entry: Path) -> None:
     result = run("replay", recording / "host-1", entry / "prog_stub.so")
-    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "2 calls made again.")
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "2 calls replayed.")
 
 
 def test_a_replay_as_json(recording: Path, entry: Path) -> None:
@@ -346,7 +346,7 @@ def test_what_cannot_be_replayed_is_refused(recording: Path, entry: Path, tmp_pa
     assert (code, "'few' is neither N nor ARGUMENT=N." in text) == (2, True)
     for most in (str(2**64), "9" * 5000):
         code, text = refusal(recording, entry, "--compare", "--ulp", f"out={most}")
-        assert (code, f"is more than {2**64 - 1}, which is the greatest tolerance." in text) == (2, True)
+        assert (code, f"is more than {2**64 - 1}, the greatest tolerance." in text) == (2, True)
     code, text = refusal(recording, entry, "--backend", "GTFN")
     assert (code, "'GTFN' is not one of 'EMBEDDED', 'CPU', 'GTFN_CPU'," in text) == (2, True)
     code, text = refusal(recording, entry, "--ulp", "2")
@@ -385,7 +385,7 @@ def test_a_plot_shows_where_the_worst_field_differs(recording: Path, entry: Path
     result = run("replay", tmp_path / "nowhere", entry, "--plot", "worst.pdf")
     assert (result.exit_code, result.stderr) == (
         1,
-        "A plot is written to a file '.svg' or '.png', not to 'worst.pdf'.\n",
+        "A plot file must end in '.svg' or '.png', but is 'worst.pdf'.\n",
     )
 
 
@@ -422,7 +422,7 @@ def test_distances_of_a_plot_are_those_of_the_runtime() -> None:
 def stderr_of_terminal(*arguments: str | Path) -> str:
     """What the command says on a terminal."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", "from gtstub.cli import main; main(prog_name='gtstub')", *map(str, arguments)]
+    command = [sys.executable, "-c", "from gtstub.cli.app import main; main(prog_name='gtstub')", *map(str, arguments)]
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment):
         os.close(theirs)
@@ -442,6 +442,6 @@ def test_a_terminal_is_told_how_far_it_is(recording: Path, entry: Path, tmp_path
     assert "prog" in said
     output = tmp_path / "new"
     said = stderr_of_terminal("record", "-o", output, "--", *model(recording))
-    assert f"Recording to '{output}' what '{sys.executable}' calls." in said
+    assert f"Recording the calls of '{sys.executable}' to '{output}'." in said
     assert "1/1" in said
     assert run("replay", recording, entry).stderr == ""

@@ -312,7 +312,7 @@ def test_dimensions_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
 def test_checks_name_what_is_missing_and_how_to_get_it(capsys: pytest.CaptureFixture[str]) -> None:
     print_checks((Check("CMake", True, "3.30.1"), Check("C compiler", False, "not found", "Install one.")))
     assert capsys.readouterr().out == (
-        "         what        found\n"
+        "         check       found\n"
         "ok       CMake       3.30.1\n"
         "MISSING  C compiler  not found\n"
         "\n"

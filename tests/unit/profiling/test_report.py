@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import gtstub
-from gtstub.cli import main
+from gtstub.cli.app import main
 from gtstub.errors import GtstubError, SignatureError
 from gtstub.profiling.model import Calls, Times, duration, labels
 from gtstub.profiling.report import Report
@@ -180,11 +180,11 @@ def test_plot_draws_one_bar_for_many_small_programs(tmp_path: Path) -> None:
 
 def test_plot_of_another_kind_is_refused(file: Path, tmp_path: Path) -> None:
     path = tmp_path / "plot.pdf"
-    assert run(file, "--plot", path) == (1, f"A plot is written to a file '.svg' or '.png', not to '{path}'.\n")
+    assert run(file, "--plot", path) == (1, f"A plot file must end in '.svg' or '.png', but is '{path}'.\n")
 
 
 def test_plot_without_matplotlib_says_what_to_install(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(GtstubError) as caught:
         Report.load(file).plot(file.with_suffix(".svg"))
-    assert str(caught.value) == "A plot needs matplotlib, which is not installed: 'pip install gtstub[plot]'."
+    assert str(caught.value) == "Plots need matplotlib: install it with 'pip install gtstub[plot]'."

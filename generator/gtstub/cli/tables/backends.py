@@ -1,4 +1,4 @@
-"""Tables of backends, choices and the DaCe configuration, as 'gtstub config' prints them."""
+"""The output of 'gtstub config': choices, tables of backends, and the DaCe configuration."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from gtstub.util.console import make_table, print_parts
 
 
 def print_choice(choice: Choice, sources: Sequence[tuple[str, Path]], note: str) -> None:
-    """
-    What compiles a program, and a row for each option: its value, the line that decided it, what that overrode. `note`
-    is the last line, if it is not empty.
-    """
+    """Prints a program's backend, a row for each option with the lines that set it, the files, and `note`."""
     table = make_table("option", "value", "decided by", "overrode")
     names = _short_names(sources)
     used: dict[Path, str] = {}
@@ -36,27 +33,24 @@ def print_choice(choice: Choice, sources: Sequence[tuple[str, Path]], note: str)
 
 
 def print_tables(sources: Sequence[tuple[str, Path]], tables: Sequence[Table]) -> None:
-    """Where tables of backends are looked for, and all that they say, in the order of the files."""
+    """Prints the files of tables of backends, whether they exist or not, and their settings in the same order."""
     names = _short_names(sources)
-    files = make_table("table", "file", "")
-    for _, file in sources:
-        files.add_row(names[file], str(file), "" if file.exists() else "not there")
+    rows = ((names[file], str(file), "" if file.exists() else "missing") for _, file in sources)
+    files = make_table("table", "file", "", rows=rows)
     settings = make_table("line", "section", "option", "value")
-    for table in tables:
-        for setting in table.settings:
-            line = f"{names[setting.file]}:{setting.line}"
-            settings.add_row(line, f"[{setting.section}]", setting.option, json.dumps(setting.value))
+    for setting in (setting for table in tables for setting in table.settings):
+        line = f"{names[setting.file]}:{setting.line}"
+        settings.add_row(line, f"[{setting.section}]", setting.option, json.dumps(setting.value))
     print_parts(files, settings)
 
 
 def print_dace_config(file: Path, settings: Sequence[tuple[str, Any, str]]) -> None:
-    """The DaCe configuration, a row a setting: name, value, what decided it; what is not DaCe's default comes first."""
-    table = make_table("setting", "value", "decided by")
-    for name, value, by in sorted(settings, key=lambda row: (row[2] == "DaCe", row[2] == "gtstub", row[0])):
-        table.add_row(name, json.dumps(value), by)
-    print_parts(f"gtstub: {file}", table)
+    """Prints names, values and origins of settings: those of others first, then gtstub's, then DaCe's defaults."""
+    ordered = sorted(settings, key=lambda row: (row[2] == "DaCe", row[2] == "gtstub", row[0]))
+    rows = ((name, json.dumps(value), by) for name, value, by in ordered)
+    print_parts(f"gtstub: {file}", make_table("setting", "value", "decided by", rows=rows))
 
 
 def _short_names(sources: Sequence[tuple[str, Path]]) -> dict[Path, str]:
-    """A table is called by who speaks in it; one that the environment names, by its file."""
-    return {file: who if who in ("gtstub", "user") else str(file) for who, file in sources}
+    """The names of tables: 'gtstub', 'user', or the path of a table that the environment names."""
+    return {file: origin if origin in ("gtstub", "user") else str(file) for origin, file in sources}

@@ -1,4 +1,4 @@
-"""What 'gtstub cache' prints: entries, what they are made of, and where two differ, as tables and as JSON."""
+"""Tables and JSON of 'gtstub cache': entries, their ingredients, and differences between them."""
 
 from __future__ import annotations
 
@@ -13,100 +13,81 @@ from gtstub.cache.store import Cache, Nearest
 from gtstub.util.console import make_table, print_parts
 
 WIDEST = 60
-"""Characters of a value in a table; JSON has all of it."""
+"""The most characters of a value in a table. The JSON document has the whole value."""
 
 
 def item_to_json(item: Item) -> dict[str, Any]:
-    return {
-        "key": item.key,
-        "name": item.name,
-        "path": str(item.path),
-        "layer": str(item.layer),
-        "state": item.state,
-        "problem": item.problem,
-        "bytes": item.bytes,
-        "built": item.built,
-        "used": item.used,
-    }
+    members = {name: getattr(item, name) for name in ("key", "name", "state", "problem", "bytes", "built", "used")}
+    return {**members, "path": str(item.path), "layer": str(item.layer)}
 
 
 def difference_to_json(difference: Difference) -> dict[str, Any]:
-    """A side that has nothing has no member."""
+    """The path and the two values of a difference. A missing value has no member."""
     sides = {"this": difference.ours, "nearest": difference.theirs}
     return {"path": difference.path, **{side: value for side, value in sides.items() if value is not MISSING}}
 
 
 def print_items(cache: Cache, items: Sequence[Item]) -> None:
-    """A row for each entry; the layer of each where there are several."""
+    """Prints the layers, a row for each entry, the problems of broken entries, and the total."""
     layers = {layer: "root" if layer == cache.root else f"shared {i}" for i, layer in enumerate(cache.layers)}
     table = make_table("key", "program", "size", "age", "last use", "layer", "state")
     for item in items:
         used = _age(item.used) if item.layer == cache.root else ""
         size, built = _size(item.bytes), _age(item.built)
         table.add_row(item.key, item.name, size, built, used, layers[item.layer], item.state)
-    total = f"{_count(items)}, {_size(sum(item.bytes for item in items))}."
     problems = "\n".join(item.problem for item in items if item.state == "broken")
-    print_parts(
-        "\n".join(f"{name}: {layer}" for layer, name in layers.items()), table if items else "", problems, total
-    )
+    print_parts("\n".join(f"{name}: {layer}" for layer, name in layers.items()), table, problems, f"{_total(items)}.")
 
 
 def print_item(item: Item) -> None:
-    """What an entry is made of: its ingredients, what was compiled in, what it needs, and its files."""
+    """Prints the ingredients of an entry, the values compiled into it, its files, and its requirements."""
     head = f"'{item.path}', of program '{item.name}': {_size(item.bytes)}, {item.state}."
-    if item.manifest is None:
+    manifest = item.manifest
+    if manifest is None:
         print_parts(head, item.problem)
         return
-    manifest = item.manifest
-    ingredients = make_table("ingredient", "value")
-    for path, value in _flat("", manifest.ingredients):
-        ingredients.add_row(path, _text(value))
-    baked = make_table("compiled in", "value")
-    for name, value in manifest.baked.items():
-        baked.add_row(name, _text(value))
-    files = make_table("file", "bytes", "SHA-256")
-    for name, file in manifest.files.items():
-        files.add_row(name, str(file.bytes), file.sha256)
+    flat = _flat("", manifest.ingredients)
+    ingredients = make_table("ingredient", "value", rows=((path, _cut(_whole(value))) for path, value in flat))
+    constants = manifest.baked.items()
+    baked = make_table("compiled in", "value", rows=((name, _cut(_whole(value))) for name, value in constants))
+    rows = ((name, str(file.bytes), file.sha256) for name, file in manifest.files.items())
+    files = make_table("file", "bytes", "SHA-256", rows=rows)
     built, machine = manifest.built, manifest.machine
     remarks = [f"Built {_age(built.time)} ago on '{built.host}', in {built.seconds:.1f} s."]
     if machine.cpu:
         remarks.append(f"Needs a CPU with {', '.join(machine.cpu)}.")
     if machine.arch or machine.device:
         remarks.append(f"Built for {' '.join(filter(None, (machine.device, machine.arch)))}.")
-    empty = [table for table in (ingredients, baked, files) if not table.row_count]
-    print_parts(head, *(table for table in (ingredients, baked, files) if table not in empty), "\n".join(remarks))
+    print_parts(head, ingredients, baked, files, "\n".join(remarks))
 
 
 def print_removed(items: Sequence[Item], leftovers: int, dry_run: bool) -> None:
-    table = make_table("key", "size", "last use")
-    for item in items:
-        table.add_row(item.key, _size(item.bytes), _age(item.used))
+    rows = ((item.key, _size(item.bytes), _age(item.used)) for item in items)
     verb = "would be removed" if dry_run else "removed"
-    total = f"{_count(items)}, {_size(sum(item.bytes for item in items))}, {verb}."
+    total = f"{_total(items)}, {verb}."
     if leftovers:
-        total += f" What killed builders left, {leftovers} {'thing' if leftovers == 1 else 'things'}, {verb}."
-    print_parts(table if items else "", total)
+        total += f" {leftovers} {'leftover' if leftovers == 1 else 'leftovers'} of killed builders {verb}."
+    print_parts(make_table("key", "size", "last use", rows=rows), total)
 
 
 def print_places(places: Sequence[tuple[Path, str]]) -> None:
     table = make_table("layer", "path", "from", "")
-    for number, (path, said_by) in enumerate(places):
+    for number, (path, origin) in enumerate(places):
         name = f"shared {number}" if number else "root"
-        table.add_row(name, str(path), said_by, "" if path.is_dir() else "not there")
+        table.add_row(name, str(path), origin, "" if path.is_dir() else "missing")
         for code_path in code_paths(path):
             table.add_row(f"{name}, code path", str(path / code_path), "", "")
     print_parts(table)
 
 
 def print_differences(item: Item, nearest: Nearest | None) -> None:
-    """A row for each ingredient that differs."""
+    """Prints a row for each ingredient that differs."""
     head = f"'{item.key}', built {_age(item.built)} ago."
     if nearest is None:
         print_parts(head, f"The cache has no other entry of program '{item.name}' to compare it with.")
         return
-    table = make_table("ingredient", "this", "nearest")
-    for difference in nearest.differences:
-        table.add_row(difference.path, *_sides(difference))
+    rows = ((difference.path, *_sides(difference)) for difference in nearest.differences)
+    table = make_table("ingredient", "this", "nearest", rows=rows)
     other = f"Nearest: '{nearest.entry.key}', built {_age(nearest.manifest.built.time)} ago."
     print_parts(f"{head}\n{other}", table)
 
@@ -120,7 +101,7 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _sides(difference: Difference) -> tuple[str, str]:
-    """Two long texts from shortly before the place where they differ."""
+    """Both values. If they are long and begin alike, the texts start shortly before the first difference."""
     ours, theirs = _whole(difference.ours), _whole(difference.theirs)
     shorter = min(len(ours), len(theirs))
     common = next((i for i in range(shorter) if ours[i] != theirs[i]), shorter)
@@ -128,10 +109,6 @@ def _sides(difference: Difference) -> tuple[str, str]:
         return _cut(ours), _cut(theirs)
     begin = common - WIDEST // 4
     return _cut(f"... {ours[begin:]}"), _cut(f"... {theirs[begin:]}")
-
-
-def _text(value: Any) -> str:
-    return _cut(_whole(value))
 
 
 def _whole(value: Any) -> str:
@@ -144,16 +121,15 @@ def _cut(text: str) -> str:
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 4]} ..."
 
 
-def _count(items: Sequence[Item]) -> str:
-    return f"{len(items)} {'entry' if len(items) == 1 else 'entries'}"
+def _total(items: Sequence[Item]) -> str:
+    return f"{len(items)} {'entry' if len(items) == 1 else 'entries'}, {_size(sum(item.bytes for item in items))}"
 
 
 def _size(count: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} GiB"
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count:.0f} B"
 
 
 def _age(time: float) -> str:

@@ -1,4 +1,4 @@
-"""Call plans as tables."""
+"""Tables of call plans."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Leaf, Slot, 
 from gtstub.util.console import make_table, print_parts
 
 MOST_NAMES = 6
-"""A sentence counts names instead of listing them if there are more than this; the JSON document lists all."""
+"""The most names that a sentence lists; it counts more. The JSON document lists all names."""
 
 
 def print_plan(plan: CallPlan) -> None:
-    """The whole call plan: arguments and their contracts, slots and their sources, what must agree, the handle."""
+    """Prints arguments and their contracts, slots and their sources, the values that must agree, and the handle."""
     arguments = make_table("argument", "leaf", "contract", "slots")
     for leaf in plan.leaves:
         indices = " ".join(str(slot.index) for slot in plan.slots_of(leaf))
         arguments.add_row(leaf.path, leaf.name, _describe_contract(leaf), indices)
-    slots = make_table("slot", "C type", "name", "source")
-    for slot in plan.slots:
-        slots.add_row(str(slot.index), slot.c_type, slot.name, describe_source(slot.source))
+    slots = make_table("slot", "C type", "name", "source", rows=map(_slot_row, plan.slots))
     print_parts(_title(plan), arguments, slots, "\n".join((*_agreements(plan), *_remarks(plan))))
 
 
 def print_slots(plan: CallPlan) -> None:
-    """One row for each slot: C type, name, source, and what the source must satisfy."""
-    slots = make_table("slot", "C type", "name", "source", "contract")
-    for slot in plan.slots:
-        contract = "; ".join(_describe_slot_contract(slot, plan))
-        slots.add_row(str(slot.index), slot.c_type, slot.name, describe_source(slot.source), contract)
+    """Prints a row for each slot: its C type, its name, its source, and the contract of the source."""
+    rows = ((*_slot_row(slot), "; ".join(_describe_slot_contract(slot, plan))) for slot in plan.slots)
+    slots = make_table("slot", "C type", "name", "source", "contract", rows=rows)
     print_parts(_title(plan), slots, "\n".join(_remarks(plan)))
+
+
+def _slot_row(slot: Slot) -> tuple[str, ...]:
+    return str(slot.index), slot.c_type, slot.name, describe_source(slot.source)
 
 
 def _title(plan: CallPlan) -> str:
@@ -39,9 +39,7 @@ def _title(plan: CallPlan) -> str:
 
 
 def _describe_contract(leaf: Leaf) -> str:
-    if not isinstance(leaf, FieldLeaf):
-        return describe_leaf(leaf)
-    return f"{describe_leaf(leaf)}, on {leaf.device}"
+    return describe_leaf(leaf) + (f", on {leaf.device}" if isinstance(leaf, FieldLeaf) else "")
 
 
 def _describe_slot_contract(slot: Slot, plan: CallPlan) -> Iterator[str]:

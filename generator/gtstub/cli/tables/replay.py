@@ -1,4 +1,4 @@
-"""Replays as tables."""
+"""Tables of replays."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from gtstub.util.console import make_table, print_parts
 
 
 def print_replay(report: Mapping[str, Any], compare: bool) -> None:
-    """What differs, a row for each argument with its worst call, and how much was replayed."""
+    """Prints a row for each argument that differs, with its worst call, and the numbers of calls and results."""
     from rich.text import Text
 
-    differing = [one for one in report["comparisons"] if one["differ"] > 0]
     rows: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for one in differing:
-        rows.setdefault((one["program"], one["argument"]), []).append(one)
-    table = make_table(
-        "program", "argument", "calls", "process", "call", "elements", "index", "expected", "found", "ulp", "absolute",
-        "relative",
-    )  # fmt: skip
+    for one in report["comparisons"]:
+        if compare and one["differ"] > 0:
+            rows.setdefault((one["program"], one["argument"]), []).append(one)
+    numbers = ("expected", "found", "ulp", "absolute", "relative")
+    table = make_table("program", "argument", "calls", "process", "call", "elements", "index", *numbers)
     for (program, argument), found in rows.items():
         worst = max(found, key=_badness)
-        where = worst["worst"]
+        place = worst["worst"]
         table.add_row(
             program,
             argument,
@@ -30,10 +28,10 @@ def print_replay(report: Mapping[str, Any], compare: bool) -> None:
             worst["process"],
             str(worst["call"]),
             f"{worst['differ']} of {worst['elements']}",
-            ", ".join(f"{dim} {index}" for dim, index in zip(worst["dims"], where["index"], strict=True)),
-            *(_text(where[name]) for name in ("expected", "found", "ulp", "absolute", "relative")),
+            ", ".join(f"{dim} {index}" for dim, index in zip(worst["dims"], place["index"], strict=True)),
+            *("" if value is None else str(value) for value in map(place.get, numbers)),
         )
-    print_parts(table if compare and rows else "", Text("\n".join(_summary(report, compare))))
+    print_parts(table, Text(_summary(report, compare)))
 
 
 def _badness(comparison: Mapping[str, Any]) -> float:
@@ -41,23 +39,16 @@ def _badness(comparison: Mapping[str, Any]) -> float:
     return float("inf") if ulp is None else float(ulp)
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _summary(report: Mapping[str, Any], compare: bool) -> list[str]:
-    comparisons = report["comparisons"]
-    calls = report["calls"]
-    lines = [f"{calls} call{'' if calls == 1 else 's'} made again."]
+def _summary(report: Mapping[str, Any], compare: bool) -> str:
+    calls, comparisons, left_out = report["calls"], report["comparisons"], report["left_out"]
+    text = f"{calls} call{'' if calls == 1 else 's'} replayed."
     if compare:
         beyond = sum(one["beyond"] > 0 for one in comparisons)
         within = sum(one["differ"] > 0 and one["beyond"] == 0 for one in comparisons)
-        lines[0] += f" Of {len(comparisons)} results, {beyond} differ by more than is tolerated, {within} by less."
-    if report["left_out"] and not compare:
-        lines.append(f"{not_made(report['left_out'])}.")
-    return lines
+        return f"{text} Of {len(comparisons)} results, {beyond} differ by more than the tolerance, {within} by less."
+    return f"{text}\n{not_replayed(left_out)}." if left_out else text
 
 
-def not_made(left_out: Mapping[str, int]) -> str:
+def not_replayed(left_out: Mapping[str, int]) -> str:
     counts = ", ".join(f"{count} of '{name}'" for name, count in left_out.items())
-    return f"Not made: {counts}, for which no program was given"
+    return f"Not replayed: {counts}, for which no program was given"
