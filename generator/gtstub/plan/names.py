@@ -1,4 +1,4 @@
-"""Which names may stand in generated C and Fortran; checked once, when a plan is made, before a line is emitted."""
+"""The names that generated C may contain. The planner checks them once, before any text is generated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ C_KEYWORDS = frozenset(
     consteval constinit linux unix
     """.split()  # noqa: SIM905
 )
-"""Keywords of C and C++ (the headers are C++ as well), and what compilers and the standard headers define as macros."""
+"""Keywords of C and C++, because the headers are C++ too, and macros of compilers and of the standard headers."""
 
 
 def check_names(
@@ -39,7 +39,7 @@ def check_names(
     dims: Iterable[str],
     keys: Iterable[str],
 ) -> None:
-    """Raises PlanError for the first name that cannot be written in C, or that two different leaves share."""
+    """Raises PlanError for the first name that is not valid in C, or that two leaves or two tuples share."""
     if FILE_NAME.fullmatch(library) is None:
         raise PlanError(
             f"The name of library '{library}' of program '{program}' has characters other than [A-Za-z0-9_.+-]."
