@@ -1,15 +1,15 @@
 """
-Numbers of the binary interface between stubs, runtime and hosts, as `gtstub/gtstub.h` defines them. Tests compare them
-with the header.
+Numbers of the binary interface between stubs, runtime and hosts. They repeat those in `gtstub/gtstub.h`; a test
+compares them with the header (tests/unit/test_abi.py).
 """
 
 from __future__ import annotations
 
 ABI = 4
-"""GTS_ABI: a stub is generated for one ABI, and the runtime refuses stubs of any other."""
+"""GTS_ABI. A stub is generated for one ABI, and the runtime refuses stubs of other ABIs."""
 
 MAX_RANK = 6
-"""GTS_MAX_RANK: the most dimensions that a field can have."""
+"""GTS_MAX_RANK, the largest number of dimensions of a field."""
 
 SONAME = f"libgtstub.so.{ABI}"
 """The file name of the runtime library."""

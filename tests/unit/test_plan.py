@@ -611,5 +611,5 @@ def test_refuses_vertex_field_that_shares_the_name_of_a_tuple_element() -> None:
     refuses(
         (sdfg(array("x_0", ANY)), program(x=tuple_of(field(K)))),
         (sdfg(array("x_0", ANY)), program(x=tuple_of(field(K)), x_0=field(VERTEX))),
-        "Two arguments of program 'prog' are called 'x_0' once tuples are flattened.",
+        "Two arguments of program 'prog' are called 'x_0' after tuples are flattened.",
     )

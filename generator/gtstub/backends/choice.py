@@ -8,7 +8,7 @@ backend also takes the options of DaCe's backend; if one section sets both, gtst
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal, cast
 
@@ -102,14 +102,15 @@ def choose(program: str, tag: Tag | str, arch: str, tables: Sequence[Table], gpu
         if setting.path == ("backend",) and tag.backend is None:
             _decide(decided, setting.path, setting)
     if tag.backend is None and not decided:
-        raise ConfigError(f"No table says which backend tag '{tag}' means for program '{program}'.")
+        raise ConfigError(f"No table names the backend of tag '{tag}' for program '{program}'.")
     backend = tag.backend or cast(Backend, decided["backend",].setting.value)
     options: dict[tuple[str, ...], Reason] = {}
     for setting in ranked:
         if setting.path[0] == backend or (setting.path[0] == "dace" and backend == "gtstub"):
             _decide(options, setting.path[1:], setting)
     reasons = (*decided.values(), *(options[path] for path in sorted(options)))
-    return Choice(program, tag, arch, backend, tag.device, _nested(options), reasons)
+    values = ((path, value) for path, reason in options.items() if (value := reason.setting.value) != DEFAULT)
+    return Choice(program, tag, arch, backend, tag.device, nested(values), reasons)
 
 
 _MACHINES = {
@@ -139,13 +140,12 @@ def _decide(decided: dict[tuple[str, ...], Reason], path: tuple[str, ...], setti
     decided[path] = Reason(setting, decided.get(path))
 
 
-def _nested(decided: Mapping[tuple[str, ...], Reason]) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    for path, reason in decided.items():
-        if reason.setting.value == DEFAULT:
-            continue
-        table = options
-        for name in path[:-1]:
+def nested(values: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
+    """Nested tables of values, each given with its path."""
+    tables: dict[str, Any] = {}
+    for (*names, last), value in values:
+        table = tables
+        for name in names:
             table = table.setdefault(name, {})
-        table[path[-1]] = reason.setting.value
-    return options
+        table[last] = value
+    return tables

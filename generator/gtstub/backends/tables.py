@@ -116,7 +116,7 @@ def _settings(data: Mapping[str, Any], places: Places) -> Iterator[Setting]:
 
 
 def _machines(program: str | None, path: tuple[str, ...], value: Any, places: Places) -> Iterator[Setting]:
-    """The settings of the sections `device.NAME` or `arch.NAME`, as the last name of `path` says."""
+    """The settings of the sections `device.NAME` or `arch.NAME`, depending on the last name of `path`."""
     kind = path[-1]
     for name, content in places.table(path, value).items():
         here = (*path, name)

@@ -20,9 +20,9 @@ SUFFIX = "_stub"
 OWN_KINDS = ("c_char", "c_int")
 """The kinds of `stat` and `errmsg`."""
 
-KINDS = tuple(names.fortran[1] for names in NAMES.values())
-
-RESERVED = frozenset(("program", "stat", "errmsg", "gtstub", "gts_program", "iso_c_binding", *OWN_KINDS, *KINDS))
+RESERVED = frozenset(("program", "stat", "errmsg", "gtstub", "gts_program", "iso_c_binding", *OWN_KINDS)).union(
+    names.fortran[1] for names in NAMES.values()
+)
 """The names that each generated module uses, in lower case because Fortran ignores case."""
 
 

@@ -55,19 +55,18 @@ def fortran_pack(text: str) -> str:
 
 def fortran_comment(text: str) -> str:
     """Breaks comments that are too long, and keeps their indentation."""
-    return _lines([part for line in text.splitlines() for part in _comment(line)])
+    lines = []
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip())]
+        later = f"{indent}!     "
+        lines += textwrap.wrap(line.strip(), WIDTH, initial_indent=indent, subsequent_indent=later) or [line]
+    return _lines(lines)
 
 
 def fortran_split(literal: str, indent: int) -> str:
     """The content of a character literal, continued on further lines if it is long."""
     length = 80
     return f"&\n{' ' * indent}&".join(literal[i : i + length] for i in range(0, len(literal), length))
-
-
-def _comment(line: str) -> list[str]:
-    indent = line[: len(line) - len(line.lstrip())]
-    text = line.strip()
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}!     ") or [line]
 
 
 def _above(code: str, begin: str, comment: str, end: str) -> list[str]:

@@ -22,7 +22,7 @@ from gtstub.codegen.output import C_COMMENT, FORTRAN_COMMENT, sign
 from gtstub.install import TEMPLATES
 from gtstub.plan.describe import describe_leaf, describe_source, describe_statics
 from gtstub.plan.model import CallPlan, StaticLeaf
-from gtstub.signature.dtypes import NAMES, DType
+from gtstub.signature.dtypes import NAMES
 
 
 def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str, fortran: bool = False) -> Mapping[str, str]:
@@ -61,7 +61,7 @@ def environment() -> jinja2.Environment:
     )
     made.filters |= {
         "align": layout.align,
-        "c_name": c_name,
+        "c_name": lambda dtype: NAMES[dtype].c,
         "fortran_comment": layout.fortran_comment,
         "fortran_pack": layout.fortran_pack,
         "fortran_split": layout.fortran_split,
@@ -72,11 +72,6 @@ def environment() -> jinja2.Environment:
         "static_texts": describe_statics,
     }
     return made
-
-
-def c_name(dtype: DType) -> str:
-    """The name of an element type in C."""
-    return NAMES[dtype].c
 
 
 def literal(leaf: StaticLeaf) -> str:

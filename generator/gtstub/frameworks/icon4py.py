@@ -22,6 +22,8 @@ from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  gt4py's own name
 from gtstub.toolchain.arch import arch
 
+type Backend = gtx_backend.Backend[Any] | DeviceType | Mapping[str, Any] | None
+
 GPUS: Mapping[DeviceType | None, Gpu] = {DeviceType.CUDA: "cuda", DeviceType.ROCM: "rocm"}
 
 
@@ -39,7 +41,7 @@ def make_backend(*, device: DeviceType, **options: Any) -> StubBackend | None:
 def setup_program(
     *,
     program: Any,
-    backend: gtx_backend.Backend[Any] | DeviceType | Mapping[str, Any] | None,
+    backend: Backend,
     constant_args: Mapping[str, Any] | None = None,
     variants: Mapping[str, Sequence[Any]] | None = None,
     horizontal_sizes: Mapping[str, Any] | None = None,
@@ -58,10 +60,8 @@ def setup_program(
     Raises TypeError for another backend or device, ConfigError for an option that the backend does not know, and the
     errors of `gtstub.compile()`.
     """
-    constant_args = constant_args or {}
-    horizontal_sizes = horizontal_sizes or {}
-    vertical_sizes = vertical_sizes or {}
-    offset_provider = offset_provider or {}
+    constant_args, offset_provider = constant_args or {}, offset_provider or {}
+    horizontal_sizes, vertical_sizes = horizontal_sizes or {}, vertical_sizes or {}
     chosen = _choose_backend(program.__name__, backend)
     if chosen is None:
         bound = {**constant_args, **horizontal_sizes, **vertical_sizes}
@@ -80,9 +80,7 @@ def setup_program(
     )
 
 
-def _choose_backend(
-    name: str, backend: gtx_backend.Backend[Any] | DeviceType | Mapping[str, Any] | None
-) -> gtx_backend.Backend[Any] | None:
+def _choose_backend(name: str, backend: Backend) -> gtx_backend.Backend[Any] | None:
     if backend is None or isinstance(backend, gtx_backend.Backend):
         return backend
     descriptor = {"device": backend} if isinstance(backend, DeviceType) else backend

@@ -36,7 +36,7 @@ from gtstub.errors import CacheError, CompilationError, RanksError
 from gtstub.ranks import CodePath, Layout, Ranks, one_path, tile_position, use_ranks
 
 _PATIENCE = 10.0
-"""Seconds of waiting before a message says for which ranks."""
+"""Seconds of waiting before a message names the missing ranks."""
 
 _SHORTEST_SLEEP, _LONGEST_SLEEP = 0.001, 0.05
 
@@ -55,9 +55,7 @@ def use_communicator(comm: MPI.Intracomm, layout: Layout | None = None, code_pat
     if code_path is None:
         code_path = one_path if layout is None else tile_position
     if settings.cache_dir() is None:
-        raise RanksError(
-            "Ranks need a cache directory: set GTSTUB_CACHE_DIR, if possible to a directory that they share."
-        )
+        raise RanksError("Ranks need a cache directory: set GTSTUB_CACHE_DIR, if possible to one that they share.")
     # gt4py's build processes import the model's script and mpi4py. As MPI processes they would be killed.
     os.environ.setdefault("MPI4PY_RC_INITIALIZE", "0")
     comm = comm.Dup()

@@ -245,6 +245,10 @@ class CallPlan:
         return tuple(leaf for leaf in self.leaves if not isinstance(leaf, StaticLeaf))
 
     @property
+    def scalars(self) -> tuple[ScalarLeaf, ...]:
+        return tuple(leaf for leaf in self.leaves if isinstance(leaf, ScalarLeaf))
+
+    @property
     def has_metrics(self) -> bool:
         return any(isinstance(slot.source, Metric) for slot in self.slots)
 

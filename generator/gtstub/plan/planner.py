@@ -28,16 +28,16 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
     """Joins the two signatures of a program. Raises PlanError if they contradict each other."""
     signatures = Signatures(sdfg, program)
     flat = Flattening(signatures)
-    check_names(
-        program.name,
-        sdfg.name,
-        library=sdfg.library,
-        parameters=[parameter.name for parameter in program.parameters],
-        leaves=[leaf.name for leaf in flat.leaves],
-        tuples=[tuple_.name for tuple_ in flat.tuples],
-        dims=[dim for leaf in flat.leaves if isinstance(leaf, FieldLeaf) for dim in leaf.dims],
-        keys=[key for collection in flat.collections for key in collection.keys],
-    )
+    names = {
+        "program": [program.name],
+        "SDFG": [sdfg.name],
+        "parameter": [parameter.name for parameter in program.parameters],
+        "dimension": [dim for leaf in flat.leaves if isinstance(leaf, FieldLeaf) for dim in leaf.dims],
+        "key": [key for collection in flat.collections for key in collection.keys],
+        "argument": [leaf.name for leaf in flat.leaves],
+        "tuple": [tuple_.name for tuple_ in flat.tuples],
+    }
+    check_names(program.name, sdfg.library, names)
     connection = Connection(signatures, flat.leaves)
     return CallPlan(
         name=program.name,

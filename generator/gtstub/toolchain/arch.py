@@ -63,7 +63,7 @@ def _cpu() -> str:
 
 @cache
 def _gpu() -> str:
-    """From cupy, which knows the visible device; without cupy, from the driver's tool."""
+    """From cupy, which respects the visible devices; without cupy, from the driver's tool."""
     return (
         _from_cupy()
         or _from_tool(_cuda_name, "nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")

@@ -28,11 +28,8 @@ from gtstub.util.atomic import replacing
 VARIABLES = ("CC", "CFLAGS", "LDFLAGS", "CXX", "CMAKE_GENERATOR", "CMAKE_TOOLCHAIN_FILE")
 """The environment variables that CMake reads to find compilers."""
 
-COMPILERS = ("cc", "gcc", "icx", "clang")
-"""The compilers that CMake searches on PATH if CC is not set."""
-
-CXX_COMPILERS = ("c++", "g++", "icpx", "clang++")
-"""The compilers that CMake searches on PATH if CXX is not set."""
+COMPILERS = {"CC": ("cc", "gcc", "icx", "clang"), "CXX": ("c++", "g++", "icpx", "clang++")}
+"""The compilers that CMake searches on PATH if the environment variable is not set."""
 
 HOW_TO_GET_A_COMPILER = "install one ('apt-get install gcc', or 'conda install c-compiler') or name it in CC"
 
@@ -163,15 +160,15 @@ def _question() -> dict[str, Any]:
     return {
         "gtstub": __version__,
         "environment": {name: os.environ.get(name) for name in VARIABLES},
-        "c": [_identity(shutil.which(name)) for name in _named("CC") or COMPILERS],
-        "cxx": [_identity(shutil.which(name)) for name in _named("CXX") or CXX_COMPILERS],
+        "c": [_identity(shutil.which(name)) for name in _candidates("CC")],
+        "cxx": [_identity(shutil.which(name)) for name in _candidates("CXX")],
         "cmake": _identity(find_cmake()),
     }
 
 
-def _named(variable: str) -> list[str]:
-    """The program that CC or CXX names, without its arguments; empty if the variable is not set."""
-    return os.environ.get(variable, "").split()[:1]
+def _candidates(variable: str) -> Sequence[str]:
+    """The compiler that CC or CXX names, without its arguments; if the variable is not set, those that CMake tries."""
+    return os.environ.get(variable, "").split()[:1] or COMPILERS[variable]
 
 
 def _identity(program: str | None) -> list[str | int] | None:
@@ -191,9 +188,8 @@ def _ask() -> dict[str, str]:
     cmake = find_cmake()
     if cmake is None:
         raise ToolchainError("CMake was not found: install it with 'pip install cmake'.")
-    compiler = _named("CC")
-    if not any(map(shutil.which, compiler or COMPILERS)):
-        name = f"The C compiler '{compiler[0]}', which CC names," if compiler else "A C compiler"
+    if not any(map(shutil.which, candidates := _candidates("CC"))):
+        name = "A C compiler" if candidates is COMPILERS["CC"] else f"The C compiler '{candidates[0]}', which CC names,"
         raise ToolchainError(f"{name} was not found: {HOW_TO_GET_A_COMPILER}.")
     with tempfile.TemporaryDirectory(prefix="gtstub-") as build:
         done = subprocess.run(
