@@ -1,12 +1,15 @@
-"""Constants of the binary interface between stubs, runtime and hosts. Tests compare them with `gtstub/gtstub.h`."""
+"""
+Numbers of the binary interface between stubs, runtime and hosts. They repeat those in `gtstub/gtstub.h`; a test
+compares them with the header (tests/unit/test_abi.py).
+"""
 
 from __future__ import annotations
 
 ABI = 4
-"""GTS_ABI. The runtime refuses stubs that were generated for another ABI."""
+"""GTS_ABI. A stub is generated for one ABI, and the runtime refuses stubs of other ABIs."""
 
 MAX_RANK = 6
-"""GTS_MAX_RANK: the greatest number of dimensions of a field."""
+"""GTS_MAX_RANK, the largest number of dimensions of a field."""
 
 SONAME = f"libgtstub.so.{ABI}"
 """The file name of the runtime library."""

@@ -1,8 +1,8 @@
 """
-Ranks of a parallel run: which cache entries each one uses, and which one of them builds an entry.
+The ranks of a parallel run: the cache entries that each rank uses, and the rank that builds each entry.
 
-Ranks that run the same code share entries: a *code path* is a name for them, and a subdirectory of the cache. Of all
-ranks with the same code path one builds the entry of a key, chosen by hash, so that the ranks share the work.
+Ranks that run the same code share entries. Their *code path* is the name of that code, and of a subdirectory of the
+cache. Among the ranks with one code path, a hash of the key selects the builder of an entry, which spreads the work.
 """
 
 from __future__ import annotations
@@ -17,48 +17,46 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from gtstub import settings
 from gtstub.errors import RanksError
 
 if TYPE_CHECKING:
     from gtstub.building.pending import Build
 
 type Layout = tuple[int, int]
-"""(rows, columns) of ranks on each tile; a tile's ranks are numbered along its rows, from the bottom left."""
+"""(rows, columns) of ranks on each tile. The ranks of a tile are numbered along its rows, from the bottom left."""
 
 type CodePath = Callable[[int, Layout | None], str]
-"""(rank, layout) -> the name of the code that the rank runs. Must be the same function on all ranks."""
+"""(rank, layout) -> the name of the code that the rank runs. All ranks must use the same function."""
 
 type Exchange = Callable[[Collection[Build]], None]
-"""A collective step of `gtstub.wait_for_compilation()`, which finishes builds."""
+"""A collective step of `gtstub.wait_for_compilation()` that finishes builds."""
 
 
 # --- Code paths -------------------------------------------------------------------------------------------------------
 
 
 def one_path(rank: int, layout: Layout | None) -> str:  # noqa: ARG001  every code path takes both
-    """All ranks run the same code, and share the entries of a run without ranks."""
+    """All ranks run the same code. They share the entries of a run without ranks."""
     return ""
 
 
 def path_of_each_rank(rank: int, layout: Layout | None) -> str:  # noqa: ARG001
-    """Every rank runs code of its own."""
+    """Each rank runs code of its own."""
     return f"rank_{rank:06d}"
 
 
 def tile_position(rank: int, layout: Layout | None) -> str:
     """
-    Where on its tile a rank lies, as codes on the cubed sphere ask: 'FV3_' and the edges of the tile that it has, of
-    B(ottom), T(op), L(eft), R(ight): BL, B, BR, L, R, TL, T, TR; C for none of them, A for all four.
+    The position of a rank on its tile, for codes on the cubed sphere: 'FV3_' and the tile edges that the rank touches
+    among B(ottom), T(op), L(eft), R(ight): BL, B, BR, L, R, TL, T, TR; C for no edge, A for all four.
 
-    With one row (column) of ranks each has two opposite edges: FV3_BTL, FV3_BT and FV3_BTR (FV3_BLR, FV3_LR, FV3_TLR).
+    With one row (column) of ranks each touches two opposite edges: FV3_BTL, FV3_BT, FV3_BTR (FV3_BLR, FV3_LR, FV3_TLR).
     """
     rows, columns = layout or (1, 1)
     row, column = divmod(rank % (rows * columns), columns)
-    edges = "".join(
-        edge
-        for edge, has in (("B", row == 0), ("T", row == rows - 1), ("L", column == 0), ("R", column == columns - 1))
-        if has
-    )
+    touched = {"B": row == 0, "T": row == rows - 1, "L": column == 0, "R": column == columns - 1}
+    edges = "".join(edge for edge, touches in touched.items() if touches)
     return "FV3_" + {"": "C", "BTLR": "A"}.get(edges, edges)
 
 
@@ -75,10 +73,11 @@ _CODE_PATHS: Mapping[str, CodePath] = {
 @dataclass(frozen=True)
 class Ranks:
     """
-    A process among those of a run. `layout` says how they lie on tiles, of which all have the same code paths.
+    A rank and the number of ranks of its run. `layout` is the layout of the ranks on each tile; all tiles have the same
+    code paths. `sharing` are the ranks that see this rank's cache directory, None for all ranks. `exchange` copies
+    entries to ranks that do not see the cache in which they were built.
 
-    `sharing`: the ranks that see this one's cache directory; None for all of them. `exchange` brings entries to ranks
-    that do not see where they were built. Raises RanksError for what does not fit together.
+    Raises RanksError if the members contradict each other, or the code path is not a valid name.
     """
 
     rank: int = 0
@@ -95,13 +94,13 @@ class Ranks:
             rows, columns = self.layout
             if rows < 1 or columns < 1 or self.size % (rows * columns):
                 raise RanksError(
-                    f"Layout {rows}x{columns} does not fit {self.size} ranks: they must be {rows} times {columns} on"
-                    " each tile."
+                    f"Layout {rows}x{columns} does not fit {self.size} ranks: each tile needs {rows} times {columns}"
+                    " ranks."
                 )
         if not re.fullmatch(r"([\w+-][\w.+-]*)?", self.path, re.ASCII):
             raise RanksError(
-                f"Code path '{self.path}' of rank {self.rank} must be of letters, digits and '_+-.', and not begin with"
-                " '.'."
+                f"Code path '{self.path}' of rank {self.rank} must consist of letters, digits and '_+-.', and must not"
+                " begin with '.'."
             )
 
     @functools.cached_property
@@ -111,66 +110,65 @@ class Ranks:
 
     @functools.cached_property
     def peers(self) -> Sequence[int]:
-        """All ranks with this one's code path, this one among them."""
+        """All ranks with this rank's code path, including this rank."""
         return [rank for rank in range(self.size) if self.code_path(rank, self.layout) == self.path]
 
     def builder(self, key: str) -> int:
-        """The one of the peers that builds the entry of a key."""
+        """The peer that builds the entry of a key."""
         digest = hashlib.sha256(f"{self.path}/{key}".encode()).digest()
         return self.peers[int.from_bytes(digest[:8]) % len(self.peers)]
 
     def shares_with(self, rank: int) -> bool:
-        """Whether what `rank` publishes appears in this rank's cache."""
+        """Whether entries that `rank` publishes appear in this rank's cache."""
         return self.sharing is None or rank in self.sharing
 
     def turn(self, key: str) -> int:
         """
-        When it is this rank's turn to build the entry of a key, if those before did not: 0 for the builder, 1 for one
-        rank, 2 for two, 3 for four, and so on, so that a builder's death starts one rank and not all of them.
+        The turn in which this rank builds the entry of a key if no earlier turn did. Turn 0 has the builder, turn 1 one
+        rank, turn 2 two, turn 3 four, and so on, so that after a builder's failure not all ranks start at once.
         """
         first = self.peers.index(self.builder(key))
         order = [rank for rank in (*self.peers[first:], *self.peers[:first]) if self.shares_with(rank)]
         return order.index(self.rank).bit_length()
 
 
-# --- What a launcher says ---------------------------------------------------------------------------------------------
+# --- Launchers and environment ----------------------------------------------------------------------------------------
 
-_LAUNCHERS = (
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
-    ("PMIX_RANK", None),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("PMI_ID", "PMI_SIZE"),
-    ("FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
-    ("PALS_RANKID", None),
-    ("ALPS_APP_PE", None),
-    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-)
-"""Inner ones first: Open MPI's mpirun runs inside a Slurm job, whose variables then describe mpirun's own processes."""
+_SIZES = ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "FLUX_JOB_SIZE", "SLURM_STEP_NUM_TASKS")
+
+_LAUNCHERS: Mapping[str, Sequence[str]] = {
+    "OMPI_COMM_WORLD_RANK": ("OMPI_COMM_WORLD_SIZE",),
+    "MV2_COMM_WORLD_RANK": ("MV2_COMM_WORLD_SIZE",),
+    "PMIX_RANK": _SIZES,
+    "PMI_RANK": ("PMI_SIZE",),
+    "PMI_ID": ("PMI_SIZE",),
+    "FLUX_TASK_RANK": ("FLUX_JOB_SIZE",),
+    "PALS_RANKID": _SIZES,
+    "ALPS_APP_PE": _SIZES,
+    "SLURM_PROCID": ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"),
+}
+"""
+The environment variables of launchers for the rank and for the number of ranks. Inner launchers come first: if Open
+MPI's mpirun runs inside a Slurm job, Slurm's variables describe the processes of mpirun.
+"""
 
 
 def from_launcher(environment: Mapping[str, str]) -> tuple[int, int]:
     """
-    (rank, size) as a launcher's variables say; (0, 1) where there are none.
+    The rank and the number of ranks from the first launcher whose variables for both are set; (0, 1) without any.
 
-    A rank without a size is left out, and so is a Slurm job's first shell, which is no step. Raises RanksError for
-    variables that are not numbers, or contradict each other.
+    Slurm's variables count only within a job step, not in the job's first shell. Raises RanksError for variables that
+    are not numbers or contradict each other.
     """
-    for rank_name, size_name in _LAUNCHERS:
-        if rank_name not in environment:
+    for rank_name, size_names in _LAUNCHERS.items():
+        size_name = next((name for name in size_names if name in environment), None)
+        is_shell = rank_name == "SLURM_PROCID" and not {"SLURM_STEP_ID", "SLURM_STEPID"} & environment.keys()
+        if rank_name not in environment or size_name is None or is_shell:
             continue
-        if rank_name == "SLURM_PROCID" and not {"SLURM_STEP_ID", "SLURM_STEPID"} & environment.keys():
-            continue
-        names = [size_name] if size_name else [size for _, size in _LAUNCHERS if size]
-        if rank_name == "SLURM_PROCID":
-            names.append("SLURM_NTASKS")
-        found = next((name for name in names if name in environment), None)
-        if found is None:
-            continue
-        size = _number(environment, found, "a number of ranks")
+        size = _number(environment, size_name, "a number of ranks")
         rank = _number(environment, rank_name, "a rank")
-        if not 0 <= rank < size:
-            raise RanksError(f"Variables '{rank_name}={rank}' and '{found}={size}' contradict each other.")
+        if rank >= size:
+            raise RanksError(f"Variables '{rank_name}={rank}' and '{size_name}={size}' contradict each other.")
         return rank, size
     return 0, 1
 
@@ -182,23 +180,22 @@ def _number(environment: Mapping[str, str], name: str, what: str) -> int:
 
 
 def from_environment(environment: Mapping[str, str]) -> Ranks:
-    """Ranks as a launcher's variables, GTSTUB_LAYOUT and GTSTUB_CODE_PATH say."""
-    rank, size = from_launcher(environment)
-    layout = layout_from(environment.get("GTSTUB_LAYOUT", ""))
-    return Ranks(rank, size, layout, code_path_from(environment.get("GTSTUB_CODE_PATH", ""), layout))
+    """The ranks that a launcher's variables, GTSTUB_LAYOUT and GTSTUB_CODE_PATH describe."""
+    layout = layout_from(environment.get(settings.LAYOUT, ""))
+    return Ranks(*from_launcher(environment), layout, code_path_from(environment.get(settings.CODE_PATH, ""), layout))
 
 
 def layout_from(text: str) -> Layout | None:
-    """The layout that GTSTUB_LAYOUT says, as in '3x4': 3 rows of 4 ranks on each tile."""
+    """The layout in GTSTUB_LAYOUT: '3x4' means 3 rows of 4 ranks on each tile."""
     if not text:
         return None
     if not (match := re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", text.strip(), re.ASCII)):
-        raise RanksError(f"GTSTUB_LAYOUT must be rows and columns of ranks on a tile, as in '3x4', but is '{text}'.")
+        raise RanksError(f"GTSTUB_LAYOUT must be rows and columns of ranks on a tile, such as '3x4', but is '{text}'.")
     return int(match[1]), int(match[2])
 
 
 def code_path_from(text: str, layout: Layout | None) -> CodePath:
-    """The code path that GTSTUB_CODE_PATH names; who says a layout and no code path means the position on a tile."""
+    """The code path that GTSTUB_CODE_PATH names. The default is `tile_position` with a layout, `one_path` without."""
     if not text:
         return one_path if layout is None else tile_position
     if text in _CODE_PATHS:
@@ -214,7 +211,7 @@ def code_path_from(text: str, layout: Layout | None) -> CodePath:
     return cast(CodePath, function)
 
 
-# --- Of this process --------------------------------------------------------------------------------------------------
+# --- The ranks of this process ----------------------------------------------------------------------------------------
 
 _choosing = threading.Lock()
 _chosen: Ranks | None = None
@@ -222,7 +219,7 @@ _is_used = False
 
 
 def current() -> Ranks:
-    """The ranks of this process: those of `use_ranks`, else as the environment says. From then on they are fixed."""
+    """The ranks from `use_ranks`, else from the environment. After the first call they cannot change."""
     global _chosen, _is_used
     with _choosing:
         if _chosen is None:
@@ -232,9 +229,9 @@ def current() -> Ranks:
 
 
 def use_ranks(ranks: Ranks) -> None:
-    """Says which ranks there are, before anything is compiled. Raises RanksError afterwards."""
+    """Sets the ranks of this process. Raises RanksError for other ranks after a program was compiled."""
     global _chosen
     with _choosing:
         if _is_used and ranks != _chosen:
-            raise RanksError("Ranks must be set before the first program is compiled: they have been used.")
+            raise RanksError("Ranks must be set before the first program is compiled.")
         _chosen = ranks

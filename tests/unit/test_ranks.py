@@ -65,7 +65,7 @@ def test_code_path_is_a_name() -> None:
     for path in ("../elsewhere", "a/b", ".hidden", "/", "a b"):
         with pytest.raises(RanksError) as caught:
             Ranks(code_path=lambda rank, layout, path=path: path)
-        assert f"Code path '{path}' of rank 0 must be of letters" in str(caught.value)
+        assert f"Code path '{path}' of rank 0 must consist of letters" in str(caught.value)
 
 
 # --- Who builds -------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_rank_outside(rank: int, size: int) -> None:
 def test_layout_that_does_not_fit() -> None:
     with pytest.raises(RanksError) as caught:
         Ranks(0, 10, (3, 4))
-    assert str(caught.value) == "Layout 3x4 does not fit 10 ranks: they must be 3 times 4 on each tile."
+    assert str(caught.value) == "Layout 3x4 does not fit 10 ranks: each tile needs 3 times 4 ranks."
 
 
 # --- What a launcher says ---------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def own_path(rank: int, layout: ranks.Layout | None) -> str:
 
 @pytest.mark.parametrize("text", ["3", "3x", "0x3", "3x-1", "3x4x6", "a"])
 def test_malformed_layout(text: str) -> None:
-    assert refusal({"GTSTUB_LAYOUT": text}).endswith(f"as in '3x4', but is '{text}'.")
+    assert refusal({"GTSTUB_LAYOUT": text}).endswith(f"such as '3x4', but is '{text}'.")
 
 
 def test_unknown_code_path() -> None:

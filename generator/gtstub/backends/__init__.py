@@ -1,1 +1,1 @@
-"""Which backend compiles a program, and with which options (docs/backends.md)."""
+"""The choice of a program's backend and its options (docs/backends.md)."""

@@ -1,16 +1,15 @@
 """
-Which backend compiles a program, and with which options: a tag, and what tables in TOML say of it (docs/backends.md).
+Chooses the backend of a program and its options from a tag and from tables in TOML (docs/backends.md).
 
-The most specific section wins, in whatever file it stands; between sections that are as specific as each other, the
-later file. The backend of gtstub takes the options of DaCe's as well; where one section says both, its own win.
+The most specific section wins, regardless of its file; among equally specific sections, the later file wins. gtstub's
+backend also takes the options of DaCe's backend; if one section sets both, gtstub's option wins.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from operator import itemgetter
 from typing import Any, Literal, cast
 
 from gtstub.backends.tables import Backend, Setting, Table
@@ -21,11 +20,11 @@ from gtstub.util.suggest import did_you_mean
 type Gpu = Literal["cuda", "rocm"]
 
 DEFAULT = "default"
-"""As value of an option: as if no table named it."""
+"""An option with this value counts as not set."""
 
 
 class Tag(StrEnum):
-    """What users ask for. For CPU and GPU a table decides which backend that is."""
+    """The choice of a user. For CPU and GPU a table names the backend."""
 
     CPU = "CPU"
     GPU = "GPU"
@@ -42,7 +41,7 @@ class Tag(StrEnum):
 
     @property
     def backend(self) -> Backend | None:
-        """The backend that the tag names; None where a table decides."""
+        """The backend that the tag names; None if a table decides."""
         name, _, device = self.lower().partition("_")
         return cast(Backend, name) if device else None
 
@@ -52,12 +51,12 @@ class Tag(StrEnum):
 
 
 EMBEDDED = "EMBEDDED"
-"""In the place of a tag where no backend is: gt4py runs the program in Python."""
+"""Replaces a tag if there is no backend: gt4py runs the program in Python."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Reason:
-    """Why an option has its value: the setting that decided, and the reason that held before it."""
+    """Why an option has its value: the setting that decided, and the reason that it overrode."""
 
     setting: Setting
     overrode: Reason | None = None
@@ -65,7 +64,7 @@ class Reason:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What compiles `program`. `options` are those of the backend, nested as in the table; each has a reason."""
+    """The backend of `program` with its options, which are nested as in the table; each option has a reason."""
 
     program: str
     tag: Tag
@@ -78,11 +77,11 @@ class Choice:
 
 def choose(program: str, tag: Tag | str, arch: str, tables: Sequence[Table], gpu: Gpu | None = None) -> Choice:
     """
-    The backend of `program` and its options. `arch` names the device that `tag` means, and may be empty if unknown;
-    `gpu` says what kind of GPU it is where `arch` does not.
+    The backend of `program` and its options. `arch` is the architecture of the tag's device, empty if unknown; `gpu` is
+    the kind of GPU, for an unknown `arch`.
 
-    Raises ConfigError for an unknown tag, for an architecture of another device than the tag's, if no table says what
-    CPU or GPU means, and if tables contradict each other.
+    Raises ConfigError for an unknown tag, for an architecture of another device than the tag's, if no table names the
+    backend of CPU or GPU, and if tables contradict each other.
     """
     tag = Tag(tag)
     device = gpu if gpu and tag.device == "gpu" else tag.device
@@ -91,28 +90,27 @@ def choose(program: str, tag: Tag | str, arch: str, tables: Sequence[Table], gpu
             f"Program '{program}' with tag '{tag}' runs on {_MACHINES[device]}, but the architecture is '{arch}'."
         )
     devices = _devices(tag.device, arch, gpu)
-    ranked = sorted(
-        (
-            ((setting.section.specificity, number, setting.path[0] == "gtstub"), setting)
-            for number, table in enumerate(tables)
-            for setting in table.settings
-            if setting.section.applies(program, devices, arch)
-        ),
-        key=itemgetter(0),
+    applicable = (
+        setting
+        for table in tables
+        for setting in sorted(table.settings, key=lambda setting: setting.path[0] == "gtstub")
+        if setting.section.applies(program, devices, arch)
     )
+    ranked = sorted(applicable, key=lambda setting: setting.section.specificity)  # otherwise in the order of the files
     decided: dict[tuple[str, ...], Reason] = {}
-    for _, setting in ranked:
+    for setting in ranked:
         if setting.path == ("backend",) and tag.backend is None:
             _decide(decided, setting.path, setting)
     if tag.backend is None and not decided:
-        raise ConfigError(f"No table says which backend tag '{tag}' means for program '{program}'.")
+        raise ConfigError(f"No table names the backend of tag '{tag}' for program '{program}'.")
     backend = tag.backend or cast(Backend, decided["backend",].setting.value)
     options: dict[tuple[str, ...], Reason] = {}
-    for _, setting in ranked:
+    for setting in ranked:
         if setting.path[0] == backend or (setting.path[0] == "dace" and backend == "gtstub"):
             _decide(options, setting.path[1:], setting)
     reasons = (*decided.values(), *(options[path] for path in sorted(options)))
-    return Choice(program, tag, arch, backend, tag.device, _nested(options), reasons)
+    values = ((path, value) for path, reason in options.items() if (value := reason.setting.value) != DEFAULT)
+    return Choice(program, tag, arch, backend, tag.device, nested(values), reasons)
 
 
 _MACHINES = {
@@ -130,7 +128,7 @@ def _is_of(arch: str, device: str) -> bool:
 
 
 def _devices(device: Device, arch: str, gpu: Gpu | None) -> tuple[str, ...]:
-    """A GPU that nothing is known of counts as one of CUDA, as in gt4py."""
+    """The devices of applicable sections. An unknown GPU counts as one of CUDA, as in gt4py."""
     return (device,) if device == "cpu" else (device, gpu or ("rocm" if arch.startswith("gfx") else "cuda"))
 
 
@@ -142,13 +140,12 @@ def _decide(decided: dict[tuple[str, ...], Reason], path: tuple[str, ...], setti
     decided[path] = Reason(setting, decided.get(path))
 
 
-def _nested(decided: Mapping[tuple[str, ...], Reason]) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    for path, reason in decided.items():
-        if reason.setting.value == DEFAULT:
-            continue
-        table = options
-        for name in path[:-1]:
+def nested(values: Iterable[tuple[Sequence[str], Any]]) -> dict[str, Any]:
+    """Nested tables of values, each given with its path."""
+    tables: dict[str, Any] = {}
+    for (*names, last), value in values:
+        table = tables
+        for name in names:
             table = table.setdefault(name, {})
-        table[path[-1]] = reason.setting.value
-    return options
+        table[last] = value
+    return tables

@@ -1,4 +1,4 @@
-"""The tables of backends in TOML (docs/backends.md): what they say of programs, devices and architectures."""
+"""Reads the TOML tables of backends (docs/backends.md): settings for programs, devices and architectures."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ type Backend = Literal["gtfn", "dace", "gtstub"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend.__value__)
 
 DEVICES = ("cpu", "gpu", "cuda", "rocm")
-"""What a section can be for. 'cuda' and 'rocm' are GPUs, and more specific than 'gpu'."""
+"""The devices of sections. 'cuda' and 'rocm' are more specific than 'gpu'."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """What a part of a table is for; None stands for all. At most one of `device` and `arch` is given."""
+    """The scope of a part of a table; None means any. At most one of `device` and `arch` is set."""
 
     program: str | None = None
     device: str | None = None
     arch: str | None = None
 
     def __str__(self) -> str:
-        """As the file has it in brackets."""
+        """The name of the section in the file's brackets."""
         parts = [f"{name}.{value}" for name, value in vars(self).items() if value is not None]
         return ".".join(parts) or "default"
 
@@ -38,7 +38,7 @@ class Section:
 
     @property
     def specificity(self) -> tuple[bool, int]:
-        """The greater wins. One program on any machine is more specific than any program on one machine."""
+        """The greater value wins. One program on any machine is more specific than any program on one machine."""
         of_device = {None: 0, "cpu": 1, "gpu": 1, "cuda": 2, "rocm": 2}[self.device]
         return self.program is not None, 3 if self.arch is not None else of_device
 
@@ -55,31 +55,30 @@ class Setting:
 
     @property
     def option(self) -> str:
-        """As the file has it."""
+        """The name of the option in the file."""
         return ".".join(self.path)
 
     @property
     def place(self) -> str:
-        """As messages say it."""
+        """File and line for messages."""
         return f"'{self.file}', line {self.line}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A file of settings, in the order of the file."""
+    """The settings of one file, in its order."""
 
     file: Path
     settings: tuple[Setting, ...]
 
 
 def table_files() -> tuple[tuple[str, Path], ...]:
-    """The files of tables, each with a name for who wrote it. Later ones win."""
-    import platformdirs  # Here, because it takes long to import, and the command line imports this.
+    """The files of tables, each with its origin: 'gtstub', 'user' or the environment variable. Later files win."""
+    import platformdirs  # Here, because the import is slow, and the command line imports this module.
 
-    user = platformdirs.user_config_path("gtstub") / "backends.toml"
     return (
         ("gtstub", Path(__file__).with_name("backends.toml")),
-        ("user", user),
+        ("user", platformdirs.user_config_path("gtstub") / "backends.toml"),
         *((settings.BACKENDS, file) for file in settings.backend_tables()),
     )
 
@@ -88,9 +87,9 @@ def load_tables() -> tuple[Table, ...]:
     """
     The tables of `table_files()`.
 
-    Raises OSError if a file is missing that is not the user's, and ConfigError if one is malformed.
+    Raises OSError if a file other than the user's is missing, and ConfigError if one is malformed.
     """
-    return tuple(read_table(file) for who, file in table_files() if who != "user" or file.exists())
+    return tuple(read_table(file) for origin, file in table_files() if origin != "user" or file.exists())
 
 
 def read_table(file: Path) -> Table:
@@ -117,14 +116,13 @@ def _settings(data: Mapping[str, Any], places: Places) -> Iterator[Setting]:
 
 
 def _machines(program: str | None, path: tuple[str, ...], value: Any, places: Places) -> Iterator[Setting]:
-    """What is said of each device, or of each architecture."""
+    """The settings of the sections `device.NAME` or `arch.NAME`, depending on the last name of `path`."""
+    kind = path[-1]
     for name, content in places.table(path, value).items():
-        if path[-1] == "device":
-            places.refuse_unknown((*path, name), "device", DEVICES)
-            section = Section(program, device=name)
-        else:
-            section = Section(program, arch=name)
-        yield from _section(section, (*path, name), places.table((*path, name), content), places)
+        here = (*path, name)
+        if kind == "device":
+            places.refuse_unknown(here, "device", DEVICES)
+        yield from _section(Section(program, **{kind: name}), here, places.table(here, content), places)
 
 
 def _section(section: Section, path: tuple[str, ...], content: Mapping[str, Any], places: Places) -> Iterator[Setting]:

@@ -1,4 +1,4 @@
-"""The Fortran module of a program as data: the names, types and intents of its one procedure."""
+"""The Fortran module of a program as data: the names, types and intents of its procedure."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from gtstub.plan.model import CallPlan, FieldLeaf, ScalarLeaf
 from gtstub.signature.dtypes import NAMES
 
 MAX_NAME = 63
-"""Characters of a name in Fortran 2018."""
+"""The longest name in Fortran 2018, in characters."""
 
 SUFFIX = "_stub"
-"""Of the module's name, behind that of its procedure."""
+"""The module has the name of its procedure with this suffix."""
 
 OWN_KINDS = ("c_char", "c_int")
 """The kinds of `stat` and `errmsg`."""
 
-KINDS = tuple(names.fortran[1] for names in NAMES.values())
-
-RESERVED = frozenset(("program", "stat", "errmsg", "gtstub", "gts_program", "iso_c_binding", *OWN_KINDS, *KINDS))
-"""What a generated module uses itself, in lower case: Fortran does not tell cases apart."""
+RESERVED = frozenset(("program", "stat", "errmsg", "gtstub", "gts_program", "iso_c_binding", *OWN_KINDS)).union(
+    names.fortran[1] for names in NAMES.values()
+)
+"""The names that each generated module uses, in lower case because Fortran ignores case."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Argument:
-    """A dummy argument; `rank` is 0 for what is passed by value."""
+    """A dummy argument. Arguments of rank 0 are passed by value."""
 
     name: str
     type: str
@@ -39,7 +39,7 @@ class Argument:
 
     @property
     def declaration(self) -> str:
-        """As the module has it: `real(c_double), intent(in) :: vn(:, :)`."""
+        """The declaration in the module: `real(c_double), intent(in) :: vn(:, :)`."""
         if self.rank == 0:
             return f"{self.type}({self.kind}), value :: {self.name}"
         intent = "inout" if self.written else "in"
@@ -48,7 +48,7 @@ class Argument:
 
 @dataclasses.dataclass(frozen=True)
 class Interface:
-    """One procedure, in a module of its own; `symbol` is what it is in C."""
+    """One procedure in a module of its own; `symbol` is the name of its C function."""
 
     procedure: str
     symbol: str
@@ -60,12 +60,12 @@ class Interface:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What the module needs of iso_c_binding."""
+        """The kinds that the module imports from iso_c_binding, sorted."""
         return tuple(sorted({*OWN_KINDS, *(argument.kind for argument in self.arguments)}))
 
 
 def make_interface(plan: CallPlan) -> Interface:
-    """What Fortran sees of a program; raises PlanError where a name cannot be one of Fortran."""
+    """The Fortran interface of a program; raises PlanError if a name is not valid in Fortran."""
     procedure = procedure_name(plan.name)
     _check_names(plan.name, procedure, [leaf.name for leaf in plan.arguments])
     return Interface(procedure, f"{plan.name}_fortran", tuple(map(_argument, plan.arguments)))
@@ -73,8 +73,8 @@ def make_interface(plan: CallPlan) -> Interface:
 
 def procedure_name(program: str) -> str:
     """
-    The program's name, without the underscores that gt4py writes before that of a field operator; where that leaves no
-    room for SUFFIX, its beginning and eight digits of the name's SHA-256.
+    The program's name without the leading underscores that gt4py gives field operators. A name without room for SUFFIX
+    is cut, and ends in eight digits of its SHA-256.
     """
     longest = MAX_NAME - len(SUFFIX)
     name = program.lstrip("_")
@@ -87,15 +87,13 @@ def procedure_name(program: str) -> str:
 def _argument(leaf: FieldLeaf | ScalarLeaf) -> Argument:
     type_, kind = NAMES[leaf.dtype].fortran
     rank, written = (len(leaf.axes), leaf.written) if isinstance(leaf, FieldLeaf) else (0, False)
-    description = describe_leaf(leaf)
-    if leaf.path != leaf.name:
-        description = f"{leaf.path}: {description}"
-    return Argument(leaf.name, type_, kind, rank, written, description)
+    path = "" if leaf.path == leaf.name else f"{leaf.path}: "
+    return Argument(leaf.name, type_, kind, rank, written, f"{path}{describe_leaf(leaf)}")
 
 
 def _check_names(program: str, procedure: str, arguments: Iterable[str]) -> None:
     if not procedure[:1].isalpha():
-        raise PlanError(f"The name of program '{program}' has no letter with which its name in Fortran could begin.")
+        raise PlanError(f"Fortran needs a letter after the leading underscores in the name of program '{program}'.")
     _check_name(program, "program", procedure, RESERVED)
     reserved = RESERVED | {procedure.lower(), f"{procedure}{SUFFIX}".lower()}
     seen: dict[str, str] = {}
@@ -104,20 +102,17 @@ def _check_names(program: str, procedure: str, arguments: Iterable[str]) -> None
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise PlanError(
-                f"Arguments '{other}' and '{name}' of program '{program}' have one name in Fortran, which does not tell"
-                " upper case from lower case."
+                f"Arguments '{other}' and '{name}' of program '{program}' have the same name in Fortran, which ignores"
+                " case."
             )
 
 
 def _check_name(program: str, kind: str, name: str, reserved: frozenset[str]) -> None:
     if name.startswith("_"):
-        raise PlanError(
-            f"The name of {kind} '{name}' of program '{program}' begins with '_', which no name of Fortran does."
-        )
+        raise PlanError(f"The name of {kind} '{name}' of program '{program}' begins with '_'; Fortran forbids that.")
     if len(name) > MAX_NAME:
         raise PlanError(
-            f"The name of {kind} '{name}' of program '{program}' has {len(name)} characters, more than the {MAX_NAME}"
-            " of Fortran."
+            f"The name of {kind} '{name}' of program '{program}' has {len(name)} characters; Fortran allows {MAX_NAME}."
         )
     if name.lower() in reserved:
-        raise PlanError(f"The name of {kind} '{name}' of program '{program}' is used by its Fortran module itself.")
+        raise PlanError(f"The name of {kind} '{name}' of program '{program}' is reserved in its Fortran module.")

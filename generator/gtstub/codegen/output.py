@@ -1,23 +1,40 @@
-"""Generated files: which of them were edited by hand, and which are out of date."""
+"""Generated texts end in their own SHA-256, so that gtstub recognises files that were edited by hand."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from gtstub.codegen.signing import is_unedited
 from gtstub.errors import GtstubError
+
+DIGEST_LINE = "gtstub: sha256 of the text above: "
+
+C_COMMENT = ("/* ", " */")
+FORTRAN_COMMENT = ("! ", "")
+
+
+def sign(text: str, comment: tuple[str, str]) -> str:
+    """The text with its digest in a last line; `comment` is the beginning and the end of a comment."""
+    begin, end = comment
+    return f"{text}{begin}{DIGEST_LINE}{hashlib.sha256(text.encode()).hexdigest()}{end}\n"
+
+
+def is_unedited(text: str) -> bool:
+    """Whether a generated text is still as gtstub wrote it."""
+    comments = (C_COMMENT, FORTRAN_COMMENT)
+    return any(text == sign(text.rpartition(comment[0] + DIGEST_LINE)[0], comment) for comment in comments)
 
 
 def refuse_edited(files: Iterable[Path]) -> None:
-    """Raises GtstubError for the first stub file whose text is not gtstub's own."""
+    """Raises GtstubError for the first existing stub file that was edited by hand."""
     for file in files:
         if file.exists() and _is_edited(file):
             raise GtstubError(f"'{file}' was edited by hand: move it away, or replace it with '--force'.")
 
 
 def problem(file: Path, text: str) -> str | None:
-    """What is wrong with a stub file that should have this text; None where nothing is."""
+    """Why a stub file does not have this text; None if it has."""
     if not file.exists():
         return f"'{file}' is missing: run 'gtstub generate'."
     if file.read_bytes() == text.encode():

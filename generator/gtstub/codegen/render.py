@@ -1,9 +1,8 @@
 """
-Rendering: a call plan becomes the text of a stub.
+Renders a call plan as the text of a stub. Equal plans give equal bytes.
 
-The templates get the plan itself and write it down. Whatever depends on the program is decided in the plan, and all C
-and Fortran stands in templates/: this module only writes literals and names, and `layout.py` breaks lines. The same
-plan gives the same bytes.
+The plan contains every decision that depends on the program, and the templates in templates/ contain all C and Fortran.
+This module adds literals and names; `layout.py` breaks lines.
 """
 
 from __future__ import annotations
@@ -19,19 +18,18 @@ from gtstub._version import __version__
 from gtstub.abi import ABI
 from gtstub.codegen import layout
 from gtstub.codegen.fortran_interface import make_interface
-from gtstub.codegen.signing import sign_c, sign_fortran
+from gtstub.codegen.output import C_COMMENT, FORTRAN_COMMENT, sign
 from gtstub.install import TEMPLATES
 from gtstub.plan.describe import describe_leaf, describe_source, describe_statics
 from gtstub.plan.model import CallPlan, StaticLeaf
-from gtstub.signature.dtypes import NAMES, DType
+from gtstub.signature.dtypes import NAMES
 
 
 def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str, fortran: bool = False) -> Mapping[str, str]:
     """
-    The texts of a stub by the ends of their file names: '.h', '.c' and, with `fortran`, '.f90'.
+    The texts of a stub by the suffixes of their files: '.h', '.c' and, with `fortran`, '.f90'.
 
-    The digests are those of the two signatures that the plan was made from. Raises PlanError if a name of the plan
-    cannot stand in Fortran.
+    The digests are those of the plan's two signatures. Raises PlanError if a name of the plan is not valid in Fortran.
     """
     context: dict[str, Any] = {
         "plan": plan,
@@ -40,19 +38,19 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str, fortran: bo
         "program_digest": program_digest,
         "sdfg_digest": sdfg_digest,
     }
-    texts = {".h": sign_c(_fill("stub.h.j2", context)), ".c": sign_c(_fill("stub.c.j2", context))}
+    comments = {".h": C_COMMENT, ".c": C_COMMENT}
     if fortran:
-        texts[".f90"] = sign_fortran(_fill("stub.f90.j2", {**context, "interface": make_interface(plan)}))
-    return texts
-
-
-def _fill(template: str, context: Mapping[str, Any]) -> str:
-    return environment().get_template(template).render(context)
+        comments[".f90"] = FORTRAN_COMMENT
+        context["interface"] = make_interface(plan)
+    return {
+        suffix: sign(environment().get_template(f"stub{suffix}.j2").render(context), comment)
+        for suffix, comment in comments.items()
+    }
 
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """What all templates share: undefined names are errors, and these are the filters."""
+    """The Jinja environment of all templates. Undefined names are errors."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -63,8 +61,7 @@ def environment() -> jinja2.Environment:
     )
     made.filters |= {
         "align": layout.align,
-        "c_name": c_name,
-        "fortran_align": layout.fortran_align,
+        "c_name": lambda dtype: NAMES[dtype].c,
         "fortran_comment": layout.fortran_comment,
         "fortran_pack": layout.fortran_pack,
         "fortran_split": layout.fortran_split,
@@ -77,13 +74,8 @@ def environment() -> jinja2.Environment:
     return made
 
 
-def c_name(dtype: DType) -> str:
-    """The name of an element type in C."""
-    return NAMES[dtype].c
-
-
 def literal(leaf: StaticLeaf) -> str:
-    """The value of a static argument in C: the very value, without a warning of any compiler."""
+    """The value of a static argument as a C literal: exact, and accepted by all compilers without warnings."""
     match leaf.value:
         case bool():
             return "true" if leaf.value else "false"

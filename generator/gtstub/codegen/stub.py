@@ -1,4 +1,11 @@
-"""From two signatures to the files of a stub: the one place where plan, text and file names come together."""
+"""
+`make_stub` turns the two signatures of a program (signature/model.py) into the texts of its stub.
+
+First `make_plan` (plan/planner.py) joins the signatures into a call plan. Then `render` (render.py) fills the templates
+in templates/ with the plan: stub.h.j2 and stub.c.j2, which includes the templates in parts/, and on request stub.f90.j2
+with the names from fortran_interface.py. `layout.py` breaks the lines, and `output.py` appends the digest of each text.
+The result is a `Stub`: the plan, and each text with its file name. Writing the files is left to the caller.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +21,7 @@ from gtstub.signature.model import ProgramSignature, SdfgSignature
 
 @dataclasses.dataclass(frozen=True)
 class Stub:
-    """`files` are the texts of `<name>_stub.h`, `<name>_stub.c` and, if asked for, `<name>_stub.f90` by file name."""
+    """A plan and its texts by file name: `<name>_stub.h`, `<name>_stub.c` and, on request, `<name>_stub.f90`."""
 
     plan: CallPlan
     files: Mapping[str, str]
@@ -36,12 +43,12 @@ class Stub:
 
 def make_stub(sdfg: SdfgSignature, program: ProgramSignature, *, name: str = "", fortran: bool = False) -> Stub:
     """
-    The stub of a program in C, and with `fortran` its module.
+    The stub of a program in C, and with `fortran` its Fortran module.
 
-    `name` replaces the name of the program in what the stub defines and in its file names, because variants of a
-    program that are linked into one host need different names. The digests in the stub stay those of the signatures.
+    `name` replaces the program's name in symbols and file names, because variants of a program that are linked into one
+    host need different names. The digests in the stub remain those of the signatures.
 
-    Raises PlanError if the signatures contradict each other, or a name cannot stand in C or Fortran.
+    Raises PlanError if the signatures contradict each other, or a name is not valid in C or Fortran.
     """
     plan = make_plan(sdfg, dataclasses.replace(program, name=name or program.name))
     texts = render(

@@ -1,6 +1,6 @@
 """
-The plug-in for icon4py: `setup_program` in place of its own, which reads the tables of backends, and `make_backend` for
-the descriptors that icon4py's own takes: {"backend_factory": make_backend, "device": ...}.
+The plug-in for icon4py. `setup_program` replaces icon4py's function and reads the tables of backends; `make_backend` is
+for backend descriptors of icon4py's own function: {"backend_factory": make_backend, "device": ...}.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ from gtstub.backends.tables import load_tables
 from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.backend import make_backend as make_stub_backend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
-from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  gt4py's own word for it
+from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  gt4py's own name
 from gtstub.toolchain.arch import arch
+
+type Backend = gtx_backend.Backend[Any] | DeviceType | Mapping[str, Any] | None
 
 GPUS: Mapping[DeviceType | None, Gpu] = {DeviceType.CUDA: "cuda", DeviceType.ROCM: "rocm"}
 
 
 def make_backend(*, device: DeviceType, **options: Any) -> StubBackend | None:
     """
-    As icon4py's own `make_custom_dace_backend`: fields have unit stride in the horizontal. `options` are those of
+    Like icon4py's `make_custom_dace_backend`: fields have unit stride in the horizontal. `options` are those of
     `gtstub.frameworks.gt4py.make_backend`.
 
-    It knows no program and reads no table: only `setup_program` and `gtstub.compile()` do. Under icon4py's own
-    `setup_program` a program gets what the descriptor says, without the options that icon4py adds for its own factory.
+    Only `setup_program` and `gtstub.compile()` know the program and read tables. With icon4py's own `setup_program`, a
+    program gets the options of the descriptor only, not those that icon4py adds for its own factory.
     """
     return make_stub_backend(device=device, **{"unstructured_horizontal_has_unit_stride": True, **options})
 
@@ -39,7 +41,7 @@ def make_backend(*, device: DeviceType, **options: Any) -> StubBackend | None:
 def setup_program(
     *,
     program: Any,
-    backend: gtx_backend.Backend[Any] | DeviceType | Mapping[str, Any] | None,
+    backend: Backend,
     constant_args: Mapping[str, Any] | None = None,
     variants: Mapping[str, Sequence[Any]] | None = None,
     horizontal_sizes: Mapping[str, Any] | None = None,
@@ -47,21 +49,19 @@ def setup_program(
     offset_provider: Mapping[str, Any] | None = None,
 ) -> Callable[..., None]:
     """
-    As icon4py's own, whose place it takes in a granule by one changed import: binds constant arguments and sizes,
-    compiles in the scalars among them, and builds the product of the lists in `variants`. A call may override by
-    keyword what is bound.
+    Replaces icon4py's function in a granule by one changed import: binds constant arguments and sizes, compiles in the
+    scalars among them, and builds the product of the lists in `variants`. Keyword arguments of a call override bound
+    arguments.
 
-    - `backend`: a device, or a descriptor that names no factory, means what the table of backends says
-      (docs/backends.md); icon4py's factory for DaCe means gtstub's backend. What a descriptor says wins over the table.
-      A backend of gt4py's is used as it is; None runs the program in Python.
+    - `backend`: for a device, or a descriptor without a factory, the tables choose the backend (docs/backends.md). In a
+      descriptor, icon4py's factory for DaCe means gtstub's backend, and options override the tables. A backend of gt4py
+      is used unchanged; None runs the program in Python.
 
-    Raises TypeError for another backend or device, ConfigError for an option that the backend does not know, and what
-    `gtstub.compile()` raises.
+    Raises TypeError for another backend or device, ConfigError for an option that the backend does not know, and the
+    errors of `gtstub.compile()`.
     """
-    constant_args = constant_args or {}
-    horizontal_sizes = horizontal_sizes or {}
-    vertical_sizes = vertical_sizes or {}
-    offset_provider = offset_provider or {}
+    constant_args, offset_provider = constant_args or {}, offset_provider or {}
+    horizontal_sizes, vertical_sizes = horizontal_sizes or {}, vertical_sizes or {}
     chosen = _choose_backend(program.__name__, backend)
     if chosen is None:
         bound = {**constant_args, **horizontal_sizes, **vertical_sizes}
@@ -80,16 +80,14 @@ def setup_program(
     )
 
 
-def _choose_backend(
-    name: str, backend: gtx_backend.Backend[Any] | DeviceType | Mapping[str, Any] | None
-) -> gtx_backend.Backend[Any] | None:
+def _choose_backend(name: str, backend: Backend) -> gtx_backend.Backend[Any] | None:
     if backend is None or isinstance(backend, gtx_backend.Backend):
         return backend
     descriptor = {"device": backend} if isinstance(backend, DeviceType) else backend
     if not isinstance(descriptor, Mapping):
         raise TypeError(
             f"The backend of program '{name}' must be a device, 'model_backends.CPU' or 'model_backends.GPU', a backend"
-            f" descriptor, a backend of gt4py's or None, but is {backend!r}."
+            f" descriptor, a backend of gt4py or None, but is {backend!r}."
         )
     device = descriptor.get("device", model_backends.CPU)
     factory = descriptor.get("backend_factory")
@@ -105,7 +103,7 @@ def _choose_backend(
         return made
     else:
         raise TypeError(f"'backend_factory' of program '{name}' must be a function, but is {factory!r}.")
-    if not isinstance(device, DeviceType) and device is not model_backends.GPU:  # which is None without cupy
+    if not isinstance(device, DeviceType) and device is not model_backends.GPU:  # None without cupy
         raise TypeError(
             f"'device' of program '{name}' must be 'model_backends.CPU' or 'model_backends.GPU', but is {device!r}."
         )

@@ -1,13 +1,13 @@
 """
-Ranks of an MPI communicator, and the way of entries to ranks that do not see the cache where they were built.
+Takes the ranks from an MPI communicator, and copies entries to ranks that do not see the cache where they were built.
 
     from mpi4py import MPI
     from gtstub.frameworks.mpi import use_communicator
 
     use_communicator(MPI.COMM_WORLD, layout=(3, 4))  # before the first gtstub.compile()
 
-Everything that may take long is polled with sleeps and has a time-out: MPI's own blocking calls spin, and never end
-when a rank has died.
+All waiting polls with sleeps and has a time-out, because MPI's blocking calls spin, and never return after a rank has
+died.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from gtstub.errors import CacheError, CompilationError, RanksError
 from gtstub.ranks import CodePath, Layout, Ranks, one_path, tile_position, use_ranks
 
 _PATIENCE = 10.0
-"""Seconds of waiting before anybody is told."""
+"""Seconds of waiting before a message names the missing ranks."""
 
 _SHORTEST_SLEEP, _LONGEST_SLEEP = 0.001, 0.05
 
@@ -45,18 +45,18 @@ _REPORT, _ANSWER, _ENTRY = 1, 2, 3  # tags of messages
 
 def use_communicator(comm: MPI.Intracomm, layout: Layout | None = None, code_path: CodePath | None = None) -> Ranks:
     """
-    Ranks are those of `comm`. A collective call, before anything is compiled.
+    Uses the ranks of `comm`. A collective call, which must come before the first compilation.
 
-    `layout` and `code_path` are those of `Ranks`; a layout alone means `tile_position`. Files written into the cache
-    directory find out which ranks share it. Where not all do, entries are exchanged by
-    `gtstub.wait_for_compilation()`, which all ranks must call then, before they call a program.
-    Raises RanksError where neither GTSTUB_CACHE_DIR nor GT_CACHE_ROOT names that directory.
+    `layout` and `code_path` are those of `Ranks`; a layout alone means `tile_position`. Test files in the cache
+    directory show which ranks share it. If not all do, all ranks must call `gtstub.wait_for_compilation()`, which
+    exchanges the entries, before they call a program. Raises RanksError if neither GTSTUB_CACHE_DIR nor GT_CACHE_ROOT
+    names the cache directory.
     """
     if code_path is None:
         code_path = one_path if layout is None else tile_position
     if settings.cache_dir() is None:
-        raise RanksError("Ranks need a cache directory: set GTSTUB_CACHE_DIR, to one that they share if there is one.")
-    # gt4py's build processes import the model's script, and with it mpi4py: they would become ranks too, and be killed.
+        raise RanksError("Ranks need a cache directory: set GTSTUB_CACHE_DIR, if possible to one that they share.")
+    # gt4py's build processes import the model's script and mpi4py. As MPI processes they would be killed.
     os.environ.setdefault("MPI4PY_RC_INITIALIZE", "0")
     comm = comm.Dup()
     ranks = Ranks(comm.rank, comm.size, layout, code_path)
@@ -70,7 +70,7 @@ def use_communicator(comm: MPI.Intracomm, layout: Layout | None = None, code_pat
 
 
 def _find_leaders(comm: MPI.Intracomm, root: Path) -> list[int]:
-    """For each rank the lowest one that it shares its cache directory with; 0 for all where nobody can write there."""
+    """For each rank the lowest rank with the same cache directory; 0 for all ranks if none can write there."""
     folder = root / f".ranks-{comm.bcast(uuid.uuid4().hex)}"
     leader, has_written = comm.rank, False
     with suppress(OSError):
@@ -86,7 +86,7 @@ def _find_leaders(comm: MPI.Intracomm, root: Path) -> list[int]:
     return [leader for leader, _ in found] if any(written for _, written in found) else [0] * comm.size
 
 
-# --- Taking entries to where they are missing -------------------------------------------------------------------------
+# --- Exchange of entries ----------------------------------------------------------------------------------------------
 
 type _Entry = tuple[str, str]
 """Code path and key."""
@@ -94,7 +94,7 @@ type _Entry = tuple[str, str]
 
 @dataclasses.dataclass
 class _Requests:
-    """Who lacks which entries, and which cannot be had, for what reason."""
+    """For each wanted entry the ranks that lack it, and for each failed entry the reason."""
 
     wanted: dict[_Entry, list[int]] = dataclasses.field(default_factory=dict)
     failed: dict[_Entry, str] = dataclasses.field(default_factory=dict)
@@ -102,7 +102,7 @@ class _Requests:
 
 @dataclasses.dataclass
 class _Plan:
-    """Who sends which entry to whom; who builds what nobody has."""
+    """The transfers (entry, source rank, target rank), and the builder of each entry that no rank has."""
 
     transfers: list[tuple[_Entry, int, int]] = dataclasses.field(default_factory=list)
     builders: dict[_Entry, int] = dataclasses.field(default_factory=dict)
@@ -110,22 +110,26 @@ class _Plan:
 
 class _Exchange:
     """
-    The exchange of one communicator, a collective call: brings every entry that a rank waits for from a cache that has
-    it. What nobody has, because its builder runs another program, is built by the first rank that waits for it.
-    `leaders` says of each rank in which group it is: those that share a cache.
+    The exchange of one communicator. A collective call copies each entry that a rank waits for from a cache that has
+    it. If no cache has it, because its builder runs another program, the first rank that waits for it builds it.
+    `leaders` has the group of each rank; the ranks of a group share a cache.
 
-    What could not be built or brought is the error of those builds. Raises CompilationError where a rank does not come.
+    Builds whose entry could not be built or copied get an error. Raises CompilationError if a rank does not take part.
     """
 
     def __init__(self, comm: MPI.Intracomm, leaders: Sequence[int], ranks: Ranks) -> None:
         self._comm, self._leaders, self._ranks = comm, leaders, ranks
         self._timeout = settings.exchange_timeout()
-        self._problem: CompilationError | None = None  # after which reports and answers belong together no more
+        self._problem: CompilationError | None = None  # After it, answers may not match reports any more.
 
     def __call__(self, builds: Collection[Build]) -> None:
         concurrent.futures.wait([build for build in builds if not build.is_elsewhere])
         missing = [build for build in builds if not build.done()]
-        failed = {(self._ranks.path, build.key): str(error) for build in builds if (error := _error(build)) is not None}
+        failed = {
+            (self._ranks.path, build.key): str(error)
+            for build in builds
+            if build.done() and (error := build.exception()) is not None
+        }
         try:
             if self._problem is not None:
                 raise self._problem
@@ -150,7 +154,7 @@ class _Exchange:
             if not requests.wanted:
                 return
             offers = []
-            if ranks.rank == neighbours[0]:  # One looks for all that share a cache.
+            if ranks.rank == neighbours[0]:  # One rank searches for all that share a cache.
                 offers = [(path, key) for path, key in requests.wanted if path == ranks.path and cache.find(key)]
             plan = self._meet(offers, functools.partial(self._plan, requests.wanted))
             failed = self._carry_out(plan, cache, missing)
@@ -171,7 +175,7 @@ class _Exchange:
         return plan
 
     def _carry_out(self, plan: _Plan, cache: Cache, missing: Collection[Build]) -> dict[_Entry, str]:
-        """Does what a plan asks of this rank; returns what failed."""
+        """Executes this rank's part of a plan; returns the reasons of failures."""
         rank = self._comm.rank
         failed = {}
         packed = {entry: _pack(cache, entry[1]) for entry, source, _ in plan.transfers if source == rank}
@@ -180,7 +184,7 @@ class _Exchange:
             for entry, source, target in plan.transfers
             if source == rank
         ]
-        for entry, source, target in plan.transfers:  # From one rank they arrive in the order in which they were sent.
+        for entry, source, target in plan.transfers:  # Messages from one rank arrive in the order of sending.
             if target == rank and (problem := _unpack(cache, entry[1], self._receive(source, _ENTRY, self._timeout))):
                 failed[entry] = f"Rank {rank} could not import '{entry[1]}' from rank {source}: {problem}"
         self._finish(sends)
@@ -196,11 +200,11 @@ class _Exchange:
     # --- Messages ----------------------------------------------------------------------------------------------------
 
     def _meet(self, report: Any, merge: Callable[[list[Any]], Any]) -> Any:
-        """Collective: rank 0 makes an answer of all ranks' reports, and all return it."""
+        """Collective: rank 0 merges the reports of all ranks to an answer, which all ranks return."""
         comm = self._comm
         if comm.rank:
             sending = [comm.isend(report, 0, _REPORT)]
-            answer = self._receive(0, _ANSWER, 2 * self._timeout)  # It may have come late, and wait for others now.
+            answer = self._receive(0, _ANSWER, 2 * self._timeout)  # Rank 0 may be late, and then wait for others.
             self._finish(sending)
         else:
             reports = {0: report}
@@ -216,45 +220,34 @@ class _Exchange:
         return answer
 
     def _collect(self, reports: dict[int, Any]) -> bool:
-        """Takes what reports have come; whether they are all there."""
+        """Receives the reports that have arrived; returns whether all have."""
         status = MPI.Status()
         while (message := self._comm.improbe(MPI.ANY_SOURCE, _REPORT, status)) is not None:
             reports[status.source] = message.recv()
         return len(reports) == self._comm.size
 
     def _receive(self, source: int, tag: int, timeout: float) -> Any:
-        found: list[Any] = []
-
-        def look() -> bool:
-            if (message := self._comm.improbe(source, tag)) is not None:
-                found.append(message.recv())
-            return bool(found)
-
-        self._poll(look, lambda: {source}, timeout)
-        return found[0]
+        return self._poll(lambda: self._comm.improbe(source, tag), lambda: {source}, timeout).recv()
 
     def _finish(self, sends: list[MPI.Request]) -> None:
         self._poll(lambda: MPI.Request.Testall(sends), lambda: {"that receives"}, self._timeout)
 
-    def _poll(self, is_done: Callable[[], bool], whom: Callable[[], Iterable[Any]], timeout: float) -> None:
-        """Waits without spinning for other ranks; `whom` says for which."""
+    def _poll(self, probe: Callable[[], Any], whom: Callable[[], Iterable[Any]], timeout: float) -> Any:
+        """Waits without spinning until `probe` returns a true value, and returns it; `whom` returns the other ranks."""
         begin, sleep, is_told = time.monotonic(), _SHORTEST_SLEEP, False
-        while not is_done():
+        while not (found := probe()):
             waited = time.monotonic() - begin
             if waited > timeout:
                 raise CompilationError(
                     f"Rank {_listed(whom())} did not take part in 'gtstub.wait_for_compilation()' within"
-                    f" {timeout:g} s; {settings.EXCHANGE_TIMEOUT} may say more."
+                    f" {timeout:g} s; {settings.EXCHANGE_TIMEOUT} sets the limit."
                 )
             if waited > _PATIENCE and not is_told:
                 is_told = True
                 print(f"gtstub: rank {self._comm.rank} waits for rank {_listed(whom())}", file=sys.stderr, flush=True)
             time.sleep(sleep)
             sleep = min(2 * sleep, _LONGEST_SLEEP)
-
-
-def _error(build: Build) -> BaseException | None:
-    return build.exception() if build.done() else None
+        return found
 
 
 def _merge_requests(reports: Sequence[tuple[set[_Entry], Mapping[_Entry, str]]]) -> _Requests:
@@ -270,18 +263,17 @@ def _merge_requests(reports: Sequence[tuple[set[_Entry], Mapping[_Entry, str]]])
 
 
 def _pack(cache: Cache, key: str) -> bytes:
-    """The bytes of an entry; none where it has gone meanwhile."""
-    entry = cache.find(key)
+    """An entry as bytes; empty if it has been deleted meanwhile."""
     stream = io.BytesIO()
-    if entry is not None:
+    if (entry := cache.find(key)) is not None:
         pack(entry, stream)
     return stream.getvalue()
 
 
 def _unpack(cache: Cache, key: str, content: bytes) -> str:
-    """Makes an entry of what `_pack` gave; returns what went wrong."""
+    """Unpacks an entry that `_pack` packed; returns the problem, or an empty text."""
     if not content:
-        return "It has gone."
+        return "It has been deleted."
     try:
         unpack(cache, io.BytesIO(content))
     except (CacheError, OSError) as error:

@@ -1,1 +1,1 @@
-"""The call plan: where each argument of a compiled SDFG comes from."""
+"""The call plan: the source of each argument of a compiled SDFG."""

@@ -1,4 +1,4 @@
-"""The second step of a plan: for each slot of the SDFG, the source of its value, and what must agree with it."""
+"""The second step of a plan finds the source of each slot of the SDFG, and the values that must agree with it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ METRICS: dict[str, tuple[DType, bool]] = {METRICS_LEVEL: ("int32", False), COMPU
 
 
 class Connection:
-    """The slots of the SDFG with their sources, and the assertions between values of one symbol."""
+    """The slots of the SDFG with their sources, and the assertions between sources of one symbol."""
 
     def __init__(self, signatures: Signatures, leaves: Iterable[Leaf]) -> None:
         self._signatures = signatures
@@ -44,15 +44,15 @@ class Connection:
         self.assertions = tuple(assertions)
 
     def slots_named(self, names: Iterable[str]) -> tuple[Slot, ...]:
-        """The slots that `__dace_init_<name>` takes, by name."""
+        """The slots with the given names; raises PlanError for the name of an argument that the SDFG does not have."""
         by_name = {slot.name: slot for slot in self.slots}
         for name in names:
             if name not in by_name:
-                raise self._signatures.refusal(f"__dace_init takes '{name}', which is no argument of the SDFG")
+                raise self._signatures.refusal(f"__dace_init takes '{name}', which is not an argument of the SDFG")
         return tuple(by_name[name] for name in names)
 
     def _sources(self, argument: Argument) -> list[Source]:
-        """Everything that shows the value of an argument, in program order, a scalar of its name first."""
+        """All sources of the value of an argument: a scalar of the same name first, then axes in program order."""
         name = argument.name
         if name in METRICS:
             return [Metric(name)]

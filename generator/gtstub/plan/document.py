@@ -1,7 +1,8 @@
-"""The JSON document of a call plan (docs/formats.md): the same for the same plan, whatever made the plan."""
+"""The JSON document of a call plan (docs/formats.md). Equal plans have equal documents."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -31,14 +32,8 @@ def plan_to_json(plan: CallPlan) -> dict[str, Any]:
         "parameters": [_node(node) for node in plan.parameters],
         "leaves": [_leaf(leaf) for leaf in plan.leaves],
         "slots": [
-            {
-                "index": slot.index,
-                "name": slot.name,
-                "dtype": slot.dtype,
-                "is_array": slot.is_array,
-                "c_type": slot.c_type,
-                "source": _source(slot.source),
-            }
+            {name: getattr(slot, name) for name in ("index", "name", "dtype", "is_array", "c_type")}
+            | {"source": _source(slot.source)}
             for slot in plan.slots
         ],
         "assertions": [
@@ -47,19 +42,15 @@ def plan_to_json(plan: CallPlan) -> dict[str, Any]:
         ],
         "init": [slot.name for slot in plan.init],
         "memory_symbols": [slot.name for slot in plan.memory_symbols],
-        "workspaces": [{"storage": workspace.storage, "device": workspace.device} for workspace in plan.workspaces],
+        "workspaces": [dataclasses.asdict(workspace) for workspace in plan.workspaces],
     }
 
 
 def _node(node: Node) -> dict[str, Any]:
-    match node:
-        case Tuple() | Collection():
-            keys = {"keys": list(node.keys)} if isinstance(node, Collection) else {}
-            return {"path": node.path, **keys, "elements": [_node(element) for element in node.elements]}
-        case Unused():
-            return {"path": node.path, "leaf": None}
-        case _:
-            return {"path": node.path, "leaf": node.name}
+    if isinstance(node, Tuple):
+        keys = {"keys": list(node.keys)} if isinstance(node, Collection) else {}
+        return {"path": node.path, **keys, "elements": [_node(element) for element in node.elements]}
+    return {"path": node.path, "leaf": None if isinstance(node, Unused) else node.name}
 
 
 def _leaf(leaf: Leaf) -> dict[str, Any]:
@@ -69,19 +60,18 @@ def _leaf(leaf: Leaf) -> dict[str, Any]:
             axes = [{"dim": axis.dim, "fixed": axis.fixed.given, "taken": list(axis.read)} for axis in leaf.axes]
             return {**head, "device": leaf.device, "written": leaf.written, "axes": axes}
         case StaticLeaf():
-            # As in the program signature: JSON has neither infinities nor NaN.
+            # As in the program signature, because JSON has neither infinities nor NaN.
             return {**head, "value": leaf.value if math.isfinite(leaf.value) else str(leaf.value)}
         case _:
             return head
 
 
 def _source(source: Source) -> dict[str, Any]:
-    members: dict[str, Any] = {"kind": source.kind}
     match source:
         case Metric(name):
-            members["name"] = name
+            members: dict[str, Any] = {"name": name}
         case AxisValue(leaf, axis, property_):
-            members |= {"leaf": leaf.name, "axis": axis, "property": property_}
+            members = {"leaf": leaf.name, "axis": axis, "property": property_}
         case _:
-            members["leaf"] = source.leaf.name
-    return {**members, "text": describe_source(source)}
+            members = {"leaf": source.leaf.name}
+    return {"kind": source.kind, **members, "text": describe_source(source)}

@@ -1,10 +1,10 @@
-"""The first step of a plan: parameters are taken apart into leaves, each with the contract that it must satisfy."""
+"""The first step of a plan splits the parameters into leaves, each with its contract."""
 
 from __future__ import annotations
 
 import dataclasses
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import cast
 
 from gtstub.abi import MAX_RANK
@@ -23,6 +23,7 @@ from gtstub.plan.model import (
 from gtstub.plan.signatures import Signatures
 from gtstub.signature.dtypes import NAMES, DType
 from gtstub.signature.model import (
+    CONNECTIVITY_PREFIX,
     ArrayArgument,
     Axis,
     Connectivity,
@@ -33,24 +34,21 @@ from gtstub.signature.model import (
     Type,
 )
 
-CONNECTIVITY_PREFIX = "gt_conn_"
-"""What gt4py puts before the name of an offset in the name of its connectivity."""
-
 
 class Flattening:
-    """The parameters as nodes, all `nodes` in them, and all leaves, both in program order; connectivities come last."""
+    """The parameters as nodes, with all their tuples and leaves in program order; connectivities come last."""
 
     def __init__(self, signatures: Signatures) -> None:
         self._signatures = signatures
         self._leaves: list[Leaf] = []
         self._collections: list[Collection] = []
         self.parameters = tuple(self._node(p.name, p.name, p.type) for p in signatures.program.parameters)
-        self._leaves.extend(self._connectivities())
+        self._add_connectivities()
         self.leaves = tuple(self._leaves)
         self.collections = tuple(self._collections)
-        self.nodes = tuple(node for parameter in self.parameters for node in walk(parameter))
+        self.tuples = tuple(node for each in self.parameters for node in walk(each) if isinstance(node, Tuple))
         for name in signatures.statics.keys() - {leaf.name for leaf in self.leaves if isinstance(leaf, StaticLeaf)}:
-            raise signatures.refusal(f"static argument '{name}' is no scalar of the program")
+            raise signatures.refusal(f"static argument '{name}' is not a scalar of the program")
 
     def _node(self, name: str, path: str, type_: Type) -> Node:
         match type_:
@@ -66,7 +64,7 @@ class Flattening:
             self._leaves.append(leaf)
         return leaf
 
-    def _tuple(self, name: str, path: str, type_: TupleType) -> Tuple | Collection | Unused:
+    def _tuple(self, name: str, path: str, type_: TupleType) -> Tuple | Unused:
         keys = type_.keys
         if keys is not None and len(keys) != len(type_.elements):
             raise self._signatures.refusal(f"'{path}' has {len(type_.elements)} elements, but {len(keys)} keys")
@@ -79,7 +77,7 @@ class Flattening:
             return Unused(path)
         if keys is None:
             return Tuple(name, path, elements)
-        collection = Collection(len(self._collections), name, path, elements, keys)
+        collection = Collection(name, path, elements, len(self._collections), keys)
         self._collections.append(collection)
         return collection
 
@@ -106,7 +104,7 @@ class Flattening:
         argument = signatures.arguments.get(name)
         if argument is None and not any(leaf == name for leaf, _ in signatures.read):
             return Unused(path)
-        if argument is None:  # The SDFG takes symbols of the field's domain only, and so has no descriptor of it.
+        if argument is None:  # The SDFG takes only symbols of the field's domain and has no descriptor of the field.
             device, written, fixed = signatures.sdfg.device, False, (Axis(),) * len(type_.dims)
         elif isinstance(argument, ScalarArgument):
             raise signatures.refusal(f"'{path}' is a field in the program, but a scalar in the SDFG")
@@ -123,11 +121,10 @@ class Flattening:
         axes = self._axes(name, (dim.name for dim in type_.dims), fixed)
         return FieldLeaf(len(self._leaves), name, path, type_.dtype, device, written, axes)
 
-    def _connectivities(self) -> Iterator[FieldLeaf]:
+    def _add_connectivities(self) -> None:
         signatures = self._signatures
         known = {CONNECTIVITY_PREFIX + each.name: each for each in signatures.program.connectivities}
         parameters = {parameter.name for parameter in signatures.program.parameters}
-        index = len(self._leaves)
         for argument in signatures.sdfg.arguments:
             if not argument.name.startswith(CONNECTIVITY_PREFIX) or argument.name in parameters:
                 continue
@@ -138,10 +135,9 @@ class Flattening:
                 )
             if isinstance(argument, ScalarArgument):
                 raise signatures.refusal(f"connectivity '{connectivity.name}' is a scalar in the SDFG")
-            yield self._connectivity(index, connectivity, argument)
-            index += 1
+            self._leaves.append(self._connectivity(connectivity, argument))
 
-    def _connectivity(self, index: int, connectivity: Connectivity, argument: ArrayArgument) -> FieldLeaf:
+    def _connectivity(self, connectivity: Connectivity, argument: ArrayArgument) -> FieldLeaf:
         path = connectivity.name
         self._check_dtype(path, connectivity.dtype, argument.dtype)
         self._check_rank(path, 2, len(argument.axes))
@@ -154,7 +150,7 @@ class Flattening:
                 f" but {neighbor.size} in the SDFG"
             )
         return FieldLeaf(
-            index,
+            len(self._leaves),
             argument.name,
             path,
             argument.dtype,
@@ -184,7 +180,7 @@ class Flattening:
 
 
 def fit(dtype: DType, value: bool | int | float) -> bool | int | float | None:
-    """The value as an element of `dtype` holds it; None if no element can hold it."""
+    """`value` converted to `dtype`, so a float32 is rounded; None if it is of another kind or out of range."""
     if isinstance(value, bool) != (dtype == "bool"):
         return None
     code = f"={NAMES[dtype].struct}"

@@ -1,11 +1,9 @@
 """
-The call plan of a program: what a call passes, and where the value of each C argument of the compiled SDFG comes from.
+The call plan of a program: the arguments of a call, and the source of each C argument of the compiled SDFG.
 
 A plan is pure data. `planner.py` makes it from the two signatures; `gtstub.codegen` writes it as C and Fortran. Its
-objects refer to each other directly: the source of a slot holds the leaf that it reads, and a leaf knows its place in
-the stub's table of contracts.
-
-Classes that templates and documents tell apart have a `kind`.
+objects refer to each other directly: the source of a slot holds the leaf that it reads. Templates and documents
+distinguish the classes by their `kind`.
 """
 
 from __future__ import annotations
@@ -21,14 +19,14 @@ from gtstub.signature.model import PROPERTIES, Axis, Device, Property, Workspace
 METRICS_LEVEL = "gt_metrics_level"
 COMPUTE_TIME = "gt_compute_time"
 
-# --- Arguments: what a call passes ------------------------------------------------------------------------------------
+# --- Arguments of a call ----------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
 class AxisContract:
     """
-    What one axis of a field must satisfy. `fixed` holds what was fixed at compile time, in elements; `read` names the
-    properties that slots read from the axis, which must fit their type.
+    The contract of one axis of a field. `fixed` holds the values fixed at compile time, in elements; `read` names the
+    properties that slots read from the axis and whose values must fit the slots' type.
     """
 
     dim: str
@@ -37,16 +35,25 @@ class AxisContract:
 
 
 @dataclasses.dataclass(frozen=True)
-class FieldLeaf:
+class _Leaf:
     """
-    A field of at least one dimension, or a connectivity. The elements of a connectivity are indices of the dimension
-    `codomain`, or -1 for no neighbor if `has_skip_values`.
+    One field or scalar after tuples are flattened. `index` is its place in `CallPlan.leaves`, `name` its flattened name
+    as gt4py makes it ('x_0_1'), and `path` the notation of a user ('x[0][1]', 'state.vn').
     """
 
     index: int
     name: str
     path: str
     dtype: DType
+
+
+@dataclasses.dataclass(frozen=True)
+class FieldLeaf(_Leaf):
+    """
+    A field of at least one dimension, or a connectivity. The elements of a connectivity are indices of the dimension
+    `codomain`, or -1 for no neighbor if `has_skip_values`.
+    """
+
     device: Device
     written: bool
     axes: tuple[AxisContract, ...]
@@ -63,18 +70,14 @@ class FieldLeaf:
 
     @property
     def dims(self) -> tuple[str, ...]:
-        """The names of all dimensions that the field has to do with: those of its axes, and its codomain."""
+        """The names of the dimensions of the axes, and the codomain."""
         return (*(axis.dim for axis in self.axes), *([] if self.codomain is None else [self.codomain]))
 
 
 @dataclasses.dataclass(frozen=True)
-class ScalarLeaf:
-    """A scalar, or a zero-dimensional field, which is passed to the SDFG as its one element."""
+class ScalarLeaf(_Leaf):
+    """A scalar, or a zero-dimensional field, whose only element is passed to the SDFG."""
 
-    index: int
-    name: str
-    path: str
-    dtype: DType
     is_field: bool
 
     @property
@@ -83,28 +86,20 @@ class ScalarLeaf:
 
 
 @dataclasses.dataclass(frozen=True)
-class StaticLeaf:
-    """A scalar that was compiled in. It has no slot, and a call must pass this very value."""
+class StaticLeaf(_Leaf):
+    """A scalar that was compiled in. It has no slot, and each call must pass exactly this value."""
 
-    index: int
-    name: str
-    path: str
-    dtype: DType
     value: bool | int | float
 
     kind: ClassVar[str] = "static"
 
 
 Leaf = FieldLeaf | ScalarLeaf | StaticLeaf
-"""
-One field or scalar after tuples are flattened. `index` is its place in `CallPlan.leaves`, `name` its flattened name, as
-gt4py makes it ('x_0_1'), and `path` what a user writes ('x[0][1]', 'state.vn').
-"""
 
 
 @dataclasses.dataclass(frozen=True)
 class Unused:
-    """A part of a parameter that the SDFG does not take and that was not compiled in either."""
+    """A part of a parameter that is neither an argument of the SDFG nor compiled in."""
 
     path: str
 
@@ -113,7 +108,7 @@ class Unused:
 
 @dataclasses.dataclass(frozen=True)
 class Tuple:
-    """A tuple with at least one leaf in it."""
+    """A tuple that contains at least one leaf."""
 
     name: str
     path: str
@@ -123,23 +118,20 @@ class Tuple:
 
 
 @dataclasses.dataclass(frozen=True)
-class Collection:
-    """A tuple that may also be passed as any object with the attributes `keys`, one for each element."""
+class Collection(Tuple):
+    """A tuple for which a caller may pass any object with the attributes `keys`, one for each element."""
 
     index: int
-    name: str
-    path: str
-    elements: tuple[Node, ...]
     keys: tuple[str, ...]
 
     kind: ClassVar[str] = "collection"
 
 
-Node = Leaf | Tuple | Collection | Unused
+Node = Leaf | Tuple | Unused
 """A parameter, or a part of one."""
 
 
-# --- Sources: where the value of a slot comes from --------------------------------------------------------------------
+# --- Sources of slots -------------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,7 +165,7 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """`gt_metrics_level` or `gt_compute_time`, which gt4py adds to the SDFG and no call passes."""
+    """`gt_metrics_level` or `gt_compute_time`, which gt4py adds to the SDFG and callers do not pass."""
 
     name: str
 
@@ -185,7 +177,7 @@ Source = Data | AxisValue | Value | Metric
 
 @dataclasses.dataclass(frozen=True)
 class Slot:
-    """One argument of `__program_<name>` behind the handle."""
+    """One argument of `__program_<name>` after the handle."""
 
     index: int
     name: str
@@ -201,7 +193,7 @@ class Slot:
 
 @dataclasses.dataclass(frozen=True)
 class Assertion:
-    """Two values of one symbol that must be equal: `first` defines the symbol, `later` shows it again."""
+    """Two sources of one symbol whose values must be equal: `first` defines the symbol, `later` repeats it."""
 
     symbol: str
     first: Source
@@ -209,7 +201,7 @@ class Assertion:
 
     @property
     def has_scalar(self) -> bool:
-        """Whether one side is a scalar, so that the assertion must be checked at each call."""
+        """Whether one source is a scalar, so that each call must check the assertion."""
         return isinstance(self.first, Value) or isinstance(self.later, Value)
 
 
@@ -217,8 +209,8 @@ class Assertion:
 class CallPlan:
     """
     `library` is the file name of the SDFG library. `leaves` are all fields and scalars of `parameters` in program
-    order, then the connectivities that the SDFG takes from the offset provider. `init` are the slots whose values
-    `__dace_init_<name>` takes; `memory_symbols` are those of them that size memory which the SDFG's handle keeps.
+    order, then the connectivities that the SDFG takes from the offset provider. `init` are the arguments of
+    `__dace_init_<name>`; `memory_symbols` are those among them that determine sizes of memory kept by the handle.
     """
 
     name: str
@@ -253,24 +245,28 @@ class CallPlan:
         return tuple(leaf for leaf in self.leaves if not isinstance(leaf, StaticLeaf))
 
     @property
+    def scalars(self) -> tuple[ScalarLeaf, ...]:
+        return tuple(leaf for leaf in self.leaves if isinstance(leaf, ScalarLeaf))
+
+    @property
     def has_metrics(self) -> bool:
         return any(isinstance(slot.source, Metric) for slot in self.slots)
 
     @property
     def slots_by_type(self) -> tuple[tuple[Slot, ...], ...]:
-        """The slots that come from arguments, in order, split where the type changes."""
+        """The slots with a source among the arguments, in order, grouped into runs of one type."""
         slots = (slot for slot in self.slots if not isinstance(slot.source, Metric))
         return tuple(tuple(group) for _, group in itertools.groupby(slots, lambda slot: slot.c_type))
 
     def slots_of(self, leaf: Leaf) -> tuple[Slot, ...]:
-        """The slots that are filled from a leaf."""
+        """The slots whose source is `leaf`."""
         return tuple(slot for slot in self.slots if not isinstance(slot.source, Metric) and slot.source.leaf is leaf)
 
     def compared(self, leaf: FieldLeaf) -> tuple[Property, ...]:
         """
-        The properties of a field's axes that tell two arrays at the same address apart: those that slots read and those
-        that the contract fixes. A field whose dimension is the codomain of a table adds its bounds, because the table's
-        indices were checked against them.
+        The properties of axes that distinguish two arrays at the same address: those that slots read and those that the
+        contract fixes. If a dimension of the field is the codomain of a table, its bounds count as well, because the
+        table's indices were checked against them.
         """
         compared: set[Property] = {name for axis in leaf.axes for name in (*axis.read, *axis.fixed.given)}
         if leaf.is_connectivity:
@@ -283,6 +279,6 @@ class CallPlan:
 def walk(node: Node) -> Iterator[Node]:
     """A node and everything in it, in program order."""
     yield node
-    if isinstance(node, Tuple | Collection):
+    if isinstance(node, Tuple):
         for element in node.elements:
             yield from walk(element)

@@ -1,9 +1,9 @@
-"""Which names may stand in generated C and Fortran; checked once, when a plan is made, before a line is emitted."""
+"""The names that generated C may contain. The planner checks them once, before any text is generated."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gtstub.errors import PlanError
 
@@ -25,42 +25,27 @@ C_KEYWORDS = frozenset(
     consteval constinit linux unix
     """.split()  # noqa: SIM905
 )
-"""Keywords of C and C++ (the headers are C++ as well), and what compilers and the standard headers define as macros."""
+"""Keywords of C and C++, because the headers are C++ too, and macros of compilers and of the standard headers."""
 
 
-def check_names(
-    program: str,
-    sdfg: str,
-    *,
-    library: str,
-    parameters: Iterable[str],
-    leaves: Iterable[str],
-    tuples: Iterable[str],
-    dims: Iterable[str],
-    keys: Iterable[str],
-) -> None:
-    """Raises PlanError for the first name that cannot be written in C, or that two different leaves share."""
+def check_names(program: str, library: str, names: Mapping[str, Iterable[str]]) -> None:
+    """
+    Raises PlanError for the first name that is not valid in C, or that two arguments or two tuples share. `names` are
+    those of each kind: program, SDFG, parameter, dimension, key, argument and tuple, after tuples are flattened.
+    """
     if FILE_NAME.fullmatch(library) is None:
         raise PlanError(
             f"The name of library '{library}' of program '{program}' has characters other than [A-Za-z0-9_.+-]."
         )
-    kinds = (("program", [program]), ("SDFG", [sdfg]), ("parameter", parameters), ("dimension", dims), ("key", keys))
-    for kind, names in kinds:
-        for name in names:
+    for kind, of_kind in names.items():
+        seen: set[str] = set()
+        for name in of_kind:
             _check_identifier(program, kind, name)
-    seen: set[str] = set()
-    for name in leaves:
-        _check_identifier(program, "argument", name)
-        if name in C_KEYWORDS:
-            raise PlanError(f"The name of argument '{name}' of program '{program}' is a keyword of C or C++.")
-        if name in seen:
-            raise PlanError(f"Two arguments of program '{program}' are called '{name}' once tuples are flattened.")
-        seen.add(name)
-    seen.clear()
-    for name in tuples:
-        if name in seen:
-            raise PlanError(f"Two tuples of program '{program}' are called '{name}' once they are flattened.")
-        seen.add(name)
+            if kind == "argument" and name in C_KEYWORDS:
+                raise PlanError(f"The name of argument '{name}' of program '{program}' is a keyword of C or C++.")
+            if kind in ("argument", "tuple") and name in seen:
+                raise PlanError(f"Two {kind}s of program '{program}' are called '{name}' after tuples are flattened.")
+            seen.add(name)
 
 
 def _check_identifier(program: str, kind: str, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Both signatures of a program, looked up by name."""
+"""Look-up of both signatures of a program by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROPERTY_SUFFIXES: Mapping[str, Property] = {
     "_size": "size",
     "_stride": "stride",
 }
-"""The ends of gt4py's names for the symbols of an axis, as in `__vn_Edge_range_0`."""
+"""The suffixes of gt4py's names for the symbols of an axis, as in `__vn_Edge_range_0`."""
 
 
 class Signatures:
@@ -43,8 +43,8 @@ class Signatures:
 
     def roles(self, symbol: ScalarArgument) -> tuple[Role, ...]:
         """
-        What a symbol is, as the array descriptors of the SDFG say. Optimisation can leave a symbol that no descriptor
-        mentions any more; then gt4py's own name for the symbol tells.
+        The roles of a symbol according to the array descriptors of the SDFG. After optimisation a symbol may occur in
+        no descriptor; then the roles follow from gt4py's name for the symbol.
         """
         return symbol.roles or self._roles_by_name.get(symbol.name, ())
 

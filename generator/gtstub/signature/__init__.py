@@ -1,1 +1,1 @@
-"""The two JSON documents that a stub is made from."""
+"""The two JSON documents from which a stub is made."""

@@ -1,7 +1,8 @@
-"""Reading and writing the two signature documents."""
+"""Reads and writes the two signature documents."""
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import hashlib
@@ -34,19 +35,14 @@ def sdfg_to_json(signature: model.SdfgSignature) -> str:
 
 
 def program_from_json(text: str, source: str) -> model.ProgramSignature:
-    """Reads a program signature; `source` is the name of its file for error messages."""
+    """Reads a program signature; `source` is its file name for error messages. Raises SignatureError."""
     document = parse(text, source, "program")
     return model.ProgramSignature(
         name=document["name"],
         parameters=tuple(model.Parameter(item["name"], _type(item["type"])) for item in document["parameters"]),
         connectivities=tuple(
             model.Connectivity(
-                **item
-                | {
-                    "source": model.Dimension(**item["source"]),
-                    "neighbor": model.Dimension(**item["neighbor"]),
-                    "codomain": model.Dimension(**item["codomain"]),
-                }
+                **item | {name: model.Dimension(**item[name]) for name in ("source", "neighbor", "codomain")}
             )
             for item in document["connectivities"]
         ),
@@ -62,7 +58,7 @@ def program_from_json(text: str, source: str) -> model.ProgramSignature:
 
 
 def sdfg_from_json(text: str, source: str) -> model.SdfgSignature:
-    """Reads an SDFG signature; `source` is the name of its file for error messages."""
+    """Reads an SDFG signature; `source` is its file name for error messages. Raises SignatureError."""
     document = parse(text, source, "sdfg")
     signature = model.SdfgSignature(
         name=document["name"],
@@ -87,9 +83,8 @@ def digest(text: str) -> str:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        items = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         kind = {"kind": _KINDS[type(value)]} if type(value) in _KINDS else {}
-        return kind | {name: _plain(item) for name, item in items.items() if item is not None}
+        return kind | {name: _plain(item) for name, item in vars(value).items() if item is not None}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -123,7 +118,7 @@ def _argument(item: dict[str, Any]) -> model.Argument:
 
 
 def parse(text: str, source: str, kind: str) -> dict[str, Any]:
-    """Reads a document of a kind that has a schema: 'program', 'sdfg' or 'profile'."""
+    """Reads and validates a document of a kind with a schema: 'program', 'sdfg' or 'profile'. Raises SignatureError."""
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -134,7 +129,7 @@ def parse(text: str, source: str, kind: str) -> dict[str, Any]:
         raise SignatureError(f"'{source}' is not {_TITLES[kind]}: it is nested too deeply.") from None
     violations = sorted(_validator(kind).iter_errors(document), key=lambda error: error.json_path)
     if violations:
-        # What a document claims to be comes first: everything else follows from it.
+        # A wrong schema name explains all other violations.
         first = next((error for error in violations if error.json_path == "$.schema"), violations[0])
         raise SignatureError(f"'{source}' is not {_TITLES[kind]}: at '{first.json_path}', {_explain(first)}.")
     assert isinstance(document, dict)
@@ -146,10 +141,10 @@ _TITLES = {"program": "a program signature", "sdfg": "an SDFG signature", "profi
 
 @functools.cache
 def _validator(kind: str) -> jsonschema.Draft202012Validator:
-    import jsonschema  # Here, because importing it takes longer than loading a compiled program.
+    import jsonschema  # Here, because the import takes longer than loading a compiled program.
 
     schema = json.loads((Path(__file__).parent / "schema" / f"{kind}.schema.json").read_text(encoding="utf-8"))
-    # JSON Schema takes 1.0 for an integer; in C it is none.
+    # 1.0 is an integer for JSON Schema, but not for C.
     types = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
     return jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=types)(schema)
 
@@ -176,7 +171,7 @@ def _explain(error: jsonschema.ValidationError) -> str:
         case "minimum":
             return f"expected at least {error.validator_value}, found {found}"
         case _:
-            return f"expected what '{error.validator}' allows, found {found}"
+            return f"expected a value that '{error.validator}' allows, found {found}"
 
 
 def _shorten(value: Any) -> str:
@@ -185,7 +180,7 @@ def _shorten(value: Any) -> str:
 
 
 def _check_references(signature: model.SdfgSignature, source: str) -> None:
-    """What a schema cannot say: every name that the document uses is one that it defines."""
+    """Checks what the schema cannot express: each name that the document uses is defined in the document."""
 
     def refuse(place: str, problem: str) -> SignatureError:
         return SignatureError(f"'{source}' is not an SDFG signature: at '{place}', {problem}.")
@@ -193,8 +188,7 @@ def _check_references(signature: model.SdfgSignature, source: str) -> None:
     ranks = {item.name: len(item.axes) for item in signature.arguments if isinstance(item, model.ArrayArgument)}
     scalars = {item.name for item in signature.arguments if isinstance(item, model.ScalarArgument)}
     if len(ranks) + len(scalars) != len(signature.arguments) or ranks.keys() & scalars:
-        names = [item.name for item in signature.arguments]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice, _ = collections.Counter(item.name for item in signature.arguments).most_common(1)[0]
         raise refuse("$.arguments", f"expected each name once, found '{twice}' several times")
     for index, argument in enumerate(signature.arguments):
         for number, role in enumerate(argument.roles if isinstance(argument, model.ScalarArgument) else ()):
@@ -211,4 +205,4 @@ def _check_references(signature: model.SdfgSignature, source: str) -> None:
             raise refuse(f"$.init[{index}]", f"expected the name of a scalar argument, found '{name}'")
     for index, name in enumerate(signature.memory_symbols):
         if name not in signature.init:
-            raise refuse(f"$.memory_symbols[{index}]", f"expected a name out of 'init', found '{name}'")
+            raise refuse(f"$.memory_symbols[{index}]", f"expected a name in 'init', found '{name}'")

@@ -1,10 +1,12 @@
-"""The element types of fields and scalars, and what C, Fortran, `struct` and serialbox call each of them."""
+"""The element types of fields and scalars, with their names in C, Fortran, `struct` and serialbox."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from typing import Literal, get_args
+
+from gtstub.errors import SignatureError
 
 DType = Literal[
     "bool",
@@ -19,21 +21,21 @@ DType = Literal[
     "float32",
     "float64",
 ]
-"""Named as numpy names them."""
+"""numpy's names."""
 
 DTYPES: tuple[DType, ...] = get_args(DType)
-"""In the order of `gts_dtype` in gtstub.h, which counts from 1."""
+"""In the order of the enumeration `gts_dtype` in gtstub.h."""
 
 INDEX: DType = "int32"
-"""The type that gt4py gives the symbols of sizes, strides and domains."""
+"""gt4py's type of the symbols of sizes, strides and domains."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Names:
     """
-    What one element type is called. `struct` is its code in Python's `struct` module. `fortran` is a type with its kind
-    of iso_c_binding; Fortran has no unsigned integers, so the signed ones of the same size take their place.
-    `serialbox` is the TypeID of serialbox 2.6, which reads unsigned integers as signed ones; None if it has none.
+    The names of one element type. `struct` is its code in Python's module `struct`. `fortran` is the type and its kind
+    in iso_c_binding; signed integers replace unsigned ones, which Fortran does not have. `serialbox` is the TypeID of
+    serialbox 2.6, which reads unsigned integers as signed ones; None if serialbox lacks the type.
     """
 
     c: str
@@ -58,4 +60,14 @@ NAMES: Mapping[str, Names] = {
 
 
 NUMBERS: Mapping[str, int] = {dtype: number for number, dtype in enumerate(DTYPES, 1)}
-"""The values of `gts_dtype`."""
+"""The values of `gts_dtype`, which begin at 1."""
+
+
+def checked_dtype(owner: str, argument: str, name: str) -> DType:
+    """`name` as an element type; raises SignatureError for `argument` of `owner`, a program or SDFG, if it is none."""
+    if name not in DTYPES:
+        raise SignatureError(
+            f"Argument '{argument}' of {owner} must have one of the element types {', '.join(map(repr, DTYPES))},"
+            f" but has '{name}'."
+        )
+    return name

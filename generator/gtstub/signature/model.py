@@ -13,7 +13,11 @@ Property = Literal["start", "stop", "size", "stride"]
 PROPERTIES: tuple[Property, ...] = get_args(Property)
 
 
-# --- The program signature: what the user of a gt4py program passes ---------------------------------------------------
+CONNECTIVITY_PREFIX = "gt_conn_"
+"""gt4py's names of connectivities in SDFGs are this prefix and the name of the offset."""
+
+
+# --- The program signature: what callers of a gt4py program pass ------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Dimension:
 
 @dataclasses.dataclass(frozen=True)
 class FieldType:
-    """A field; without dimensions it is passed to the SDFG as a scalar."""
+    """A field; a field without dimensions is passed to the SDFG as a scalar."""
 
     dtype: DType
     dims: tuple[Dimension, ...]
@@ -37,7 +41,7 @@ class FieldType:
 
 @dataclasses.dataclass(frozen=True)
 class TupleType:
-    """A tuple; with `keys`, one for each element, it may also be passed as any object with these attributes."""
+    """A tuple; if it has `keys`, one for each element, callers may pass any object with these attributes instead."""
 
     elements: tuple[Type, ...]
     keys: tuple[str, ...] | None = None
@@ -54,7 +58,7 @@ class Parameter:
 
 @dataclasses.dataclass(frozen=True)
 class Connectivity:
-    """A neighbor table of the offset provider: `source` x `neighbor` -> indices into `codomain`."""
+    """A neighbor table of the offset provider, of shape [`source`, `neighbor`], with indices into `codomain`."""
 
     name: str
     dtype: DType
@@ -67,7 +71,7 @@ class Connectivity:
 
 @dataclasses.dataclass(frozen=True)
 class StaticArgument:
-    """A scalar that was compiled in; `leaf` is the flattened name (`x_0_1`) that gt4py gives it."""
+    """A scalar that was compiled in; `leaf` is gt4py's flattened name (`x_0_1`)."""
 
     leaf: str
     value: bool | int | float
@@ -75,7 +79,7 @@ class StaticArgument:
 
 @dataclasses.dataclass(frozen=True)
 class StaticDomain:
-    """The domain that was compiled in for one field: `ranges` are (start, stop) of each axis."""
+    """The domain that was compiled in for one field; `ranges` has (start, stop) of each axis."""
 
     leaf: str
     ranges: tuple[tuple[int, int], ...]
@@ -95,7 +99,7 @@ class ProgramSignature:
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """What the array descriptor fixes at compile time for one axis (in elements); None is left to the call."""
+    """The values that the array descriptor fixes for one axis, in elements; each call provides the others (None)."""
 
     size: int | None = None
     start: int | None = None
@@ -104,7 +108,7 @@ class Axis:
 
     @property
     def given(self) -> dict[Property, int]:
-        """What is fixed, by name."""
+        """The fixed values by name."""
         values = ((name, getattr(self, name)) for name in PROPERTIES)
         return {name: value for name, value in values if value is not None}
 
@@ -129,7 +133,7 @@ class Role:
 
 @dataclasses.dataclass(frozen=True)
 class ScalarArgument:
-    """A scalar or a symbol. `roles` are all that the array descriptors say of the symbol, arrays in ABI order."""
+    """A scalar or a symbol. `roles` are all occurrences of the symbol in array descriptors, arrays in ABI order."""
 
     name: str
     dtype: DType
@@ -141,7 +145,7 @@ Argument = ArrayArgument | ScalarArgument
 
 @dataclasses.dataclass(frozen=True)
 class Workspace:
-    """Transient memory of lifetime External, which the caller lends; `storage` is DaCe's name of its place."""
+    """Transient memory of lifetime External, which the caller provides; `storage` is DaCe's name of the storage."""
 
     storage: str
     device: Device
@@ -150,8 +154,8 @@ class Workspace:
 @dataclasses.dataclass(frozen=True)
 class SdfgSignature:
     """
-    `arguments` is the argument list of `__program_<name>` behind the handle, in ABI order; `init` names those that
-    `__dace_init_<name>` takes, in its order; `memory_symbols` those of them that size memory kept by the handle.
+    `arguments` are the arguments of `__program_<name>` after the handle, in ABI order. `init` names the arguments of
+    `__dace_init_<name>` in their order, `memory_symbols` those among them that size memory kept by the handle.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Compilers and machines."""
+"""The compilers and the architecture of the machine."""

@@ -1,8 +1,8 @@
 """
 The architecture of the device that programs run on, under the name that tables of backends use (docs/backends.md).
 
-A GPU is called as its compiler calls it, 'sm_90' or 'gfx90a'; a CPU as archspec calls it, and so Spack: 'zen4',
-'neoverse_v2'.
+The names of GPUs are those of their compilers ('sm_90', 'gfx90a'); the names of CPUs are those of archspec and Spack
+('zen4', 'neoverse_v2').
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ GPU_PREFIXES = ("sm_", "gfx")
 
 def arch(device: Device) -> str:
     """
-    The architecture of this machine's CPU or of its first visible GPU; empty where nothing tells it.
+    The architecture of this machine's CPU or of its first visible GPU; empty if it is unknown.
 
-    GTSTUB_ARCH overrides it: one name, or those of CPU and GPU with a comma between them ('neoverse_v2,sm_90').
+    GTSTUB_ARCH overrides it with one name, or with those of CPU and GPU, separated by a comma ('neoverse_v2,sm_90').
     """
     for name in settings.archs():
         if name.startswith(GPU_PREFIXES) == (device == "gpu"):
@@ -36,8 +36,9 @@ def arch(device: Device) -> str:
 
 def toolkit(device: str) -> str:
     """
-    The version of what compiles for a GPU of 'cuda' or 'rocm', read from its installation; the compiler's size where
-    that does not say it, and empty where there is none. No process is started: this is asked for every program.
+    The version of the CUDA or ROCm toolkit (`device` 'cuda' or 'rocm'), read from its installation. If the installation
+    does not contain it, the size of the compiler; empty without a compiler. No process is started, because this
+    function runs for every program.
     """
     name, variable, record = {
         "cuda": ("nvcc", "CUDACXX", "version.json"),
@@ -62,7 +63,7 @@ def _cpu() -> str:
 
 @cache
 def _gpu() -> str:
-    """As cupy says, which knows which device is visible; without it, as the driver's own tool says."""
+    """From cupy, which respects the visible devices; without cupy, from the driver's tool."""
     return (
         _from_cupy()
         or _from_tool(_cuda_name, "nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
@@ -77,7 +78,7 @@ def _from_cupy() -> str:
         if cupy.cuda.runtime.is_hip:
             return _rocm_name(cupy.cuda.runtime.getDeviceProperties(0)["gcnArchName"].decode())
         return f"sm_{cupy.cuda.Device(0).compute_capability}"
-    except Exception:  # It is not installed, or it finds no driver or no device, and has an error class for each.
+    except Exception:  # cupy may be missing, and has different errors for a missing driver and a missing device.
         return ""
 
 
@@ -90,12 +91,12 @@ def _from_tool(name: Callable[[str], str], *command: str) -> str:
 
 
 def _cuda_name(line: str) -> str:
-    """'9.0' is sm_90."""
+    """Converts '9.0' to 'sm_90'."""
     major, _, minor = line.strip().partition(".")
     return f"sm_{major}{minor}" if major.isdigit() and minor.isdigit() else ""
 
 
 def _rocm_name(line: str) -> str:
-    """'gfx90a:sramecc+:xnack-' is gfx90a; gfx000 is what ROCm calls the CPU."""
+    """Converts 'gfx90a:sramecc+:xnack-' to 'gfx90a'. ROCm's name of the CPU, 'gfx000', becomes empty."""
     name = line.strip().partition(":")[0]
     return name if name.startswith("gfx") and name != "gfx000" else ""

@@ -1,8 +1,8 @@
 """
-From the text of a stub to its library: one compiler process.
+Compiles the text of a stub to its library with one compiler process.
 
-CMake knows how to find a C compiler and how that compiler makes a shared library, but asking it takes most of a second.
-So it is asked once, and its answer kept until something changes that it depends on.
+CMake finds the C compiler and its flags for a shared library, which takes most of a second. gtstub therefore stores
+CMake's answer in the cache directory and uses it until something changes that the answer depends on.
 """
 
 from __future__ import annotations
@@ -26,19 +26,16 @@ from gtstub.install import INCLUDE, RUNTIME
 from gtstub.util.atomic import replacing
 
 VARIABLES = ("CC", "CFLAGS", "LDFLAGS", "CXX", "CMAKE_GENERATOR", "CMAKE_TOOLCHAIN_FILE")
-"""What CMake reads from the environment when it looks for compilers."""
+"""The environment variables that CMake reads to find compilers."""
 
-COMPILERS = ("cc", "gcc", "icx", "clang")
-"""What CMake looks for on PATH where CC does not say."""
-
-CXX_COMPILERS = ("c++", "g++", "icpx", "clang++")
-"""The same for CXX."""
+COMPILERS = {"CC": ("cc", "gcc", "icx", "clang"), "CXX": ("c++", "g++", "icpx", "clang++")}
+"""The compilers that CMake searches on PATH if the environment variable is not set."""
 
 HOW_TO_GET_A_COMPILER = "install one ('apt-get install gcc', or 'conda install c-compiler') or name it in CC"
 
 
 class StubBuild:
-    """A compiler at work in the background; whoever starts one either waits for it or cancels it."""
+    """A compiler process in the background. The caller must either `wait` or `cancel`."""
 
     def __init__(self, command: list[str], source: Path, kept: Path) -> None:
         self._compiler = command[0]
@@ -52,7 +49,7 @@ class StubBuild:
             raise ToolchainError(f"The C compiler '{self._compiler}' cannot be started: {error.strerror}.") from error
 
     def wait(self) -> None:
-        """Returns when the library is there; raises ToolchainError, and keeps the C file, when the compiler refuses."""
+        """Returns when the library exists. If the compiler fails, keeps the C file and raises ToolchainError."""
         message, _ = self._process.communicate()
         if self._process.returncode != 0:
             raise ToolchainError(
@@ -61,12 +58,12 @@ class StubBuild:
             )
 
     def cancel(self) -> None:
-        """Ends the compiler where it is still running; nothing it wrote is of use."""
+        """Terminates the compiler if it is still running. Its output is unusable."""
         self._process.terminate()
         self._process.communicate()
 
     def _keep(self) -> Path:
-        """Copies the stub out of its build directory, which does not outlive a failure; returns where it lies now."""
+        """Copies the stub out of its build directory, which is deleted after a failure; returns the copy."""
         digest = hashlib.sha256(self._source.read_bytes()).hexdigest()
         directory = self._kept / f"{self._source.stem}-{digest[:12]}"
         directory.mkdir(parents=True, exist_ok=True)
@@ -79,8 +76,8 @@ class StubBuild:
 @dataclasses.dataclass(frozen=True)
 class Toolchain:
     """
-    A C compiler, and its flags for a stub; stubs that it refuses are kept in the directory `kept`. `cxx` and
-    `cxx_version` are of the C++ compiler that DaCe finds, empty where there is none.
+    A C compiler with its flags for stubs. The directory `kept` receives the stubs that do not compile. `cxx` and
+    `cxx_version` describe the C++ compiler that DaCe finds; they are empty if there is none.
     """
 
     compiler: tuple[str, ...]
@@ -94,7 +91,7 @@ class Toolchain:
 
     @property
     def ingredients(self) -> dict[str, Any]:
-        """What decides how stubs and SDFGs are compiled: not where the compilers lie."""
+        """The part of a cache key that describes the compilers and flags; it excludes the paths of the compilers."""
         return {
             "c": [f"{self.id} {self.version}", *self.compiler[1:]],
             "c_flags": " ".join(self.flags),
@@ -103,21 +100,21 @@ class Toolchain:
         }
 
     def command(self, source: Path, output: Path) -> list[str]:
-        """The one command that makes the library `output` of the stub `source`."""
+        """The command that compiles the stub `source` to the library `output`."""
         runtime = ["-I", str(INCLUDE), "-L", str(RUNTIME.parent), f"-l:{RUNTIME.name}"]
         return [*self.compiler, *self.flags, "-o", str(output), str(source), *runtime, *self.link_flags]
 
     def start(self, source: Path, output: Path) -> StubBuild:
-        """Starts the compiler and returns at once; the stub takes a tenth of a second, its SDFG takes seconds."""
+        """Starts the compiler without waiting. A stub takes a tenth of a second, its SDFG takes seconds."""
         return StubBuild(self.command(source, output), source, self.kept)
 
 
 def find(cache_dir: Path, shared: Sequence[Path] = ()) -> Toolchain:
     """
-    The toolchain of this environment. CMake's answer is kept in `cache_dir`, and so are stubs that do not compile; an
-    answer in one of the directories `shared`, which are only read, will do as well.
+    The toolchain of this environment. CMake's answer and stubs that do not compile are stored in `cache_dir`; answers
+    are also read from the directories `shared`.
 
-    Raises ToolchainError where there is no compiler, no CMake, or where they do not work together.
+    Raises ToolchainError if CMake or the compiler is missing or fails, or `cache_dir` cannot be written.
     """
     question = _question()
     name = _file_name(question)
@@ -126,14 +123,20 @@ def find(cache_dir: Path, shared: Sequence[Path] = ()) -> Toolchain:
         if (toolchain := _read(directory / name, kept)) is not None:
             return toolchain
     answer = _ask()
-    _write(cache_dir / name, {"question": question, "answer": answer})
+    try:
+        cache_dir.mkdir(parents=True, exist_ok=True)
+        with replacing(cache_dir / name) as aside:
+            text = json.dumps({"question": question, "answer": answer}, indent=1, sort_keys=True)
+            aside.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise ToolchainError(f"The cache directory '{cache_dir}' cannot be written: {error.strerror}.") from error
     return _toolchain(answer, kept)
 
 
 def known(directories: Sequence[Path]) -> list[Toolchain]:
     """
-    The toolchains of all answers that are kept in `directories`, of whatever machine, this environment's first: what
-    entries there may have been built with. Neither CMake nor a compiler is asked, or needed.
+    The toolchains of all answers stored in `directories`, from any machine, this environment's first: the entries there
+    may have been built with any of them. Needs neither CMake nor a compiler.
     """
     own = _file_name(_question())
     files = [file for directory in directories for file in sorted(directory.glob("toolchain-*.json"))]
@@ -143,7 +146,7 @@ def known(directories: Sequence[Path]) -> list[Toolchain]:
 
 
 def is_complete() -> bool:
-    """Whether CMake and compilers for C and C++ are found here."""
+    """Whether CMake, a C compiler and a C++ compiler are on this machine."""
     question = _question()
     return question["cmake"] is not None and all(any(question[name]) for name in ("c", "cxx"))
 
@@ -153,20 +156,23 @@ def _file_name(question: dict[str, Any]) -> str:
 
 
 def _question() -> dict[str, Any]:
-    """Everything that could change CMake's answer."""
-    compiler = os.environ.get("CC", "").split()[:1]
-    cxx = os.environ.get("CXX", "").split()[:1]
+    """Everything that can change CMake's answer."""
     return {
         "gtstub": __version__,
         "environment": {name: os.environ.get(name) for name in VARIABLES},
-        "c": [_identity(shutil.which(name)) for name in compiler or COMPILERS],
-        "cxx": [_identity(shutil.which(name)) for name in cxx or CXX_COMPILERS],
+        "c": [_identity(shutil.which(name)) for name in _candidates("CC")],
+        "cxx": [_identity(shutil.which(name)) for name in _candidates("CXX")],
         "cmake": _identity(find_cmake()),
     }
 
 
+def _candidates(variable: str) -> Sequence[str]:
+    """The compiler that CC or CXX names, without its arguments; if the variable is not set, those that CMake tries."""
+    return os.environ.get(variable, "").split()[:1] or COMPILERS[variable]
+
+
 def _identity(program: str | None) -> list[str | int] | None:
-    """Which program a name stands for today: an upgrade in place is another one."""
+    """Path, size and time of a program, so that an upgrade in place counts as another program."""
     if program is None:
         return None
     status = Path(program).stat()
@@ -174,7 +180,7 @@ def _identity(program: str | None) -> list[str | int] | None:
 
 
 def find_cmake() -> str | None:
-    """The CMake that was installed beside gtstub, else the one on PATH."""
+    """The CMake of gtstub's Python environment, else the one on PATH."""
     return shutil.which("cmake", path=sysconfig.get_path("scripts")) or shutil.which("cmake")
 
 
@@ -182,9 +188,8 @@ def _ask() -> dict[str, str]:
     cmake = find_cmake()
     if cmake is None:
         raise ToolchainError("CMake was not found: install it with 'pip install cmake'.")
-    compiler = os.environ.get("CC", "").split()[:1]
-    if not any(shutil.which(name) for name in compiler or COMPILERS):
-        name = f"The C compiler '{compiler[0]}', which CC names," if compiler else "A C compiler"
+    if not any(map(shutil.which, candidates := _candidates("CC"))):
+        name = "A C compiler" if candidates is COMPILERS["CC"] else f"The C compiler '{candidates[0]}', which CC names,"
         raise ToolchainError(f"{name} was not found: {HOW_TO_GET_A_COMPILER}.")
     with tempfile.TemporaryDirectory(prefix="gtstub-") as build:
         done = subprocess.run(
@@ -196,8 +201,9 @@ def _ask() -> dict[str, str]:
             check=False,
         )
         if done.returncode != 0:
-            message = f"CMake found no C compiler that works: {HOW_TO_GET_A_COMPILER}."
-            raise ToolchainError(f"{message}\n{done.stdout.strip()}")
+            raise ToolchainError(
+                f"CMake found no C compiler that works: {HOW_TO_GET_A_COMPILER}.\n{done.stdout.strip()}"
+            )
         lines = (Path(build) / "answer.txt").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines)
 
@@ -217,17 +223,8 @@ def _toolchain(answer: dict[str, str], kept: Path) -> Toolchain:
 
 
 def _read(file: Path, kept: Path) -> Toolchain | None:
-    """The toolchain of an answer that was kept, or None where there is none or it is damaged: CMake is asked again."""
+    """The toolchain of a stored answer; None if the file is missing or damaged, so that CMake runs again."""
     try:
         return _toolchain(json.loads(file.read_text())["answer"], kept)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-
-
-def _write(file: Path, document: dict[str, object]) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(file) as aside:
-            aside.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ToolchainError(f"The cache directory '{file.parent}' cannot be written: {error.strerror}.") from error

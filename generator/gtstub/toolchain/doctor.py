@@ -1,4 +1,4 @@
-"""What gtstub needs from this machine: what is there, what is missing, and how to get it. 'gtstub doctor' prints it."""
+"""The requirements of gtstub on this machine: which are met, and how to meet the others. For 'gtstub doctor'."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -23,17 +24,17 @@ SOURCE = """
 GTS_EXPORT const char *gtstub_doctor(void);
 GTS_EXPORT const char *gtstub_doctor(void) { return gts_dtype_name(GTS_BOOL); }
 """
-"""All that a stub asks of a compiler: the headers are found, and the runtime is linked."""
+"""A stub reduced to its requirements on a compiler: it includes the headers and links the runtime."""
 
 BROKEN_DACE = {"2.0.0b1": "breaks gt4py: 'ConditionalBlock' object has no attribute 'all_states'"}
-"""Versions of DaCe that satisfy gt4py's requirement and do not work."""
+"""Versions of DaCe that satisfy gt4py's requirement but do not work."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Check:
     """
-    One thing that was looked for. `found` says what is there; `advice`, where not empty, what to do about it. What is
-    optional and not there is ok, with an advice.
+    One requirement. `found` describes the state of the machine; `advice`, if not empty, the remedy. A missing optional
+    package is ok and has an advice.
     """
 
     name: str
@@ -43,13 +44,13 @@ class Check:
 
 
 def checks() -> tuple[Check, ...]:
-    """Looks at everything, also after the first thing that is missing; runs CMake and the C compiler."""
+    """Checks all requirements, even after a failure; runs CMake and the C compiler."""
     return (
         _python(),
         _cmake(),
         _compiler(),
-        _runtime(),
-        _extension(),
+        _own_part("runtime library", lambda: ctypes.CDLL(str(RUNTIME))._name),
+        _own_part("extension module", lambda: str(importlib.import_module("gtstub._host").__file__)),
         _gt4py(),
         _dace(),
         _optional("icon4py", "icon4py-common", "runs the programs of icon4py: 'pip install gtstub[icon4py]'."),
@@ -86,20 +87,12 @@ def _compiler() -> Check:
     return Check("C compiler", ok=True, found=f"{toolchain.id} {toolchain.version}, {' '.join(toolchain.compiler)}")
 
 
-def _runtime() -> Check:
+def _own_part(name: str, load: Callable[[], str]) -> Check:
+    """A part of gtstub's installation; `load` loads it and returns its path."""
     try:
-        ctypes.CDLL(str(RUNTIME))
-    except OSError as error:
-        return Check("runtime library", ok=False, found=str(error), advice=REINSTALL)
-    return Check("runtime library", ok=True, found=str(RUNTIME))
-
-
-def _extension() -> Check:
-    try:
-        module = importlib.import_module("gtstub._host")
-    except ImportError as error:
-        return Check("extension module", ok=False, found=str(error), advice=REINSTALL)
-    return Check("extension module", ok=True, found=str(module.__file__))
+        return Check(name, ok=True, found=load())
+    except (OSError, ImportError) as error:
+        return Check(name, ok=False, found=str(error), advice=REINSTALL)
 
 
 def _gt4py() -> Check:
@@ -118,13 +111,13 @@ def _dace() -> Check:
 
 
 def _tested(distribution: str) -> str:
-    """The version that gtstub's own extras pin."""
+    """The version that gtstub's extras pin."""
     pins = (requirement.split(";")[0].partition("==") for requirement in metadata.requires("gtstub") or ())
     return next(version.strip() for name, _, version in pins if name.strip() == distribution)
 
 
 def _cupy() -> Check:
-    """Its name on PyPI says for which CUDA or ROCm it was built."""
+    """Finds cupy under any name: it has a distribution for each version of CUDA and ROCm, such as 'cupy-cuda12x'."""
     installed = sorted(
         f"{name} {distribution.version}"
         for distribution in metadata.distributions()

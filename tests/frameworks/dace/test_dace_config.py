@@ -235,13 +235,13 @@ def test_files_decide_nothing(where: str, tmp_path: Path) -> None:
     [
         (
             "compiler:\n  cpu:\n    openmp_sections: true\n",
-            "DaCe was imported with 'compiler.cpu.openmp_sections' = True, and gtstub builds with False: remove it from"
-            " '.dace.conf', or say it in 'DACE_compiler_cpu_openmp_sections'.",
+            "DaCe was imported with 'compiler.cpu.openmp_sections' = True, but gtstub builds with False: remove it from"
+            " '.dace.conf', or set it in 'DACE_compiler_cpu_openmp_sections'.",
         ),
         (
             "compiler:\n  default_data_types: C\n",
-            "DaCe was imported with 'compiler.default_data_types' = 'C', and gtstub builds with 'Python': remove it"
-            " from '.dace.conf', or say it in 'DACE_compiler_default_data_types'.",
+            "DaCe was imported with 'compiler.default_data_types' = 'C', but gtstub builds with 'Python': remove it"
+            " from '.dace.conf', or set it in 'DACE_compiler_default_data_types'.",
         ),
     ],
 )

@@ -152,7 +152,7 @@ def test_streams_are_refused() -> None:
     sdfg.add_stream("x", dace.float64)
     with pytest.raises(SignatureError) as caught:
         sdfg_signature(sdfg, sdfg.to_json())
-    assert str(caught.value) == ("Argument 'x' of SDFG 'prog' must be an array or a scalar, but is of type 'Stream'.")
+    assert str(caught.value) == ("Argument 'x' of SDFG 'prog' must be an array or a scalar, but has type 'Stream'.")
 
 
 # --- Memory that a handle keeps ---------------------------------------------------------------------------------------

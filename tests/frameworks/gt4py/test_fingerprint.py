@@ -344,7 +344,7 @@ def test_what_cannot_be_described_is_refused() -> None:
     with pytest.raises(CacheError) as caught:
         describe(itself)
     assert str(caught.value) == (
-        "An object of type 'list', which a program or its backend uses, contains itself: no key can be made of it."
+        "An object of type 'list', which a program or its backend uses, contains itself: it cannot be part of a key."
     )
     with pytest.raises(CacheError) as caught, Path(__file__).open() as file:
         describe(file)

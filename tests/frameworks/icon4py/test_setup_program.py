@@ -162,7 +162,7 @@ def test_what_is_no_backend_is_refused(backend: Any) -> None:
         icon4py.setup_program(program=small.scan, backend=backend)
     assert str(refusal.value) == (
         "The backend of program 'scan' must be a device, 'model_backends.CPU' or 'model_backends.GPU', a backend"
-        f" descriptor, a backend of gt4py's or None, but is {backend!r}."
+        f" descriptor, a backend of gt4py or None, but is {backend!r}."
     )
 
 

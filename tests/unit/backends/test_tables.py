@@ -186,7 +186,7 @@ def test_an_unknown_tag_is_refused() -> None:
 def test_a_table_must_say_what_cpu_means() -> None:
     with pytest.raises(ConfigError) as refusal:
         choose("p", "CPU", "", ())
-    assert str(refusal.value) == "No table says which backend tag 'CPU' means for program 'p'."
+    assert str(refusal.value) == "No table names the backend of tag 'CPU' for program 'p'."
 
 
 # --- Lines ------------------------------------------------------------------------------------------------------------

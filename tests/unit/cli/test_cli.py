@@ -539,7 +539,7 @@ def test_extract_through_a_filter(saved_sdfg: Path) -> None:
 
 
 def test_extract_from_what_is_no_sdfg(saved_sdfg: Path) -> None:
-    cut = "it is neither JSON nor compressed JSON, or is cut off"
+    cut = "it is neither JSON nor compressed JSON, or is truncated"
     for name, content, reason in [
         ("cut.sdfg", saved_sdfg.read_bytes()[:1000], cut),
         ("cut.sdfgz", gzip.compress(saved_sdfg.read_bytes())[:1000], cut),

@@ -55,40 +55,37 @@ def refuses(text: str, *names: str, name: str = "prog") -> None:
 def test_refuses_names_that_differ_in_case_only() -> None:
     of_scalars("x", "y")
     refuses(
-        "Arguments 'x_y' and 'X_y' of program 'prog' have one name in Fortran, which does not tell upper case from"
-        " lower case.",
+        "Arguments 'x_y' and 'X_y' of program 'prog' have the same name in Fortran, which ignores case.",
         "x_y",
         "X_y",
     )
 
 
 def test_refuses_an_underscore_first() -> None:
-    refuses("The name of argument '_x' of program 'prog' begins with '_', which no name of Fortran does.", "_x")
+    refuses("The name of argument '_x' of program 'prog' begins with '_'; Fortran forbids that.", "_x")
 
 
 def test_names_of_programs_begin_without_underscores() -> None:
     assert "module field_operator_x_stub\n" in of_scalars(name="__field_operator_x")
     for name in ("_", "_1"):
-        refuses(f"The name of program '{name}' has no letter with which its name in Fortran could begin.", name=name)
+        refuses(f"Fortran needs a letter after the leading underscores in the name of program '{name}'.", name=name)
 
 
 def test_refuses_names_that_are_too_long() -> None:
     of_scalars(LONG)
-    refuses(
-        f"The name of argument '{LONG}x' of program 'prog' has 64 characters, more than the 63 of Fortran.", f"{LONG}x"
-    )
+    refuses(f"The name of argument '{LONG}x' of program 'prog' has 64 characters; Fortran allows 63.", f"{LONG}x")
 
 
 @pytest.mark.parametrize(
     "name", ["program", "STAT", "errmsg", "c_int", "C_Double", "gtstub", "Gts_program", "prog", "prog_stub"]
 )
 def test_refuses_what_the_module_uses(name: str) -> None:
-    refuses(f"The name of argument '{name}' of program 'prog' is used by its Fortran module itself.", name)
+    refuses(f"The name of argument '{name}' of program 'prog' is reserved in its Fortran module.", name)
 
 
 @pytest.mark.parametrize("name", ["stat", "gtstub", "c_float"])
 def test_refuses_programs_that_are_called_as_what_the_module_uses(name: str) -> None:
-    refuses(f"The name of program '{name}' of program '{name}' is used by its Fortran module itself.", name=name)
+    refuses(f"The name of program '{name}' of program '{name}' is reserved in its Fortran module.", name=name)
 
 
 def test_c_alone_takes_all_of_these() -> None:

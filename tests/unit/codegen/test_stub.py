@@ -14,8 +14,8 @@ import pytest
 
 from gtstub import install
 from gtstub.abi import ABI
+from gtstub.codegen.output import is_unedited
 from gtstub.codegen.render import environment
-from gtstub.codegen.signing import is_unedited
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from gtstub.toolchain import compiler
 from tests.support.checkout import ROOT

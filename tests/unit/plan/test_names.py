@@ -20,10 +20,8 @@ def check(
     library: str = "libprog.so",
     tuples: tuple[str, ...] = ("x",),
 ) -> None:
-    leaves = [leaf] if isinstance(leaf, str) else leaf
-    check_names(
-        program, sdfg, library=library, parameters=[parameter], leaves=leaves, tuples=tuples, dims=[dim], keys=[key]
-    )
+    names = {"program": [program], "SDFG": [sdfg], "parameter": [parameter], "dimension": [dim], "key": [key]}
+    check_names(program, library, names | {"argument": [leaf] if isinstance(leaf, str) else leaf, "tuple": tuples})
 
 
 def refuses(text: str, **names: str | list[str]) -> None:
@@ -68,7 +66,7 @@ def test_refuses_keywords_as_arguments_only(name: str) -> None:
 
 def test_refuses_two_arguments_of_one_name() -> None:
     check(leaf=["x_0", "x_1"])
-    refuses("Two arguments of program 'prog' are called 'x_0' once tuples are flattened.", leaf=["x_0", "x_0"])
+    refuses("Two arguments of program 'prog' are called 'x_0' after tuples are flattened.", leaf=["x_0", "x_0"])
 
 
 @pytest.mark.parametrize("name", ['lib"prog.so', "lib prog.so", "lib\\prog.so", "libprog\n.so", ""])
@@ -77,4 +75,4 @@ def test_refuses_libraries_that_a_c_string_cannot_name(name: str) -> None:
 
 
 def test_refuses_two_tuples_of_one_name() -> None:
-    refuses("Two tuples of program 'prog' are called 'x_0' once they are flattened.", tuples=("x", "x_0", "x_0"))
+    refuses("Two tuples of program 'prog' are called 'x_0' after tuples are flattened.", tuples=("x", "x_0", "x_0"))

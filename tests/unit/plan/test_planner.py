@@ -222,8 +222,8 @@ def test_elements_of_a_collection_are_called_by_their_keys() -> None:
     )
     flag = ScalarLeaf(0, "s_0", "s.flag", "bool", is_field=False)
     number = ScalarLeaf(1, "s_1_0_0", "s.inner[0].n", "int64", is_field=False)
-    inner = Collection(0, "s_1_0", "s.inner[0]", (number,), ("n",))
-    outer = Collection(1, "s", "s", (flag, Tuple("s_1", "s.inner", (inner,))), ("flag", "inner"))
+    inner = Collection("s_1_0", "s.inner[0]", (number,), 0, ("n",))
+    outer = Collection("s", "s", (flag, Tuple("s_1", "s.inner", (inner,))), 1, ("flag", "inner"))
     assert plan.parameters == (outer,)
     assert plan.collections == (inner, outer)
 
@@ -399,7 +399,7 @@ def test_refuses_static_argument_that_is_no_scalar_of_the_program(name: str) -> 
     refuses(
         (sdfg(), with_static(signature, x=1)),
         (sdfg(), with_static(signature, **{"x": 1, name: 1})),
-        CONTRADICT + f"static argument '{name}' is no scalar of the program.",
+        CONTRADICT + f"static argument '{name}' is not a scalar of the program.",
     )
 
 
@@ -603,7 +603,7 @@ def test_refuses_init_symbol_that_is_no_argument(names: tuple[tuple[str, ...], t
     refuses(
         (sdfg(symbol("x"), init=("x",), memory_symbols=("x",)), program(x=scalar("int32"))),
         (sdfg(symbol("x"), init=init, memory_symbols=memory_symbols), program(x=scalar("int32"))),
-        CONTRADICT + "__dace_init takes 'y', which is no argument of the SDFG.",
+        CONTRADICT + "__dace_init takes 'y', which is not an argument of the SDFG.",
     )
 
 
@@ -611,5 +611,5 @@ def test_refuses_vertex_field_that_shares_the_name_of_a_tuple_element() -> None:
     refuses(
         (sdfg(array("x_0", ANY)), program(x=tuple_of(field(K)))),
         (sdfg(array("x_0", ANY)), program(x=tuple_of(field(K)), x_0=field(VERTEX))),
-        "Two arguments of program 'prog' are called 'x_0' once tuples are flattened.",
+        "Two arguments of program 'prog' are called 'x_0' after tuples are flattened.",
     )

@@ -217,7 +217,7 @@ def test_violation_of_the_program_schema(path: tuple[str | int, ...], value: Any
             "at '$.arguments[0].axes[1].size', expected at least 0, found '-4'",
         ),
         (("library",), "../lib.so", "at '$.library', expected text that matches '^[^/]+$', found '\"../lib.so\"'"),
-        (("init", 1), "__x_0_Edge_range_0", "at '$.init', expected what 'uniqueItems' allows, found '{found}'"),
+        (("init", 1), "__x_0_Edge_range_0", "at '$.init', expected a value that 'uniqueItems' allows, found '{found}'"),
         (
             ("arguments", 1, "roles", 0, "array"),
             "y",
@@ -229,7 +229,7 @@ def test_violation_of_the_program_schema(path: tuple[str | int, ...], value: Any
             "at '$.arguments[1].roles[0].axis', expected an axis of 'x_0', which has 2, found '2'",
         ),
         (("init", 0), "x_0", "at '$.init[0]', expected the name of a scalar argument, found 'x_0'"),
-        (("memory_symbols", 0), "y", "at '$.memory_symbols[0]', expected a name out of 'init', found 'y'"),
+        (("memory_symbols", 0), "y", "at '$.memory_symbols[0]', expected a name in 'init', found 'y'"),
         (("arguments", 2, "name"), "x_0", "at '$.arguments', expected each name once, found 'x_0' several times"),
     ],
 )

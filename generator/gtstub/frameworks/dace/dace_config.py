@@ -1,7 +1,6 @@
 """
-The DaCe configuration of gtstub's builds (docs/dace-config.md): all of it stands in dace_config.toml, and what
-overrides a setting says so. What a `.dace.conf` says does not matter, and none is written. All but `frozen` works
-without DaCe.
+The DaCe configuration of gtstub's builds (docs/dace-config.md): dace_config.toml and its overrides. No `.dace.conf` is
+read or written. All functions except `frozen` work without DaCe.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ FLAGS = {
     "compiler.cuda.args": "CUDAFLAGS",
     "compiler.cuda.hip_args": "HIPFLAGS",
 }
-"""Settings for which gt4py has a variable, which comes in their place."""
+"""The settings that gt4py's environment variables replace."""
 
 DEBUG_FLAGS = {
     "Debug": {
@@ -45,17 +44,17 @@ DEBUG_FLAGS = {
         "compiler.cuda.hip_args": "-g",
     },
 }
-"""What a build type adds to flags that nothing overrides, as in gt4py."""
+"""The flags that a build type adds before flags without an override, as in gt4py."""
 
 GPU_COMPILERS = ("CUDACXX", "CUDAHOSTCXX", "HIPCXX")
-"""Variables in which CMake finds the compilers for GPUs; that of the rest is an ingredient by its version."""
+"""CMake's variables for GPU compilers. The versions of the other compilers are ingredients of the key themselves."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
     """
-    A setting's value, and what decided it: 'DaCe' where its default holds, 'gtstub', 'build type', 'device', the name
-    of a variable, or 'dace_config'.
+    The value of a setting and its origin: 'DaCe' for DaCe's default, 'gtstub', 'build type', 'device', the name of an
+    environment variable, or 'dace_config'.
     """
 
     value: Any
@@ -66,11 +65,10 @@ def configuration(
     device: Device, build_type: str, overrides: Mapping[str, Any] = NOTHING, environ: Mapping[str, str] = os.environ
 ) -> dict[str, Setting]:
     """
-    Every setting by its name, as 'compiler.cpu.args', for a device and a build type of CMake.
+    All settings by name ('compiler.cpu.args') for a device and a CMake build type.
 
-    What is said later wins: the file, the build type and device, CXXFLAGS and the like, DACE_* variables as DaCe names
-    them, `overrides`, nested or by their names. Raises ConfigError for an override that DaCe does not know, or of
-    another type than the setting.
+    Later sources win: the file, the build type and device, CXXFLAGS and the like, DaCe's DACE_* variables, and
+    `overrides`, nested or by name. Raises ConfigError for an override of an unknown setting or of another type.
     """
     made = {name: Setting(value, "DaCe") for name, value in leaves(_document()["default"]).items()}
     made |= {name: Setting(value, "gtstub") for name, value in leaves(_document()["chosen"]).items()}
@@ -94,7 +92,7 @@ def configuration(
 def ingredients(
     device: Device, build_type: str, overrides: Mapping[str, Any] = NOTHING, environ: Mapping[str, str] = os.environ
 ) -> dict[str, Any]:
-    """What the key of a cache entry has of the configuration. What a CPU's build does not read is not in a CPU's."""
+    """The part of a cache key for the configuration. Settings for GPUs are not in the key of a CPU's entry."""
     file = defaults()
     counting = {
         name: setting.value
@@ -110,12 +108,12 @@ def ingredients(
 
 
 def defaults() -> dict[str, Any]:
-    """The file: every setting by its name."""
+    """All settings of the file by name."""
     return leaves(_document()["chosen"]) | leaves(_document()["default"])
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The settings in nested tables by their names; those that are there under their names are as they are."""
+    """The settings in nested tables by name. Names with dots stay as they are."""
     found: dict[str, Any] = {}
     for name, value in table.items():
         found |= leaves(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
@@ -123,7 +121,7 @@ def leaves(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def checked(name: str, value: Any) -> Any:
-    """The value of an override; raises ConfigError if DaCe has no such setting, or one of another type."""
+    """The value of an override; raises ConfigError for an unknown setting or a value of another type."""
     known = defaults()
     if name not in known:
         raise ConfigError(f"DaCe has no setting '{name}'.{did_you_mean(name, list(known))}")
@@ -139,7 +137,7 @@ _ARTICLES = {bool: "a boolean", int: "an integer", float: "a number", str: "text
 
 
 def _from_text(name: str, variable: str, text: str) -> Any:
-    """As DaCe reads its variables; but what it would ignore is refused."""
+    """Reads the value of a variable as DaCe does, but raises ConfigError for a value that DaCe would ignore."""
     expected = type(defaults()[name])
     if expected is bool:
         return text.lower() in ("true", "1", "y", "yes", "on", "verbose")
@@ -154,24 +152,26 @@ def _document() -> Mapping[str, Any]:
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
-# --- In force ---------------------------------------------------------------------------------------------------------
+# --- Applying the configuration ---------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def frozen(device: Device, build_type: str, overrides: Mapping[str, Any] = NOTHING) -> Iterator[None]:
     """
-    Makes `dace.Config` of this thread the configuration, and puts back what it was.
+    Applies the configuration to `dace.Config` of this thread, and restores the old values at the end.
 
-    Raises ConfigError as `configuration` does, and if DaCe was imported with what cannot be changed any more.
+    Raises ConfigError as `configuration` does, and if DaCe was imported with other values that are fixed since then.
     """
     from dace import Config
 
+    from gtstub.frameworks.dace.internals import fixed_settings
+
     settings = configuration(device, build_type, overrides)
-    for name, value in _imported().items():
+    for name, value in fixed_settings().items():
         if settings[name].value != value:
             raise ConfigError(
-                f"DaCe was imported with '{name}' = {value!r}, and gtstub builds with {settings[name].value!r}:"
-                f" remove it from '{Config.cfg_filename()}', or say it in 'DACE_{name.replace('.', '_')}'."
+                f"DaCe was imported with '{name}' = {value!r}, but gtstub builds with {settings[name].value!r}:"
+                f" remove it from '{Config.cfg_filename()}', or set it in 'DACE_{name.replace('.', '_')}'."
             )
     before = {name: Config.get(name) for name in settings}
     try:
@@ -181,15 +181,3 @@ def frozen(device: Device, build_type: str, overrides: Mapping[str, Any] = NOTHI
     finally:
         for name, value in before.items():
             Config.set(*name.split("."), value=value)
-
-
-def _imported() -> dict[str, Any]:
-    """The settings that DaCe reads only when it is imported, and that change what it generates: what it has made."""
-    import dace
-    from dace.sdfg import type_inference
-
-    int_ = type_inference._py2c_typeconversion["int"].to_string()
-    return {
-        "compiler.cpu.openmp_sections": dace.SDFG.openmp_sections.default,
-        "compiler.default_data_types": {"int32": "C", "int64": "Python"}[int_],
-    }

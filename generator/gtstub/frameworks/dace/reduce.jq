@@ -1,11 +1,11 @@
-# Reduces a raw SDFG (.sdfg, or .sdfgz unpacked) to what its signature needs.
+# Reduces a raw SDFG (.sdfg, or .sdfgz unpacked) to the parts that its signature needs.
 #
-# Input:  the SDFG as DaCe writes it. Properties that have their default value are left out by DaCe.
+# Input:  the SDFG as DaCe writes it. DaCe omits properties with default values.
 # Output: {name, arg_names, arrays: {<name>: descriptor}, memory: [symbol], external: [storage], gpu: bool}
 #         arrays:   the containers of the SDFG itself that are not transient
-#         memory:   names of symbols that the SDFG's handle depends on: they size memory that it keeps, or occur in its
-#                   initialisation code; those of nested SDFGs are translated to the names of the outermost
-#         external: the storages of memory that the caller lends
+#         memory:   names of the symbols that the SDFG's handle depends on: they size memory that it keeps, or occur in
+#                   its initialisation code. Names in nested SDFGs are translated to those of the outermost SDFG.
+#         external: the storages of memory that the caller provides
 #         gpu:      whether anything runs on a GPU
 
 def identifiers: [scan("[A-Za-z_][A-Za-z0-9_]*")];
@@ -24,7 +24,7 @@ def arrays: .attributes._arrays // {};
 
 def is_kept: .attributes.lifetime == "Persistent" or .attributes.lifetime == "External";
 
-# An SDFG's blocks, states and nodes, however deep its control flow is; nested SDFGs are among them, but not looked into.
+# The blocks, states and nodes of an SDFG at any depth of its control flow, nested SDFGs included but not their nodes.
 def elements: ., ((.nodes[]?, .branches[]?[1]) | elements);
 
 def nested: elements | select(.type == "NestedSDFG") | .attributes | select(.sdfg);

@@ -1,4 +1,4 @@
-"""SDFG signatures from DaCe."""
+"""Makes SDFG signatures from DaCe's SDFGs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import dace
 import jq
 
 from gtstub.errors import SignatureError
-from gtstub.signature.dtypes import DTYPES, DType
+from gtstub.signature.dtypes import DType, checked_dtype
 from gtstub.signature.model import (
+    CONNECTIVITY_PREFIX,
     Access,
     Argument,
     ArrayArgument,
@@ -29,15 +30,13 @@ from gtstub.signature.model import (
     Workspace,
 )
 
-CONNECTIVITY_PREFIX = "gt_conn_"
-
 
 def sdfg_signature(sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda") -> SdfgSignature:
     """
     The C interface of the library that DaCe builds from `sdfg`, whose JSON form is `raw`.
 
-    DaCe says which arguments there are and in which order; the raw form says what their descriptors fix. `gpu` is what
-    DaCe's GPU storages mean on this machine.
+    DaCe provides the arguments and their order; the raw form provides the fixed values of their descriptors. `gpu` is
+    the kind of GPU on this machine. Raises SignatureError for arguments that no stub supports.
     """
     reduced = _reduction().input_value(raw).first()
     name = cast(str, reduced["name"])
@@ -47,21 +46,20 @@ def sdfg_signature(sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda"
     roles: dict[str, list[Role]] = {}
     scalars: dict[str, DType] = {}
     for argument, descriptor in sdfg.arglist().items():
-        dtype = _dtype(name, argument, descriptor.dtype)
+        dtype = checked_dtype(f"SDFG '{name}'", argument, descriptor.dtype.to_string())
         if isinstance(descriptor, dace.data.Scalar):
             scalars[argument] = dtype
             continue
         fixed = reduced["arrays"][argument]
         if fixed["type"] != "Array":
             raise SignatureError(
-                f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar,"
-                f" but is of type '{fixed['type']}'."
+                f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar, but has type '{fixed['type']}'."
             )
         arrays[argument] = ArrayArgument(
             name=argument,
             dtype=dtype,
             device=_device(name, argument, fixed["storage"], gpu),
-            access=_access(argument in reads, argument in writes),
+            access=_ACCESS[argument in reads, argument in writes],
             axes=tuple(
                 _axis(argument, number, size, stride, roles)
                 for number, (size, stride) in enumerate(zip(fixed["shape"], fixed["strides"], strict=True))
@@ -88,19 +86,19 @@ def sdfg_signature(sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda"
 
 
 def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
-    """The signature of an SDFG that DaCe saved, `.sdfg` or `.sdfgz`."""
+    """The signature of an SDFG that DaCe saved as `.sdfg` or `.sdfgz`. Raises SignatureError for other files."""
     data = file.read_bytes()
     try:
         raw = json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
     except (ValueError, EOFError, OSError, zlib.error):
         raise SignatureError(
-            f"'{file}' is not an SDFG: it is neither JSON nor compressed JSON, or is cut off."
+            f"'{file}' is not an SDFG: it is neither JSON nor compressed JSON, or is truncated."
         ) from None
     if not isinstance(raw, dict) or raw.get("type") != "SDFG":
         raise SignatureError(f"'{file}' is not an SDFG: its 'type' is not 'SDFG'.")
     try:
         sdfg = dace.SDFG.from_json(raw)
-    except Exception as error:  # DaCe raises whatever its readers of properties raise.
+    except Exception as error:  # DaCe passes on the errors of all its property readers.
         raise SignatureError(
             f"'{file}' is not an SDFG that this DaCe can read: {type(error).__name__}: {error}"
         ) from None
@@ -108,14 +106,13 @@ def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
 
 
 def check_arguments(compiled: dace.SDFG, signature: SdfgSignature) -> None:
-    """Raises SignatureError unless an SDFG has the argument list that a stub was generated for."""
+    """Raises SignatureError if the arguments of a compiled SDFG differ from those of its stub."""
     expected = [(argument.name, argument.dtype) for argument in signature.arguments]
     found = [(name, descriptor.dtype.to_string()) for name, descriptor in compiled.arglist().items()]
-    if (found, _init_symbols(compiled)) != (expected, signature.init):
+    if (found, init := _init_symbols(compiled)) != (expected, signature.init):
         raise SignatureError(
-            f"DaCe changed the arguments of SDFG '{signature.name}' when it compiled it:"
-            f" expected {expected}, for initialisation {signature.init};"
-            f" found {found}, for initialisation {_init_symbols(compiled)}."
+            f"DaCe changed the arguments of SDFG '{signature.name}' when it compiled it: expected {expected}, for"
+            f" initialisation {signature.init}; found {found}, for initialisation {init}."
         )
 
 
@@ -127,16 +124,6 @@ def _init_symbols(sdfg: dace.SDFG) -> tuple[str, ...]:
 @functools.cache
 def _reduction() -> Any:
     return jq.compile(Path(__file__).with_name("reduce.jq").read_text(encoding="utf-8"))
-
-
-def _dtype(program: str, argument: str, dtype: dace.dtypes.typeclass) -> DType:
-    text = dtype.to_string()
-    if text not in DTYPES:
-        raise SignatureError(
-            f"Argument '{argument}' of SDFG '{program}' must have one of the element types"
-            f" {', '.join(repr(known) for known in DTYPES)}, but has '{text}'."
-        )
-    return cast(DType, text)
 
 
 def _device(program: str, argument: str, storage: str, gpu: Device) -> Device:
@@ -151,25 +138,23 @@ def _device(program: str, argument: str, storage: str, gpu: Device) -> Device:
     )
 
 
-def _access(read: bool, written: bool) -> Access:
-    match read, written:
-        case True, True:
-            return "readwrite"
-        case True, False:
-            return "read"
-        case False, True:
-            return "write"
-    return "none"
+_ACCESS: Mapping[tuple[bool, bool], Access] = {
+    (True, True): "readwrite",
+    (True, False): "read",
+    (False, True): "write",
+    (False, False): "none",
+}
+"""By whether the SDFG reads and writes an array."""
 
 
 # --- Sizes and strides ------------------------------------------------------------------------------------------------
 
 
 def _axis(array: str, number: int, size: str, stride: str, roles: dict[str, list[Role]]) -> Axis:
-    """What the descriptor fixes for one axis; adds what it says of symbols to `roles`."""
+    """The fixed values of one axis; adds the roles of the symbols in `size` and `stride` to `roles`."""
 
-    def role(symbol: str, what: Property) -> None:
-        roles.setdefault(symbol, []).append(Role(array, number, what))
+    def role(symbol: str, property_: Property) -> None:
+        roles.setdefault(symbol, []).append(Role(array, number, property_))
 
     fixed: dict[Property, int] = {}
     if (sum_ := _affine(size)) is not None:
@@ -203,7 +188,7 @@ _TERM = re.compile(r"\s*([+-])?\s*(?:(\d+)\s*\*\s*)?(?:(\d+)|\$?([A-Za-z_]\w*))\
 
 
 def _affine(text: str) -> tuple[dict[str, int], int] | None:
-    """Reads a sum of integers and symbols: ({symbol: factor}, constant). None if it is anything else."""
+    """Parses a sum of integers and symbols as ({symbol: factor}, constant); None for other expressions."""
     symbols: dict[str, int] = {}
     constant = 0
     position = 0

@@ -1,4 +1,4 @@
-"""The types of a gt4py program's parameters: what may be bound to them, and which scalars of them can be static."""
+"""The types of a gt4py program's parameters: checks of bound arguments, and the scalars that can be static."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gtstub.signature.dtypes import DTYPES, DType
 
 
 def parameter_types(program: Any) -> dict[str, Any]:
-    """The parameters of a program or a field operator in order, `out` among them, with gt4py's types."""
+    """The parameters of a program or field operator in order, including `out`, with gt4py's types."""
     definition = ffront_type_info.type_in_program_context(program.__gt_type__()).definition
     types = dict(definition.pos_or_kw_args)
     if any(isinstance(type_, ts.DeferredType) for type_ in types.values()):
@@ -28,17 +28,17 @@ def parameter_types(program: Any) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class ArgumentTypes:
-    """`types`: gt4py's, by the parameters of program `program`."""
+    """gt4py's types of the parameters of `program`."""
 
     program: str
     types: Mapping[str, Any]
 
     def check(self, name: str, value: Any) -> None:
-        """Refuses what a call would refuse as well, as far as types say it."""
+        """Raises TypeError or ValueError for values that calls would refuse because of their types."""
         self._check(name, self.types[name], value)
 
     def static_value(self, name: str, value: Any) -> Any:
-        """A static argument in the very types of the program, as gt4py wants it."""
+        """A static argument converted to the exact types of the program, as gt4py requires. Raises like `check`."""
         return self._static(name, self.types[name], value)
 
     def static_scalars(self, name: str) -> Iterator[StaticScalar]:
@@ -57,14 +57,14 @@ class ArgumentTypes:
             case ts.FieldType(dims=[]) if not isinstance(value, common.Field):
                 self._scalar(path, type_.dtype, value)
             case ts.FieldType() if not isinstance(value, common.Field) and getattr(value, "shape", None):
-                return  # An array: the stub looks at it.
+                return  # The stub checks arrays.
             case _:
                 found = type_translation.from_value(value) if isinstance(value, common.Field) else type(value).__name__
                 if found != type_:
                     raise TypeError(f"Argument '{path}' of program '{self.program}' must be '{type_}', not '{found}'.")
 
     def _items(self, path: str, keys: list[str], value: Any) -> tuple[Any, ...]:
-        """The elements of a named collection, which may be passed as a plain tuple, too."""
+        """The elements of a named collection, which may be passed as a plain tuple."""
         if type(value) is tuple and len(value) == len(keys):
             return value
         try:
@@ -89,7 +89,7 @@ class ArgumentTypes:
         )
 
     def _scalar(self, path: str, type_: Any, value: Any) -> Any:
-        """A scalar as numpy's scalar of the very type."""
+        """A scalar as numpy's scalar of exactly this type."""
         dtype = type_.kind.name.lower()
         value = value.value if isinstance(value, enum.Enum) else value
         number = np.dtype(dtype).type

@@ -1,8 +1,8 @@
 """
-Objects that a program or its backend uses, as JSON for a cache key.
+Describes the objects that a program or its backend uses as JSON for a cache key.
 
-A description is equal for equal objects, in every process. Functions and classes are described by their text and by
-what they use, those of gt4py, DaCe and Python by their names: their versions are ingredients of the key themselves.
+Equal objects have equal descriptions in every process. The description of a function or class contains its text and
+the objects that it uses. Those of gt4py, DaCe and Python are described by name, because their versions are in the key.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from gtstub.frameworks.gt4py.internals import is_fingerprinted_field
 from gtstub.util.canonical import plain
 
 KNOWN_BY_VERSION = {"gt4py", "dace", "numpy", "gtstub", *sys.stdlib_module_names}
-"""Packages whose functions and classes are named, not read."""
+"""The packages whose functions and classes are described by name."""
 
 
 def describe(value: Any) -> Any:
-    """A value as JSON that is equal for equal values, in every process; functions by text and by what they use."""
+    """A value as JSON. The texts of functions in it are under 'source', the objects that they use under 'constants'."""
     reader = Reader()
     description = reader.describe(value)
     if not reader.sources:
@@ -44,7 +44,7 @@ def describe(value: Any) -> Any:
 
 
 class Reader:
-    """Describes objects, and collects the functions that they are made of, each once."""
+    """Describes objects, and collects the functions in them, each once."""
 
     def __init__(self) -> None:
         self.sources: dict[str, str] = {}
@@ -104,7 +104,7 @@ class Reader:
                 return [self.describe(element) for element in value]
             case Set():
                 return sorted((self.describe(element) for element in value), key=repr)
-        if hasattr(value, "definition_stage"):  # an operator: its backend does not matter where another calls it
+        if hasattr(value, "definition_stage"):  # An operator; its own backend does not matter to its callers.
             return self._stage(value.definition_stage, str(value.__gt_type__()))
         if isinstance(value, DSLProgramDef | DSLFieldOperatorDef):
             return self._stage(value, "")
@@ -116,8 +116,8 @@ class Reader:
             }
             return {"class": self.describe(type(value)), **members}
         try:
-            reduced = value.__reduce_ex__(2)  # what pickle would write of it
-        except Exception as error:  # of any class: it is the object's own code
+            reduced = value.__reduce_ex__(2)  # as pickle does
+        except Exception as error:  # The object's own code may raise any error.
             raise _refusal(value, f"cannot be described ({error})") from error
         if isinstance(reduced, str):
             return f"{value.__module__}.{reduced}"
@@ -126,8 +126,8 @@ class Reader:
 
     def _stage(self, stage: DSLProgramDef | DSLFieldOperatorDef, type_: str) -> str:
         """
-        The function of an operator, as gt4py reads it: its text, and what its own names mean. What surrounds it goes
-        into the digest.
+        The function of an operator as gt4py reads it: its text, and the objects that its names refer to. The other
+        members of the stage go into the digest.
         """
         members = {field.name: getattr(stage, field.name) for field in dataclasses.fields(stage)}
         function = members.pop("definition")
@@ -141,7 +141,7 @@ class Reader:
         return name
 
     def _function(self, function: types.FunctionType) -> str:
-        """A function that Python runs, as a hook of the optimization: its code, and what that can reach."""
+        """A function that Python runs, such as an optimization hook: its code, and the objects that the code uses."""
         if _is_known_by_version(function):
             return _name(function)
         if (name := self._names.get(id(function))) is None:
@@ -156,7 +156,7 @@ class Reader:
         return name
 
     def _class(self, class_: type) -> str:
-        """A class by its functions and bases."""
+        """A class: its text, functions and bases."""
         if _is_known_by_version(class_):
             return _name(class_)
         if (name := self._names.get(id(class_))) is None:
@@ -166,7 +166,7 @@ class Reader:
         return name
 
     def _add(self, value: Any, *text: str) -> str:
-        """Its name in `sources`; others may be called the same."""
+        """Adds `text` to `sources`; returns the new name there, which is unique."""
         name = value.__qualname__
         while name in self.sources:
             name += "'"
@@ -175,7 +175,7 @@ class Reader:
         return str(name)
 
     def _variable(self, name: str, value: Any, used: Set[str]) -> None:
-        """What a name in a function means. Of namespaces and modules, the members that the function may mean."""
+        """Adds the object of a name in a function; for namespaces and modules, those members that the function uses."""
         if isinstance(value, types.ModuleType | enum.EnumMeta | eve_utils.FrozenNamespace):
             if isinstance(value, types.ModuleType) and _is_known_by_version(value):
                 return
@@ -186,12 +186,12 @@ class Reader:
         scalar = value.value if isinstance(value, enum.Enum) else value
         if isinstance(scalar, bool | int | float | np.generic):
             self.scalars[name] = plain(scalar)
-        if (description := self.describe(value)) != name.rpartition(".")[2]:  # else it says nothing new
+        if (description := self.describe(value)) != name.rpartition(".")[2]:  # otherwise redundant
             self.constants[name] = description
 
 
 def _text(value: Any) -> str:
-    """Empty where there is none: gt4py itself needs the text of operators; of others there is the code."""
+    """The source, empty if it is unavailable: gt4py needs that of operators itself; other functions have their code."""
     try:
         return textwrap.dedent(inspect.getsource(value))
     except (OSError, TypeError):
@@ -199,7 +199,7 @@ def _text(value: Any) -> str:
 
 
 def _instructions(code: types.CodeType) -> list[Any]:
-    """All of a code object that decides what it does, the same in every process."""
+    """The parts of a code object that determine its behaviour, equal in every process."""
     constants = [
         _instructions(each) if isinstance(each, types.CodeType) else _constant(each) for each in code.co_consts
     ]
@@ -211,7 +211,7 @@ def _constant(value: Any) -> Any:
 
 
 def _names_in(code: types.CodeType) -> frozenset[str]:
-    """Those of functions within a function as well."""
+    """The names in a code object and in the functions inside it."""
     inner = (_names_in(each) for each in code.co_consts if isinstance(each, types.CodeType))
     return frozenset(code.co_names).union(*inner)
 
@@ -223,7 +223,7 @@ def _name(value: Any) -> str:
 
 
 def _is_named(value: Any) -> bool:
-    """Whether a name says all of a value: of the builtins of gt4py's language, of types."""
+    """Whether the name identifies a value, as for builtins of gt4py's language and types."""
     return _is_known_by_version(value) and hasattr(value, "__name__") and not hasattr(value, "definition_stage")
 
 
@@ -235,5 +235,5 @@ def _is_known_by_version(value: Any) -> bool:
 def _refusal(value: Any, why: str) -> CacheError:
     return CacheError(
         f"An object of type '{type(value).__qualname__}', which a program or its backend uses, {why}:"
-        " no key can be made of it."
+        " it cannot be part of a key."
     )

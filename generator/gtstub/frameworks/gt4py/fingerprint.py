@@ -1,9 +1,9 @@
 """
-What decides the result of compiling a gt4py program, found without lowering it: the ingredients of a cache key.
+Finds the ingredients of a program's cache key, which determine the result of its compilation, without lowering it.
 
-gt4py compiles the text of functions together with what the names in it mean: other operators, dimensions, constants.
-So both are read here, from the functions themselves. A function is known by its text, not by where it stands, so that
-entries survive when a model is moved. What gt4py, DaCe and gtstub make of it is known by their versions.
+gt4py compiles the text of functions together with the objects that their names refer to: other operators, dimensions,
+constants. This module reads both from the functions themselves. The text identifies a function, not its file, so that
+entries remain valid when a model is moved. Other parts of the key have the versions of gt4py, DaCe and gtstub.
 """
 
 from __future__ import annotations
@@ -25,18 +25,14 @@ from gtstub.util.canonical import plain
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """What a program adds to a key, and the values that are compiled in, by the names that its user knows."""
+    """A program's ingredients of a key, and the compiled-in values by the names that users see."""
 
     ingredients: dict[str, Any]
     baked: dict[str, Any]
 
 
 def read(inp: ConcreteProgramDef[Any, Any]) -> Reading:
-    """
-    A program or field operator with its compile-time arguments.
-
-    Raises CacheError for an object that the program uses and that cannot be described.
-    """
+    """Reads a program or field operator. Raises CacheError if it uses an object that cannot be described."""
     args: arguments.CompileTimeArgs = inp.args
     contexts = args.argument_descriptor_contexts
     reader = Reader()
@@ -59,7 +55,7 @@ def read(inp: ConcreteProgramDef[Any, Any]) -> Reading:
 
 
 def _members(descriptors: Mapping[str, Any], member: str, convert: Callable[[Any], Any]) -> dict[str, Any]:
-    """A member of each static descriptor, by parameter; within tuples None stands for what is not static."""
+    """A member of each static descriptor, by parameter; within tuples None replaces values that are not static."""
 
     def value(descriptor: Any) -> Any:
         if isinstance(descriptor, tuple):
@@ -74,14 +70,17 @@ def _members(descriptors: Mapping[str, Any], member: str, convert: Callable[[Any
 
 @dataclasses.dataclass(frozen=True)
 class _Table:
-    """What gt4py can compile in of a table: with static domains which rows reach where, else only the sizes."""
+    """
+    The parts of a table that gt4py may compile in: the digest of its `content`, on which static domains depend, and its
+    `largest` index, which determines the size of the codomain.
+    """
 
     content: str
     largest: int
 
 
 _tables: dict[int, tuple[weakref.ref[Any], _Table]] = {}
-"""By identity: a table serves many programs."""
+"""By identity, because many programs use the same table."""
 
 
 def _table(element: Any) -> _Table:
@@ -103,14 +102,12 @@ def _provider_element(element: Any) -> Any:
 
 
 def _sizes(offset_provider: Mapping[str, Any]) -> dict[str, int]:
-    """The sizes of dimensions that gt4py takes from tables."""
+    """The sizes of dimensions that gt4py reads from tables."""
     sizes: dict[str, int] = {}
     for element in filter(common.is_neighbor_table, offset_provider.values()):
         type_ = element.__gt_type__()
-        for dimension, size in (
-            (type_.source_dim, int(element.ndarray.shape[0])),
-            (type_.codomain, _table(element).largest + 1),
-        ):
+        found = ((type_.source_dim, int(element.ndarray.shape[0])), (type_.codomain, _table(element).largest + 1))
+        for dimension, size in found:
             name = f"{dimension.value}.size"
             sizes[name] = max(sizes.get(name, 0), size)
     return sizes

@@ -1,7 +1,7 @@
 """
-What gtstub uses of gt4py beyond its public interface, and the versions of what lowers and compiles a program.
+The internals of gt4py that gtstub uses, and the versions of the packages that lower and compile a program.
 
-An upgrade of gt4py begins here.
+After an upgrade of gt4py, check this module first.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = ["add_trace_markers", "is_fingerprinted_field", "make_connectivity", "
 
 def replace_default_runner(runner: type) -> None:
     """
-    Makes `runner` what gt4py's default runner of compilations is, around the one that there is, and what it becomes
-    each time that gt4py resets it.
+    Makes `runner` the default runner of gt4py's compilations. It wraps the present default runner, and replaces the one
+    that gt4py makes after each reset.
     """
     with runners._default_runner_lock:
         runners.from_config = runner
@@ -40,8 +40,8 @@ def replace_default_runner(runner: type) -> None:
 
 def versions() -> dict[str, Any]:
     """
-    The versions of the packages that make a library of a program. The files of a package that is installed from a
-    checkout stand for it as well.
+    The versions of the packages that compile a program. gtstub's version includes digests of its files, and so do the
+    versions of gt4py and DaCe if they are installed in editable mode.
     """
     return {
         "gtstub": {"version": __version__, "files": dict(own_files())},
@@ -52,7 +52,7 @@ def versions() -> dict[str, Any]:
 
 @functools.cache
 def _edited(package: str) -> tuple[str, ...]:
-    """A digest of sizes and times of the files of a package that is installed in editable mode; else nothing."""
+    """A digest of the file sizes and times of a package in editable mode; empty for other packages."""
     installed = distribution(package)
     if not json.loads(installed.read_text("direct_url.json") or "{}").get("dir_info", {}).get("editable"):
         return ()

@@ -1,14 +1,13 @@
 """
-The options that the installed gt4py knows, and what they take.
+The options of the installed gt4py, with the types of their values.
 
-gt4py itself ignores a misspelt name among `optimization_args`; here it is refused.
+gt4py ignores a misspelt name among `optimization_args`; gtstub refuses it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
 import importlib
 import inspect
 import typing
@@ -21,39 +20,33 @@ from gt4py.next.program_processors.codegens.gtfn import gtfn_module
 from gt4py.next.program_processors.runners.dace import transformations
 from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
 
+from gtstub.backends.choice import nested
 from gtstub.errors import ConfigError
 from gtstub.frameworks.dace import dace_config
 from gtstub.util.suggest import did_you_mean
 
 type Known = Mapping[str, Any]
-"""Names of options with the types of their values; a mapping is a table of more."""
+"""Names of options with the types of their values; a mapping is a table of options."""
 
 HOOKS = {hook.name: hook for hook in transformations.GT4PyAutoOptHook}
 
 OPTIMIZATION_ARGS: Known = {
     name: parameter.annotation
     for name, parameter in inspect.signature(transformations.gt_auto_optimize).parameters.items()
-    if name not in ("sdfg", "gpu", "constant_symbols", "unit_strides_kind")  # make_dace_backend fills them.
+    if name not in ("sdfg", "gpu", "constant_symbols", "unit_strides_kind")  # set by make_dace_backend
     and parameter.kind is not inspect.Parameter.VAR_KEYWORD
 } | {"optimization_hooks": dict.fromkeys(HOOKS, Callable[..., Any])}
 
 DACE: Known = {
     name: type_
     for name, type_ in typing.get_type_hints(dace_backend.make_dace_backend).items()
-    if name not in ("gpu", "external_workspace", "return")  # A tag says the first; the second is memory.
+    if name not in ("gpu", "external_workspace", "return")  # The tag sets the first; the second is memory.
 } | {"optimization_args": OPTIMIZATION_ARGS}
 
-
-def _nested(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The types of settings that are called as 'compiler.cpu.args', as nested tables."""
-    tables: dict[str, Any] = {}
-    for path, value in settings.items():
-        *names, last = path.split(".")
-        functools.reduce(lambda table, name: table.setdefault(name, {}), names, tables)[last] = type(value)
-    return tables
-
-
-GTSTUB: Known = {**DACE, "dace_config": _nested(dace_config.defaults())}
+GTSTUB: Known = {
+    **DACE,
+    "dace_config": nested((name.split("."), type(value)) for name, value in dace_config.defaults().items()),
+}
 
 GTFN_WORKFLOW: Known = {"cmake_build_type": config.CMakeBuildType, "unstructured_horizontal_has_unit_stride": bool}
 
@@ -62,27 +55,27 @@ _HINTS = typing.get_type_hints(gtfn_module.GTFNTranslationStep)
 GTFN_TRANSLATION: Known = {
     field.name: _HINTS[field.name]
     for field in dataclasses.fields(gtfn_module.GTFNTranslationStep)
-    if field.name not in ("code_spec", "device_type", "symbolic_domain_sizes")  # A tag says the second; no data.
+    if field.name not in ("code_spec", "device_type", "symbolic_domain_sizes")  # The second is the tag's.
 }
 
 GTFN: Known = {**GTFN_WORKFLOW, **GTFN_TRANSLATION}
 
 DESCRIPTOR: Known = {"device": Any, "backend_factory": Any}
-"""What a backend descriptor of icon4py's has beside options."""
+"""The members of an icon4py backend descriptor that are not options."""
 
 GPU_MEMORY = "transient_memory_mode"
 
 RENAMED = {"gpu_memory_pool": GPU_MEMORY, "make_persistent": GPU_MEMORY}
-"""What options of older versions of gt4py became, which it goes on to take, and ignores."""
+"""Options of older versions of gt4py, which gt4py still accepts but ignores, with the options that replaced them."""
 
 
 def convert(
     options: Mapping[str, Any], known: Known, refuse: Callable[[tuple[str, ...], str], Exception]
 ) -> dict[str, Any]:
     """
-    The options of a table as gt4py takes them: names become members of enumerations, and 'module:name' what it names.
-    What a program passes, which has the members and functions themselves, is checked in the same way. `refuse` makes
-    the error of the option at a path: the second argument goes on behind its name.
+    Converts the options of a table for gt4py: names become members of enumerations, and 'module:name' becomes the named
+    object. Options from a program, which contain the members and objects themselves, are checked in the same way.
+    `refuse` makes the error for the option at a path from a text that follows the option's name.
     """
 
     def table(path: tuple[str, ...], values: Mapping[Any, Any], known: Known) -> dict[Any, Any]:
@@ -94,7 +87,7 @@ def convert(
                 raise refuse(here, f"is unknown.{_suggestion(name, known)}")
             if not isinstance(known[name], Mapping):
                 made[HOOKS.get(name, name)] = single(here, value, known[name])
-            elif isinstance(value, Mapping | None):  # None in a program is gt4py's default.
+            elif isinstance(value, Mapping | None):  # In a program, None is gt4py's default.
                 made[name] = table(here, value or {}, known[name])
             else:
                 raise refuse(here, f"must be a table, but is {value!r}.")
@@ -120,7 +113,7 @@ def convert(
 
 
 def check_names(optimization_args: Mapping[Any, Any]) -> None:
-    """Raises ConfigError for a name that gt4py's auto-optimization does not know, and would ignore."""
+    """Raises ConfigError for a name that gt4py's auto-optimization would ignore."""
     for name in optimization_args:
         if name not in OPTIMIZATION_ARGS:
             raise ConfigError(f"There is no optimization argument '{name}'.{_suggestion(name, OPTIMIZATION_ARGS)}")

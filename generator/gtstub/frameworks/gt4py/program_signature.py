@@ -1,4 +1,4 @@
-"""Program signatures: what callers of a gt4py program pass, read from what gt4py has lowered."""
+"""Makes program signatures, which describe the arguments of a gt4py program, from gt4py's lowered programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gt4py.next.otf.definitions import CompilableProgramDef
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.errors import SignatureError
-from gtstub.signature.dtypes import DTYPES, DType
+from gtstub.signature.dtypes import checked_dtype
 from gtstub.signature.model import (
     Connectivity,
     Dimension,
@@ -34,24 +34,25 @@ def program_signature(
     declared: Mapping[str, ts.TypeSpec] = MappingProxyType({}),
 ) -> ProgramSignature:
     """
-    What callers of a lowered gt4py program pass.
+    The signature of a lowered gt4py program. Raises SignatureError for types that no stub supports.
 
-    gt4py itself makes all arguments positional (`out` is the last parameter of a field operator) and takes named
-    collections apart into tuples before it calls what a backend compiled: that canonical form is described here.
-    `declared` has the types of parameters before lowering, which still know the keys of named collections.
+    It describes gt4py's canonical form of calls: all arguments are positional (`out` is the last parameter of a field
+    operator), and named collections are tuples. `declared` has the types of parameters before lowering, which still
+    know the keys of named collections.
     """
     name = str(source.entry_point.name)
+    owner = f"program '{name}'"
     contexts = compilable.args.argument_descriptor_contexts
     return ProgramSignature(
         name=name,
         parameters=tuple(
-            Parameter(parameter, _type(name, parameter, declared.get(parameter, type_)))
+            Parameter(parameter, _type(owner, parameter, declared.get(parameter, type_)))
             for parameter, type_ in ((str(item.name), item.type_) for item in source.entry_point.parameters)
         ),
         connectivities=tuple(
             Connectivity(
                 name=offset,
-                dtype=_dtype(name, offset, np.dtype(type_.dtype.scalar_type).name),
+                dtype=checked_dtype(owner, offset, np.dtype(type_.dtype.scalar_type).name),
                 source=_dimension(type_.source_dim),
                 neighbor=_dimension(type_.neighbor_dim),
                 codomain=_dimension(type_.codomain),
@@ -76,7 +77,7 @@ def program_signature(
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The elements of nested tuples under their flattened names; None stands for an element that is not static."""
+    """The elements of nested tuples by flattened name, without those that are not static (None)."""
     if isinstance(value, tuple):
         for index, element in enumerate(value):
             yield from _leaves(f"{name}_{index}", element)
@@ -84,35 +85,20 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _type(program: str, path: str, type_: ts.TypeSpec) -> Type:
+def _type(owner: str, path: str, type_: ts.TypeSpec) -> Type:
     match type_:
         case ts.ScalarType(shape=None):
-            return ScalarType(_dtype(program, path, type_.kind.name.lower()))
-        case ts.FieldType(dtype=ts.ScalarType(shape=None) as element):
-            return FieldType(
-                _dtype(program, path, element.kind.name.lower()), tuple(_dimension(dim) for dim in type_.dims)
-            )
-        case ts.TupleType():
-            return TupleType(
-                tuple(_type(program, f"{path}[{index}]", element) for index, element in enumerate(type_.types))
-            )
-        case ts.NamedCollectionType():
-            elements = zip(type_.keys, type_.types, strict=True)
-            return TupleType(
-                tuple(_type(program, f"{path}.{key}", element) for key, element in elements), tuple(type_.keys)
-            )
+            return ScalarType(checked_dtype(owner, path, type_.kind.name.lower()))
+        case ts.FieldType(dtype=ts.ScalarType(shape=None, kind=kind), dims=dims):
+            return FieldType(checked_dtype(owner, path, kind.name.lower()), tuple(map(_dimension, dims)))
+        case ts.TupleType(types=types):
+            return TupleType(tuple(_type(owner, f"{path}[{index}]", one) for index, one in enumerate(types)))
+        case ts.NamedCollectionType(keys=keys, types=types):
+            elements = zip(keys, types, strict=True)
+            return TupleType(tuple(_type(owner, f"{path}.{key}", one) for key, one in elements), tuple(keys))
     raise SignatureError(
-        f"Argument '{path}' of program '{program}' must be a field, a scalar or a tuple of them, but is '{type_}'."
+        f"Argument '{path}' of {owner} must be a field, a scalar or a tuple of them, but is '{type_}'."
     )
-
-
-def _dtype(program: str, path: str, dtype: str) -> DType:
-    if dtype not in DTYPES:
-        raise SignatureError(
-            f"Argument '{path}' of program '{program}' must have one of the element types"
-            f" {', '.join(repr(known) for known in DTYPES)}, but has '{dtype}'."
-        )
-    return dtype
 
 
 def _dimension(dimension: common.Dimension) -> Dimension:

@@ -1,4 +1,4 @@
-"""Recorded calls, made again by gt4py itself: embedded, or by any backend."""
+"""Replays recorded calls in gt4py itself: embedded, or on any backend."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from gtstub.toolchain.arch import arch
 
 
 class GtProgram:
-    """A gt4py program on one backend, for recorded arguments."""
+    """A gt4py program on one backend, to be called with recorded arguments."""
 
     def __init__(self, name: str, tag: str, grid: str | None) -> None:
-        """`name` is `module:name`; `grid` names what makes connectivities that the SDFG did not take."""
+        """`name` is 'module:name'; `grid` names an object with the connectivities that the SDFG did not take."""
         program = resolve_program(name)
-        # gt4py makes a program of a field operator, under this name.
+        # The prefix that gt4py gives the program that it makes from a field operator.
         self.name = f"{'__field_operator_' if isinstance(program, FieldOperator) else ''}{program.__name__}"
         self._tag = tag
         self._types = parameter_types(program)
@@ -41,25 +41,25 @@ class GtProgram:
         self._call = program.with_backend(backend)
 
     def is_of(self, _replay: Replay, _index: int) -> bool:
-        """A stub was recorded, which this is not."""
+        """Always false, because recordings are of stubs."""
         return False
 
     def replay(self, replay: Replay, index: int) -> int:
-        """Makes one call again; how many fields differ by more than is tolerated."""
+        """Replays one call; returns the number of fields that differ by more than the tolerance."""
         call = replay.archive.calls[index]
         arrays = _lay_out(replay.archive, call)
         arguments = _Arguments(call, arrays, self._types)
         provider = {**self._grid, **arguments.connectivities()}
         try:
             self._call(**arguments.values(), offset_provider=provider)
-        except Exception as error:  # gt4py has no common base for its own.
+        except Exception as error:  # gt4py's errors have no common base.
             raise GtstubError(f"gt4py cannot run '{self.name}' on '{self._tag}': {str(error).rstrip('.')}.") from error
         written = [value for value in call.values if value.after is not None]
         return sum(replay.compare(index, value.leaf.path, arrays[value.leaf.path]) for value in written)
 
 
 def _lay_out(archive: Archive, call: Call) -> dict[str, np.ndarray[Any, Any]]:
-    """All arguments by their paths: in memory of their own, with the strides and the overlaps that were recorded."""
+    """All arguments by path, in new memory with the recorded strides and overlaps."""
     ends: dict[int, int] = {}
     for value in call.values:
         ends[value.memory] = max(ends.get(value.memory, 0), _end(value))
@@ -75,13 +75,13 @@ def _lay_out(archive: Archive, call: Call) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _end(value: Value) -> int:
-    """Where a value ends in its memory, in bytes."""
+    """The end of a value in its memory, in bytes."""
     reach = sum(max(0, (size - 1) * stride) for size, stride in zip(value.shape, value.strides, strict=True))
     return value.offset + (reach + 1) * np.dtype(value.leaf.dtype).itemsize
 
 
 class _Arguments:
-    """What gt4py is passed for one recorded call."""
+    """The arguments for gt4py of one recorded call."""
 
     def __init__(
         self, call: Call, arrays: Mapping[str, np.ndarray[Any, Any]], types: Mapping[str, ts.TypeSpec]
@@ -121,7 +121,7 @@ class _Arguments:
     def _field(self, path: str, type_: ts.FieldType) -> common.Field:
         if path in self._arrays:
             array, origin = self._arrays[path], self._leaves[path].origin
-        else:  # The SDFG did not take it, so it cannot matter what is in it.
+        else:  # The SDFG did not take this field, so its content does not matter.
             ranges = [self._ranges.get(dim.value, (0, 1)) for dim in type_.dims]
             array = np.zeros([stop - start for start, stop in ranges], type_.dtype.kind.name.lower())
             origin = tuple(start for start, _ in ranges)

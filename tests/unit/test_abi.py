@@ -1,0 +1,93 @@
+"""The numbers and layouts that Python repeats from the public headers, held against the headers."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import struct
+import subprocess
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gtstub.abi import ABI, MAX_RANK
+from gtstub.install import INCLUDE
+from gtstub.recorded.runtime import Array, Error
+from gtstub.signature.dtypes import DTYPES, NAMES, NUMBERS
+from gtstub.toolchain.compiler import Toolchain
+
+TYPES = {"gts_array": Array, "gts_error": Error}
+"""The structs that Python declares with ctypes."""
+
+BIT_FIELDS = {"dtype", "device"}
+"""Members of gts_array without an address; C writes their values instead of their offsets."""
+
+
+def offsets(name: str) -> list[str]:
+    return [field[0] for field in TYPES[name]._fields_ if field[0] not in BIT_FIELDS]
+
+
+def source() -> str:
+    """A C program that prints all facts as JSON."""
+    facts = {"abi": "GTS_ABI", "max_rank": "GTS_MAX_RANK"}
+    for dtype in DTYPES:
+        facts |= {f"{dtype} number": f"GTS_{dtype.upper()}", f"{dtype} size": f"sizeof({NAMES[dtype].c})"}
+    for name in TYPES:
+        facts |= {f"{name} size": f"sizeof({name})"}
+        facts |= {f"{name}.{member}": f"offsetof({name}, {member})" for member in offsets(name)}
+    lines = "\n".join(f'    printf("\\"{name}\\": %ld,\\n", (long){value});' for name, value in facts.items())
+    return f"""
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "gtstub/gtstub.h"
+#include "gtstub/stub.h"
+
+int main(void)
+{{
+    const gts_array array = {{.dtype = GTS_FLOAT64, .device = GTS_ROCM}};
+    unsigned bits;
+    __builtin_memcpy(&bits, (const char *)&array + sizeof(void *), sizeof bits);
+    printf("{{");
+{lines}
+    printf("\\"bits\\": %u}}", bits);
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> dict[str, int]:
+    """What the C compiler makes of the headers."""
+    folder = tmp_path_factory.mktemp("abi")
+    file, program = folder / "facts.c", folder / "facts"
+    file.write_text(source(), encoding="utf-8")
+    subprocess.run([*toolchain.compiler, "-std=gnu11", "-I", str(INCLUDE), "-o", str(program), str(file)], check=True)
+    printed: dict[str, int] = json.loads(subprocess.run([program], capture_output=True, text=True, check=True).stdout)
+    return printed
+
+
+def test_numbers_of_the_binary_interface(facts: dict[str, int]) -> None:
+    assert (facts["abi"], facts["max_rank"]) == (ABI, MAX_RANK)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_element_types(facts: dict[str, int], dtype: str) -> None:
+    size = facts[f"{dtype} size"]
+    assert NUMBERS[dtype] == facts[f"{dtype} number"]
+    assert np.dtype(dtype).itemsize == size
+    assert struct.calcsize(f"={NAMES[dtype].struct}") == size
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_structs(facts: dict[str, int], name: str) -> None:
+    declared: Any = TYPES[name]
+    assert ctypes.sizeof(declared) == facts[f"{name} size"]
+    for member in offsets(name):
+        assert getattr(declared, member).offset == facts[f"{name}.{member}"], member
+
+
+def test_bit_fields(facts: dict[str, int]) -> None:
+    array = Array(dtype=NUMBERS["float64"], device=10)
+    assert ctypes.c_uint32.from_buffer(array, ctypes.sizeof(ctypes.c_void_p)).value == facts["bits"]
