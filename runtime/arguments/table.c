@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/layout.h"
 #include "base/refuse.h"
 
 /* Indices along a dimension, in base 0. If no field has the dimension, `stop` is NO_STOP and `shortest` is 0. */
@@ -65,17 +66,16 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract
                                  int64_t column, int64_t index, range right)
 {
     if (right.stop == NO_STOP)
-        return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             GTS_TABLE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                                       ", which is below its index base %" PRId64
-                                       "; gts_set_index_base() sets the index base.",
-                             contract->path, self->stub->name, index + base, row, column, base);
-    return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         GTS_TABLE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                                   ", but with index base %" PRId64 " those of '%s' are %" PRId64 " to %" PRId64
-                                   "; gts_set_index_base() sets the index base.",
-                         contract->path, self->stub->name, index + base, row, column, base, contract->codomain,
-                         right.start + base, right.stop - 1 + base);
+        return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
+                                "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                                ", which is below its index base %" PRId64
+                                "; gts_set_index_base() sets the index base.",
+                                index + base, row, column, base);
+    return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
+                            "has index %" PRId64 " in row %" PRId64 ", column %" PRId64 ", but with index base %" PRId64
+                            " those of '%s' are %" PRId64 " to %" PRId64 "; gts_set_index_base() sets the index base.",
+                            index + base, row, column, base, contract->codomain, right.start + base,
+                            right.stop - 1 + base);
 }
 
 /*
@@ -106,39 +106,23 @@ static int check_indices(gts_program *self, uint32_t leaf, const gts_array *tabl
     return 0;
 }
 
-/* The number of elements from the lowest address to the highest one, and the offset of element (0, 0) among them. */
-static int64_t extent(const gts_array *table, int64_t *first)
-{
-    int64_t before = 0, behind = 0;
-    for (int32_t axis = 0; axis < 2; ++axis) {
-        const int64_t last = (table->shape[axis] - 1) * table->strides[axis];
-        *(last < 0 ? &before : &behind) += last;
-    }
-    *first = -before;
-    return behind - before + 1;
-}
-
 /* Replaces the leaf's array by a copy of base 0 with the same strides. */
 static int shift(gts_program *self, uint32_t index, gts_array *table)
 {
-    const gts_contract *const contract = &self->stub->leaves[index];
     gts_table *const known = table_of(self, index);
-    int64_t first;
-    const size_t size = gts_dtype_size(table->dtype);
-    const int64_t elements = extent(table, &first);
-    char *const copy = malloc((size_t)elements * size);
+    size_t size;
+    gts_extent extent;
+    char *const copy = gts_measure(table, &size, &extent) ? malloc((size_t)extent.high - (size_t)extent.low) : NULL;
     if (copy == NULL)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             GTS_TABLE "cannot be copied to index base 0: out of memory.", contract->path,
-                             self->stub->name);
-    void *const origin = copy + (size_t)first * size;
-    if (check_indices(self, index, table, self->leaf[index].index_base, origin) != 0) {
+        return GTS_REFUSE_TABLE(self, &self->stub->leaves[index], GTS_RUNTIME_ERROR,
+                                "cannot be copied to index base 0: out of memory.");
+    if (check_indices(self, index, table, self->leaf[index].index_base, copy - extent.low) != 0) {
         free(copy);
         return -1;
     }
     free(known->copy);
     known->copy = copy;
-    table->data = origin;
+    table->data = copy - extent.low;
     return 0;
 }
 
@@ -154,9 +138,9 @@ static int check_rows(gts_program *self, uint32_t index)
     const int64_t needed = find_range(self, dim).shortest;
     if (GTS_LIKELY(rows >= needed))
         return 0;
-    return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         GTS_TABLE "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".",
-                         contract->path, self->stub->name, rows, rows == 1 ? "" : "s", dim, needed - 1);
+    return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
+                            "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".", rows,
+                            rows == 1 ? "" : "s", dim, needed - 1);
 }
 
 static int check_new(gts_program *self, uint32_t index)
@@ -169,12 +153,11 @@ static int check_new(gts_program *self, uint32_t index)
     known->most = INT64_MIN;
     if (table->shape[0] == 0 || table->shape[1] == 0)
         return 0;
-    if (table->device != GTS_CPU && base_of(leaf) != 0)
-        return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             GTS_TABLE "must have index base 0, because it is on device '%s'.", contract->path,
-                             self->stub->name, gts_device_name(table->device));
     if (table->device != GTS_CPU)
-        return 0;
+        return base_of(leaf) == 0 ? 0
+                                  : GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
+                                                     "must have index base 0, because it is on device '%s'.",
+                                                     gts_device_name(table->device));
     return base_of(leaf) == 0 ? check_indices(self, index, table, 0, NULL) : shift(self, index, table);
 }
 

@@ -50,14 +50,14 @@ static int64_t put(gts_recorder_program *program, uint32_t leaf, gts_recorder_va
 {
     if (value->store == NULL)
         value->store = find_store(program, leaf, &value->array);
+    if (value->store == NULL)
+        return -1; /* calloc() and realloc() have set errno */
     if (value->size > packed.size) {
         void *const larger = realloc(packed.memory, value->size);
-        packed.memory = larger == NULL ? packed.memory : larger;
-        packed.size = larger == NULL ? packed.size : value->size;
-    }
-    if (value->store == NULL || value->size > packed.size) {
-        errno = ENOMEM;
-        return -1;
+        if (larger == NULL)
+            return -1;
+        packed.memory = larger;
+        packed.size = value->size;
     }
     gts_pack(&value->array, packed.memory);
     return gts_archive_put(value->store, program->id, program->stub->leaves[leaf].name, packed.memory, value->size);
