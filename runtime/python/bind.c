@@ -102,9 +102,8 @@ int gts_py_bind_any(gts_py_program *self, PyObject *const *args, Py_ssize_t give
         if (self->argv[i] == NULL)
             return refuse_missing(self);
     }
-    if (self->argv[count] == NULL && self->needs_offset_provider) {
-        PyErr_Format(PyExc_TypeError, "%s() missing 1 required keyword-only argument: 'offset_provider'", function);
-        return -1;
-    }
+    if (self->argv[count] == NULL && self->needs_offset_provider)
+        return gts_py_fail(PyExc_TypeError, "%s() missing 1 required keyword-only argument: 'offset_provider'",
+                           function);
     return 0;
 }

@@ -52,8 +52,10 @@ PyObject *gts_py_program_new(gts_py_state *, gts_program *program);
 
 /* ---- enter.c --------------------------------------------------------------------------------------------------- */
 
-/* Raises the exception that `error` describes. */
-GTS_COLD void gts_py_raise(const gts_error *error);
+/* Raises an exception with a message in the format of PyErr_Format(). Returns -1. */
+GTS_COLD int gts_py_fail(PyObject *exception, const char *format, ...);
+/* Raises the exception that `error` describes, unless an exception is set. Returns -1. */
+GTS_COLD int gts_py_raise(const gts_error *error);
 /* Enters the program, waiting without the GIL for other calls. After -1 an exception is set and nothing was entered. */
 int gts_py_enter(gts_py_program *);
 void gts_py_leave(gts_py_program *);

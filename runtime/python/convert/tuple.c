@@ -1,7 +1,6 @@
 /* Finds the leaves among the arguments: elements of tuples and collections, connectivities of the offset provider. */
 #include <stdio.h>
 
-#include "base/refuse.h"
 #include "python/host.h"
 
 void gts_py_refuse_tuple(gts_error *error, const char *program, const char *path, PyObject *object, uint32_t length)
@@ -32,10 +31,10 @@ static GTS_COLD void *const *refuse_collection(gts_program *program, const gts_c
         const int n = snprintf(keys + used, sizeof keys - used, "%s'%s'", i == 0 ? "" : ", ", collection->keys[i]);
         used += n > 0 ? (size_t)n : 0;
     }
-    gts_error_set(&program->error, GTS_TYPE_ERROR,
-                  GTS_ARGUMENT "must be a tuple of length %u or have the attributes %s, but '%s' has no "
-                               "'%s'.",
-                  collection->path, program->stub->name, collection->length, keys, Py_TYPE(object)->tp_name, missing);
+    GTS_REFUSE(program, collection, GTS_TYPE_ERROR,
+               "must be a tuple of length %u or have the attributes %s, but '%s' has no "
+               "'%s'.",
+               collection->length, keys, Py_TYPE(object)->tp_name, missing);
     return NULL;
 }
 

@@ -63,11 +63,9 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
 static int intern_parameters(gts_py_dispatcher *self, PyObject *parameters)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(parameters);
-    if (count > GTS_PY_MAX_PARAMETERS) {
-        PyErr_Format(PyExc_ValueError, "Program '%s' has %zd parameters, which is more than %d.", self->utf8, count,
-                     GTS_PY_MAX_PARAMETERS);
-        return -1;
-    }
+    if (count > GTS_PY_MAX_PARAMETERS)
+        return gts_py_fail(PyExc_ValueError, "Program '%s' has %zd parameters, which is more than %d.", self->utf8,
+                           count, GTS_PY_MAX_PARAMETERS);
     self->parameters = PyTuple_New(count);
     self->bound = PyMem_Calloc((size_t)count + 1, sizeof *self->bound);
     if (self->parameters == NULL || self->bound == NULL) {
@@ -76,11 +74,9 @@ static int intern_parameters(gts_py_dispatcher *self, PyObject *parameters)
     }
     for (Py_ssize_t i = 0; i < count; ++i) {
         PyObject *name = PyTuple_GET_ITEM(parameters, i);
-        if (!PyUnicode_CheckExact(name)) {
-            PyErr_Format(PyExc_TypeError, "A parameter of program '%s' must be a 'str', not '%s'.", self->utf8,
-                         Py_TYPE(name)->tp_name);
-            return -1;
-        }
+        if (!PyUnicode_CheckExact(name))
+            return gts_py_fail(PyExc_TypeError, "A parameter of program '%s' must be a 'str', not '%s'.", self->utf8,
+                               Py_TYPE(name)->tp_name);
         Py_INCREF(name);
         PyUnicode_InternInPlace(&name);
         PyTuple_SET_ITEM(self->parameters, i, name);
@@ -94,10 +90,8 @@ static int bind(gts_py_dispatcher *self, PyObject *bound)
     PyObject *name, *value;
     while (PyDict_Next(bound, &position, &name, &value)) {
         const Py_ssize_t place = PyUnicode_Check(name) ? gts_py_find_name(self->parameters, name) : -1;
-        if (place < 0) {
-            PyErr_Format(PyExc_TypeError, "Program '%s' has no parameter %R.", self->utf8, name);
-            return -1;
-        }
+        if (place < 0)
+            return gts_py_fail(PyExc_TypeError, "Program '%s' has no parameter %R.", self->utf8, name);
         self->bound[place] = Py_NewRef(value);
     }
     const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);

@@ -57,6 +57,7 @@ typedef struct gts_py_dispatcher {
     unsigned int next_site;
 
     gts_error error;        /* the last refusal of a static scalar */
+    PyObject *static_tuple; /* the tuple that `statics` was read from, which keeps the paths in it */
     gts_py_static *statics; /* [static_count] */
     uint32_t static_count;
     PyObject *providers; /* tuple of our own copies of the offset providers that the program was compiled for */
