@@ -1,6 +1,5 @@
 /* Checks arrays against the contracts of their arguments. docs/checks.md lists every message of this file. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/refuse.h"
 #include "gtstub/program.h"
@@ -8,11 +7,8 @@
 static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int32_t rank)
 {
     char dims[256] = "";
-    size_t used = 0;
-    for (int32_t i = 0; i < leaf->rank && used < sizeof dims; ++i) {
-        const int n = snprintf(dims + used, sizeof dims - used, "%s'%s'", i == 0 ? "" : ", ", leaf->axes[i].dim);
-        used += n > 0 ? (size_t)n : 0;
-    }
+    for (int32_t i = 0; i < leaf->rank; ++i)
+        gts_append_name(dims, sizeof dims, leaf->axes[i].dim);
     return GTS_REFUSE(self, leaf, GTS_TYPE_ERROR, "must have %" PRId32 " dimension%s (%s), not %" PRId32 ".",
                       leaf->rank, leaf->rank == 1 ? "" : "s", dims, rank);
 }
@@ -39,18 +35,13 @@ static GTS_COLD int refuse_negative(gts_program *self, const gts_contract *leaf,
                       size, axis, leaf->axes[axis].dim);
 }
 
-static bool fits_int32(int64_t value)
-{
-    return value >= INT32_MIN && value <= INT32_MAX;
-}
-
 /* Checks one property of an axis: its value if it was fixed, and its range if a slot takes it. */
 static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *name,
                                  unsigned int property, int64_t expected, int64_t found)
 {
     if (GTS_UNLIKELY((leaf->axes[axis].fixed & property) != 0 && expected != found))
         return refuse_value(self, leaf, axis, name, expected, found);
-    if (GTS_UNLIKELY((leaf->axes[axis].slots & property) != 0 && !fits_int32(found)))
+    if (GTS_UNLIKELY((leaf->axes[axis].slots & property) != 0 && found != (int32_t)found))
         return refuse_index(self, leaf, axis, name, found);
     return 0;
 }

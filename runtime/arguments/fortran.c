@@ -11,11 +11,10 @@
 
 int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent)
 {
-    const char *const path = self->stub->leaves[leaf].path;
+    const gts_contract *const contract = &self->stub->leaves[leaf];
     if (is_absent)
-        return gts_error_set(&self->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must not be absent.", path, self->stub->name);
-    return gts_error_set(&self->error, GTS_VALUE_ERROR, GTS_ARGUMENT "must be allocated or associated.", path,
-                         self->stub->name);
+        return GTS_REFUSE(self, contract, GTS_TYPE_ERROR, "must not be absent.");
+    return GTS_REFUSE(self, contract, GTS_VALUE_ERROR, "must be allocated or associated.");
 }
 
 int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank)

@@ -18,7 +18,7 @@ typedef struct range {
 /* The indices that the fields of this call have along a dimension. */
 static range find_range(const gts_program *self, const char *dim)
 {
-    range found = {0, NO_STOP, 0};
+    range found = {.start = INT64_MAX, .stop = INT64_MIN, .shortest = INT64_MAX};
     bool is_found = false;
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         const gts_contract *const contract = &self->stub->leaves[i];
@@ -30,13 +30,13 @@ static range find_range(const gts_program *self, const char *dim)
                 continue;
             const int64_t first = array->origin[axis];
             const int64_t behind = (int64_t)((uint64_t)first + (uint64_t)array->shape[axis]);
-            found.start = is_found && found.start < first ? found.start : first;
-            found.stop = is_found && found.stop > behind ? found.stop : behind;
-            found.shortest = is_found && found.shortest < behind ? found.shortest : behind;
+            found.start = found.start < first ? found.start : first;
+            found.stop = found.stop > behind ? found.stop : behind;
+            found.shortest = found.shortest < behind ? found.shortest : behind;
             is_found = true;
         }
     }
-    return found;
+    return is_found ? found : (range){0, NO_STOP, 0};
 }
 
 static gts_table *table_of(gts_program *self, uint32_t leaf)
@@ -79,7 +79,7 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract
 }
 
 /*
- * Checks every index of a table of base `from`, and stores the lowest and the highest one. If `copy` is not NULL, the
+ * Checks every index of a table of base `from`, and notes the lowest and the highest one. If `copy` is not NULL, the
  * indices in base 0 are written to it. Messages show an index in the host's base.
  */
 static int check_indices(gts_program *self, uint32_t leaf, const gts_array *table, int64_t from, void *copy)
@@ -87,8 +87,6 @@ static int check_indices(gts_program *self, uint32_t leaf, const gts_array *tabl
     const gts_contract *const contract = &self->stub->leaves[leaf];
     gts_table *const known = table_of(self, leaf);
     const range right = find_range(self, contract->codomain);
-    known->least = INT64_MAX;
-    known->most = INT64_MIN;
     for (int64_t column = 0; column < table->shape[1]; ++column) {
         for (int64_t row = 0; row < table->shape[0]; ++row) {
             const int64_t offset = row * table->strides[0] + column * table->strides[1];
@@ -149,7 +147,7 @@ static int check_new(gts_program *self, uint32_t index)
     gts_leaf *const leaf = &self->leaf[index];
     gts_array *const table = &leaf->current->array;
     gts_table *const known = table_of(self, index);
-    known->least = INT64_MAX; /* of an empty table, or one on a GPU, no index is known */
+    known->least = INT64_MAX; /* stays if the table is empty or on a GPU */
     known->most = INT64_MIN;
     if (table->shape[0] == 0 || table->shape[1] == 0)
         return 0;
@@ -164,14 +162,11 @@ static int check_new(gts_program *self, uint32_t index)
 /* Checks a known table against the fields of this call. All indices are read again only to report a wrong one. */
 static int check_known(gts_program *self, uint32_t index)
 {
-    gts_table *const known = table_of(self, index);
+    const gts_table *const known = table_of(self, index);
     const range right = find_range(self, self->stub->leaves[index].codomain);
     if (known->least > known->most || (known->least >= right.start && known->most < right.stop))
         return 0;
-    const gts_table unchanged = *known;
-    const int status = check_indices(self, index, &self->leaf[index].current->array, 0, NULL);
-    *known = unchanged;
-    return status;
+    return check_indices(self, index, &self->leaf[index].current->array, 0, NULL);
 }
 
 int gts_check_tables(gts_program *self)

@@ -16,13 +16,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "program/enter.h"
 #include "program/hooks.h"
-#include "program/loaded.h"
 
 struct gts_profile {
     gts_profile *outer;
-    gts_program_times *times; /* one for each stub; calls add to them no more */
+    gts_program_times *times; /* one for each stub; no call adds to them any more */
     char *report;             /* NULL until the profile has ended */
     uint64_t begin;           /* in ns */
     unsigned int generation;  /* gts_forks when the profile began */
@@ -34,7 +32,7 @@ gts_profile *gts_profile_running;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* one profile ends at a time */
 
-/* At the end of the process, a profile waits at most this long for a call, because its thread may never leave. */
+/* At the end of the process, a profile waits no longer than this for a call, because the call may never end. */
 #define PATIENCE_NS UINT64_C(1000000000)
 
 /* Returns the link in a program's list that points to the times of `profile`, or the last link if there are none. */
@@ -95,7 +93,7 @@ int gts_profile_run(gts_program *self)
     return status;
 }
 
-/* ---- Times that calls add to no more --------------------------------------------------------------------------- */
+/* ---- Finished times -------------------------------------------------------------------------------------------- */
 
 /* Moves times into a profile. */
 static void keep(gts_profile *profile, gts_program_times *times)
@@ -191,8 +189,8 @@ static void end_innermost(uint64_t patience)
 
 char *gts_profile_end(gts_profile *profile)
 {
-    if (profile->generation !=
-        __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) { /* it belongs to the parent, which ends its own copy */
+    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) {
+        /* It belongs to the parent, which ends its own copy. */
         profile->times = NULL;
         profile->report = gts_profile_report(profile->times, gts_clock_ns() - profile->begin);
     } else {
@@ -232,7 +230,7 @@ static char *numbered(const char *path)
     return asprintf(&text, "%.*s%ld%s", (int)(place - path), path, (long)getpid(), place + 2) < 0 ? NULL : text;
 }
 
-/* Waits at most a second, because a thread that is ending a profile may never finish. */
+/* Waits a second at most, because a thread that is ending a profile may never finish. */
 static bool may_end(void)
 {
     struct timespec deadline;

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "program/enter.h"
 #include "program/hooks.h"
-#include "program/loaded.h"
 
 unsigned int gts_forks;
 
@@ -62,7 +60,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
     self->init = find_symbol(library, "__dace_init_", stub->name);
     self->runtime->exit = find_symbol(library, "__dace_exit_", stub->name);
     if (self->program == NULL || self->init == NULL || self->runtime->exit == NULL)
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path,
                              stub->name,
                              self->program == NULL ? "__program_"
@@ -74,7 +72,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
         self->bytes[i] = find_symbol(library, "__dace_get_external_memory_size_", storage);
         self->install[i] = find_symbol(library, "__dace_set_external_memory_", storage);
         if (self->bytes[i] == NULL || self->install[i] == NULL)
-            return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+            return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                                  "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
                                  stub->name, storage);
     }
@@ -114,8 +112,8 @@ static void *new_array(size_t count, size_t size, bool *is_there)
 
 void gts_forget(gts_remembered *remembered)
 {
-    static const void *const nothing = NULL;
-    remembered->object = &nothing;
+    static const void *const no_object = NULL;
+    remembered->object = &no_object;
 }
 
 /* The length of gts_program.descriptors: an address for each array, and two words for each of its axes. */
@@ -202,11 +200,8 @@ int gts_load(const char *stub_path, const char *library_path, gts_program **prog
     if (self == NULL)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.",
                              stub->name);
-    if (find_sdfg(self, library, library_path) != 0) {
-        gts_close(&self);
-        return -1;
-    }
-    if (stub->init_at_load && stub->workspace_count == 0 && gts_handle_init(self, NULL) != 0) {
+    if (find_sdfg(self, library, library_path) != 0 ||
+        (stub->init_at_load && stub->workspace_count == 0 && gts_handle_init(self, NULL) != 0)) {
         gts_own_error = self->error;
         gts_close(&self);
         return -1;

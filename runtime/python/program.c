@@ -243,10 +243,9 @@ static PyMethodDef METHODS[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static const char
-    DOC[] = "A compiled gt4py program. It is called with its arguments, and with `offset_provider` if it has "
-            "connectivities. It\n"
-            "writes its results into the arguments and returns None. One call runs at a time, without the GIL.";
+PyDoc_STRVAR(DOC, "A compiled gt4py program. It is called with its arguments, and with `offset_provider` if it has "
+                  "connectivities. It\n"
+                  "writes its results into the arguments and returns None. One call runs at a time, without the GIL.");
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC},   {Py_tp_call, PyVectorcall_Call},

@@ -1,18 +1,7 @@
 /* Lends a program the memory of a Python array. */
 #include "python/host.h"
 
-/* The index of the workspace in `storage`; workspace_count after an exception. */
-static uint32_t find_workspace(const gts_stub *stub, const char *storage)
-{
-    uint32_t i = 0;
-    while (i < stub->workspace_count && strcmp(stub->workspaces[i].storage, storage) != 0)
-        ++i;
-    if (i == stub->workspace_count)
-        PyErr_Format(PyExc_ValueError, "Program '%s' has no workspace in '%s'.", stub->name, storage);
-    return i;
-}
-
-/* The size in bytes of an array, whose memory can be lent if its layout, device and flags allow; -1 after an exception. */
+/* The bytes of an array that can be lent: contiguous, writable and on the right device; -1 after an exception. */
 static Py_ssize_t lendable_bytes(const gts_stub *stub, const gts_workspace *workspace, const gts_array *array)
 {
     const char *const storage = workspace->storage;
@@ -65,9 +54,11 @@ PyObject *gts_py_set_workspace(PyObject *object, PyObject *args, PyObject *keywo
     PyObject *memory;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "sO:set_workspace", names, &storage, &memory))
         return NULL;
-    const uint32_t index = find_workspace(stub, storage);
+    uint32_t index = 0;
+    while (index < stub->workspace_count && strcmp(stub->workspaces[index].storage, storage) != 0)
+        ++index;
     if (index == stub->workspace_count)
-        return NULL;
+        return PyErr_Format(PyExc_ValueError, "Program '%s' has no workspace in '%s'.", stub->name, storage);
     gts_array array;
     PyObject *owner;
     Py_ssize_t bytes = -1;

@@ -3,7 +3,6 @@
 #include "record/index.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 
 /* ---- Words ----------------------------------------------------------------------------------------------------- */
 
-/* The rest of the file and of the current line. `is_right` becomes false at the first word that is wrong. */
+/* The unread rest of the file and of the current line. `is_right` becomes false at the first wrong word. */
 typedef struct reader {
     char *rest;
     char *line;
@@ -125,7 +124,7 @@ static gts_archive_program *read_program(reader *in)
     return program;
 }
 
-/* Measures a value; false if it cannot lie in its memory as the recorder has found it. */
+/* Measures a value; false if it does not fit its memory. */
 static bool measure(gts_archive_value *value)
 {
     int64_t high;

@@ -16,7 +16,7 @@ struct gts_replay {
     gts_archive_index index;
     uint64_t tolerance; /* for arguments without their own */
     gts_findings findings;
-    struct {
+    struct worst {
         const gts_archive_call *call;
         uint32_t leaf;
         uint64_t ulp; /* 0 if no field has differed yet */
@@ -178,10 +178,7 @@ static int compare(gts_replay *self, const gts_archive_call *call, uint32_t leaf
     free(expected);
     if (difference.ulp > self->worst.ulp) {
         free(self->worst.found);
-        self->worst.call = call;
-        self->worst.leaf = leaf;
-        self->worst.ulp = difference.ulp;
-        self->worst.found = packed;
+        self->worst = (struct worst){call, leaf, difference.ulp, packed};
     } else {
         free(packed);
     }

@@ -1,4 +1,4 @@
-/* What several readers need: numpy's types, the strides of an array, and two refusals. */
+/* Shared by several readers: numpy's types, the strides of an array, and two refusals. */
 #include <inttypes.h>
 
 #include "python/convert/convert.h"

@@ -10,7 +10,7 @@
 #include "base/refuse.h"
 #include "python/state.h"
 
-/* What a reader needs to know of the argument that an object is passed for. */
+/* The argument that an object is passed for. */
 typedef struct gts_py_argument {
     gts_py_state *state;
     const char *program; /* name of the program */
@@ -33,7 +33,7 @@ typedef struct gts_py_domain {
     const char *dims[GTS_MAX_RANK];
 } gts_py_domain;
 
-/* What the host keeps of a leaf, in addition to gts_leaf. */
+/* The members of a leaf that only the host uses, in addition to gts_leaf. */
 typedef struct gts_py_leaf {
     gts_py_argument argument;
     const gts_contract *contract;

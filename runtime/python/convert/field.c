@@ -196,15 +196,6 @@ static void set_current(gts_leaf *leaf, PyObject *reference, const gts_array *ar
     Py_XDECREF(old);
 }
 
-static int remember(gts_leaf *leaf, PyObject *object, const gts_array *array)
-{
-    PyObject *const reference = PyWeakref_NewRef(object, NULL);
-    if (reference == NULL)
-        return -1;
-    set_current(leaf, reference, array);
-    return 0;
-}
-
 int gts_py_field(gts_program *program, uint32_t index, void *object)
 {
     gts_py_program *const self = gts_py_of(program);
@@ -212,7 +203,7 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
     gts_leaf *const leaf = &program->leaf[index];
     gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
     gts_forget_arrays(program);
-    if (GTS_UNLIKELY(object == Py_None)) /* the address that replaces those of dead objects */
+    if (GTS_UNLIKELY(object == Py_None)) /* the address that a weak reference gets when its object dies */
         return gts_py_refuse_object(&own->argument, object);
     if (*other->object == object) {
         leaf->current = other;
@@ -229,10 +220,14 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
         Py_XDECREF(owner);
         return -1;
     }
+    PyObject *reference = NULL;
     if (owner == NULL && (was_passed(own, object) || program->debug) &&
-        PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object)))
-        return remember(leaf, object, &array);
-    set_current(leaf, NULL, &array);
+        PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object))) {
+        reference = PyWeakref_NewRef(object, NULL);
+        if (reference == NULL)
+            return -1;
+    }
+    set_current(leaf, reference, &array);
     if (GTS_UNLIKELY(owner != NULL))
         gts_py_hold(self, owner);
     return 0;

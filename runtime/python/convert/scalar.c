@@ -1,5 +1,4 @@
-/* Reads scalars, at every call. A value that its dtype cannot represent is refused, never truncated. */
-#include <inttypes.h>
+/* Reads scalars, in every call. A value that its dtype cannot represent is refused, never truncated. */
 #include <math.h>
 
 #include "python/host.h"
@@ -13,7 +12,7 @@
 #define OBVAL_OFFSET offsetof(PyDoubleScalarObject, obval)
 _Static_assert(offsetof(PyBoolScalarObject, obval) == OBVAL_OFFSET &&
                    offsetof(PyIntScalarObject, obval) == OBVAL_OFFSET,
-               "numpy's scalars begin differently");
+               "numpy's scalars have heads of different sizes");
 
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
 

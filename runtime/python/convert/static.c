@@ -51,14 +51,6 @@ static bool is_immutable(const gts_py_state *state, PyObject *object)
     return false;
 }
 
-static void remember(gts_remembered *remembered, PyObject *object)
-{
-    PyObject *const old = remembered->host;
-    remembered->host = Py_NewRef(object);
-    remembered->object = (const void *const *)&remembered->host;
-    Py_XDECREF(old);
-}
-
 int gts_py_static_scalar(gts_program *program, uint32_t index, void *object)
 {
     const gts_contract *const contract = &program->stub->leaves[index];
@@ -67,7 +59,12 @@ int gts_py_static_scalar(gts_program *program, uint32_t index, void *object)
         return -1;
     if (GTS_UNLIKELY(!is_same(contract->dtype, &value, contract->value)))
         return refuse_static(program, contract, &value);
-    if (is_immutable(gts_py_of(program)->state, object))
-        remember(program->leaf[index].current, object);
+    if (is_immutable(gts_py_of(program)->state, object)) {
+        gts_remembered *const current = program->leaf[index].current;
+        PyObject *const old = current->host;
+        current->host = Py_NewRef(object);
+        current->object = (const void *const *)&current->host;
+        Py_XDECREF(old);
+    }
     return 0;
 }

@@ -15,16 +15,6 @@ static const gts_py_site *find_site(const gts_py_dispatcher *self, Py_ssize_t gi
     return NULL;
 }
 
-/* Calls an executable of gt4py, which takes the offset provider by keyword. */
-static PyObject *call_executable(const gts_py_dispatcher *self, PyObject *callable, PyObject *const *argv)
-{
-    PyObject *const held = Py_NewRef(callable);
-    PyObject *const result = PyObject_Vectorcall(held, argv, (size_t)PyTuple_GET_SIZE(self->parameters),
-                                                 self->keyword_of_provider);
-    Py_DECREF(held);
-    return result;
-}
-
 static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_given, PyObject *keywords)
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
@@ -55,7 +45,12 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
     }
     if (GTS_LIKELY(Py_IS_TYPE(callable, self->state->program_type)))
         return gts_py_call_in_order((gts_py_program *)callable, argv);
-    return call_executable(self, callable, argv);
+    /* It is an executable of gt4py, which takes the offset provider by keyword. */
+    PyObject *const held = Py_NewRef(callable);
+    PyObject *const result = PyObject_Vectorcall(held, argv, (size_t)PyTuple_GET_SIZE(self->parameters),
+                                                 self->keyword_of_provider);
+    Py_DECREF(held);
+    return result;
 }
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
@@ -98,8 +93,7 @@ static int bind(gts_py_dispatcher *self, PyObject *bound)
     for (Py_ssize_t i = 0; i < count; ++i) {
         if (self->bound[i] == NULL)
             self->positional[self->positional_count++] = (uint8_t)i;
-        else if (
-            self->overridable) /* as for functools.partial, the parameters behind it can only be passed by keyword */
+        else if (self->overridable) /* as in functools.partial, later parameters can be passed by keyword only */
             break;
     }
     return 0;
@@ -239,11 +233,10 @@ static PyMethodDef METHODS[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static const char
-    DOC[] = "Dispatcher(name, parameters, build, bound, overridable, statics, offset_providers)\n--\n\n"
-            "A program with bound arguments, and one compiled program for each variant. A call passes the "
-            "unbound parameters by\n"
-            "position or keyword. The values of the static parameters select the variant.";
+PyDoc_STRVAR(DOC, "Dispatcher(name, parameters, build, bound, overridable, statics, offset_providers)\n--\n\n"
+                  "A program with bound arguments, and one compiled program for each variant. A call passes the "
+                  "unbound parameters by\n"
+                  "position or keyword. The values of the static parameters select the variant.");
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC},        {Py_tp_new, make},

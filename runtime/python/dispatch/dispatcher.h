@@ -1,5 +1,5 @@
 /*
- * What the files of the Dispatcher share. A Dispatcher is a program with some arguments bound, and with one compiled
+ * Shared by the files of the Dispatcher. A Dispatcher is a program with some arguments bound, and with one compiled
  * program for each variant. Functions that return int return 0 for success and -1 after an exception.
  */
 #ifndef GTSTUB_PYTHON_DISPATCHER_H

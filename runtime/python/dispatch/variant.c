@@ -62,7 +62,8 @@ int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
     return 0;
 }
 
-static int read_scalar(gts_py_dispatcher *self, uint32_t index, PyObject *object, uint64_t *bits)
+static inline GTS_ALWAYS_INLINE int read_scalar(gts_py_dispatcher *self, uint32_t index, PyObject *object,
+                                                uint64_t *bits)
 {
     const gts_py_argument *const argument = &self->statics[index].argument;
     *bits = 0;
@@ -88,7 +89,8 @@ static GTS_COLD int refuse_tuple(gts_py_dispatcher *self, uint32_t index, uint32
 }
 
 /* Reads static scalar `index` from the argument for its parameter. */
-static int read_static(gts_py_dispatcher *self, uint32_t index, PyObject *argument, uint64_t *bits)
+static inline GTS_ALWAYS_INLINE int read_static(gts_py_dispatcher *self, uint32_t index, PyObject *argument,
+                                                uint64_t *bits)
 {
     const gts_py_static *const target = &self->statics[index];
     PyObject *object = argument;
@@ -114,8 +116,8 @@ int gts_py_set_bound_key(gts_py_dispatcher *self)
 
 static uint32_t hash_key(const uint64_t *key, uint32_t length)
 {
-    const uint64_t spread = UINT64_C(
-        0x9E3779B97F4A7C15); /* 2^64 / golden ratio: it separates keys that differ in few bits */
+    /* 2^64 / golden ratio: it separates keys that differ in few bits. */
+    const uint64_t spread = UINT64_C(0x9E3779B97F4A7C15);
     uint64_t hash = 0;
     for (uint32_t i = 0; i < length; ++i) {
         hash = (hash ^ key[i]) * spread;
@@ -246,8 +248,9 @@ static PyObject *prepare(gts_py_dispatcher *self, uint32_t index)
         const Py_ssize_t taken = PyTuple_GET_SIZE(((gts_py_program *)callable)->parameters);
         if (taken != PyTuple_GET_SIZE(self->parameters)) {
             Py_DECREF(callable);
-            return PyErr_Format(PyExc_ValueError, "Program '%U' has %zd parameters, but what was built takes %zd.",
-                                self->name, PyTuple_GET_SIZE(self->parameters), taken);
+            return PyErr_Format(PyExc_ValueError,
+                                "Program '%U' has %zd parameters, but the program that was built has %zd.", self->name,
+                                PyTuple_GET_SIZE(self->parameters), taken);
         }
     }
     gts_py_variant *const variant = &self->variants[index]; /* not earlier, because building may have added variants */
@@ -266,10 +269,8 @@ PyObject *gts_py_prepare_variant(PyObject *object, PyObject *number)
         return NULL;
     if (index >= self->variant_count)
         return PyErr_Format(PyExc_IndexError, "Program '%U' has %u variants.", self->name, self->variant_count);
-    PyObject *callable = self->variants[index].callable;
-    if (callable == NULL)
-        callable = prepare(self, (uint32_t)index);
-    return Py_XNewRef(callable);
+    PyObject *const callable = self->variants[index].callable;
+    return Py_XNewRef(callable != NULL ? callable : prepare(self, (uint32_t)index));
 }
 
 /* ---- Selecting ------------------------------------------------------------------------------------------------- */
