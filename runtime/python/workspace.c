@@ -71,8 +71,8 @@ PyObject *gts_py_set_workspace(PyObject *object, PyObject *args, PyObject *keywo
         PyEval_RestoreThread(thread);
     }
     if (status != 0) {
+        (void)gts_py_raise(&self->program->error); /* before the owner, whose release may run other code */
         Py_XDECREF(owner);
-        (void)gts_py_raise(&self->program->error);
         return NULL;
     }
     if (owner == NULL)

@@ -111,7 +111,7 @@ static int read_parts(gts_py_leaf *leaf, PyObject *domain, PyObject *ndarray, gt
     return status;
 }
 
-/* Gets two attributes of an object; 0 if it does not have both, -1 after an exception. */
+/* Gets new references to two attributes of an object: 1, 0 if it does not have both, or -1 after an exception. */
 static inline int get_both(PyObject *object, PyObject *name, PyObject *other_name, PyObject **first, PyObject **second)
 {
     int found = PyObject_GetOptionalAttr(object, name, first);

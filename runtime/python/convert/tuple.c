@@ -71,7 +71,8 @@ static GTS_COLD void *refuse_missing(gts_program *program, const gts_contract *c
 }
 
 /* A new reference to the object that a mapping other than a dict has under `name`; NULL after an error. */
-static PyObject *get_item(gts_py_program *self, const gts_contract *contract, PyObject *mapping, PyObject *name)
+static GTS_NOINLINE PyObject *get_item(gts_py_program *self, const gts_contract *contract, PyObject *mapping,
+                                       PyObject *name)
 {
     if (gts_py_check_mapping(self->state, self->program->stub->name, mapping) != 0)
         return NULL;
