@@ -68,8 +68,7 @@ static int check_new(gts_program *self, uint32_t index, const gts_array *array)
 {
     gts_leaf *const leaf = &self->leaf[index];
     if (GTS_UNLIKELY(array->data == NULL && !is_empty(array)))
-        return gts_error_set(&self->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must be an array, not NULL.",
-                             self->stub->leaves[index].path, self->stub->name);
+        return GTS_REFUSE(self, &self->stub->leaves[index], GTS_TYPE_ERROR, "must be an array, not NULL.");
     if (gts_check_array(self, index, array) != 0)
         return -1;
     gts_forget(leaf->current);
@@ -97,9 +96,8 @@ int gts_check_args(gts_program *self, const void *args)
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         if (!gts_is_array(stub->leaves[i].kind))
             continue;
-        self->leaf[i]
-            .current = &self->leaf[i]
-                            .remembered[self->current_index]; /* a call from Python may have used the other one */
+        /* A call from Python may have used the other one. */
+        self->leaf[i].current = &self->leaf[i].remembered[self->current_index];
         const gts_array *const array = member(self, i, args);
         const bool is_known = (has_replaced && is_same(array, member(self, i, self->args))) ||
                               reuse_other(self, i, array);

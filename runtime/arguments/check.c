@@ -1,6 +1,5 @@
 /* Checks arrays against the contracts of their arguments. docs/checks.md lists every message of this file. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/refuse.h"
 #include "gtstub/program.h"
@@ -8,42 +7,32 @@
 static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int32_t rank)
 {
     char dims[256] = "";
-    size_t used = 0;
-    for (int32_t i = 0; i < leaf->rank && used < sizeof dims; ++i) {
-        const int n = snprintf(dims + used, sizeof dims - used, "%s'%s'", i == 0 ? "" : ", ", leaf->axes[i].dim);
-        used += n > 0 ? (size_t)n : 0;
-    }
-    return gts_error_set(&self->error, GTS_TYPE_ERROR,
-                         GTS_ARGUMENT "must have %" PRId32 " dimension%s (%s), not %" PRId32 ".", leaf->path,
-                         self->stub->name, leaf->rank, leaf->rank == 1 ? "" : "s", dims, rank);
+    for (int32_t i = 0; i < leaf->rank; ++i)
+        gts_append_name(dims, sizeof dims, leaf->axes[i].dim);
+    return GTS_REFUSE(self, leaf, GTS_TYPE_ERROR, "must have %" PRId32 " dimension%s (%s), not %" PRId32 ".",
+                      leaf->rank, leaf->rank == 1 ? "" : "s", dims, rank);
 }
 
 static GTS_COLD int refuse_value(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
                                  int64_t expected, int64_t found)
 {
-    return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         GTS_ARGUMENT "must have %s %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".",
-                         leaf->path, self->stub->name, property, expected, axis, leaf->axes[axis].dim, found);
+    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
+                      "must have %s %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".", property, expected, axis,
+                      leaf->axes[axis].dim, found);
 }
 
 static GTS_COLD int refuse_index(gts_program *self, const gts_contract *leaf, int32_t axis, const char *property,
                                  int64_t value)
 {
-    return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         GTS_ARGUMENT "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.",
-                         leaf->path, self->stub->name, property, value, axis, leaf->axes[axis].dim);
+    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
+                      "has %s %" PRId64 " on axis %" PRId32 " ('%s'), which does not fit 'int32'.", property, value,
+                      axis, leaf->axes[axis].dim);
 }
 
 static GTS_COLD int refuse_negative(gts_program *self, const gts_contract *leaf, int32_t axis, int64_t size)
 {
-    return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         GTS_ARGUMENT "has the negative size %" PRId64 " on axis %" PRId32 " ('%s').", leaf->path,
-                         self->stub->name, size, axis, leaf->axes[axis].dim);
-}
-
-static bool fits_int32(int64_t value)
-{
-    return value >= INT32_MIN && value <= INT32_MAX;
+    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "has the negative size %" PRId64 " on axis %" PRId32 " ('%s').",
+                      size, axis, leaf->axes[axis].dim);
 }
 
 /* Checks one property of an axis: its value if it was fixed, and its range if a slot takes it. */
@@ -52,7 +41,7 @@ static inline int check_property(gts_program *self, const gts_contract *leaf, in
 {
     if (GTS_UNLIKELY((leaf->axes[axis].fixed & property) != 0 && expected != found))
         return refuse_value(self, leaf, axis, name, expected, found);
-    if (GTS_UNLIKELY((leaf->axes[axis].slots & property) != 0 && !fits_int32(found)))
+    if (GTS_UNLIKELY((leaf->axes[axis].slots & property) != 0 && found != (int32_t)found))
         return refuse_index(self, leaf, axis, name, found);
     return 0;
 }
@@ -76,25 +65,22 @@ static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis,
 int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
 {
     const gts_contract *const leaf = &self->stub->leaves[index];
-    const char *const program = self->stub->name;
     if (GTS_UNLIKELY(array->dtype != leaf->dtype))
-        return gts_error_set(&self->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must have dtype '%s', not '%s'.", leaf->path,
-                             program, gts_dtype_name(leaf->dtype), gts_dtype_name(array->dtype));
+        return GTS_REFUSE(self, leaf, GTS_TYPE_ERROR, "must have dtype '%s', not '%s'.", gts_dtype_name(leaf->dtype),
+                          gts_dtype_name(array->dtype));
     if (GTS_UNLIKELY(array->device != leaf->device))
-        return gts_error_set(&self->error, GTS_VALUE_ERROR, GTS_ARGUMENT "must be on device '%s', not on '%s'.",
-                             leaf->path, program, gts_device_name(leaf->device), gts_device_name(array->device));
+        return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "must be on device '%s', not on '%s'.",
+                          gts_device_name(leaf->device), gts_device_name(array->device));
     if (GTS_UNLIKELY(array->rank != leaf->rank))
         return refuse_rank(self, leaf, array->rank);
     if (GTS_UNLIKELY(leaf->written && array->readonly))
-        return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             GTS_ARGUMENT "is written by the program and must not be read-only.", leaf->path, program);
+        return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "is written by the program and must not be read-only.");
     for (int32_t axis = 0; axis < leaf->rank; ++axis) {
         const char *const dim = array->dims[axis];
         const char *const expected = leaf->axes[axis].dim;
         if (GTS_UNLIKELY(dim != NULL && dim != expected && strcmp(dim, expected) != 0))
-            return gts_error_set(&self->error, GTS_TYPE_ERROR,
-                                 GTS_ARGUMENT "must have dimension '%s' on axis %" PRId32 ", not '%s'.", leaf->path,
-                                 program, expected, axis, dim);
+            return GTS_REFUSE(self, leaf, GTS_TYPE_ERROR, "must have dimension '%s' on axis %" PRId32 ", not '%s'.",
+                              expected, axis, dim);
         if (GTS_UNLIKELY(check_axis(self, leaf, axis, array) != 0))
             return -1;
     }

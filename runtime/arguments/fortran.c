@@ -11,11 +11,10 @@
 
 int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent)
 {
-    const char *const path = self->stub->leaves[leaf].path;
+    const gts_contract *const contract = &self->stub->leaves[leaf];
     if (is_absent)
-        return gts_error_set(&self->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must not be absent.", path, self->stub->name);
-    return gts_error_set(&self->error, GTS_VALUE_ERROR, GTS_ARGUMENT "must be allocated or associated.", path,
-                         self->stub->name);
+        return GTS_REFUSE(self, contract, GTS_TYPE_ERROR, "must not be absent.");
+    return GTS_REFUSE(self, contract, GTS_VALUE_ERROR, "must be allocated or associated.");
 }
 
 int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank)
@@ -28,20 +27,19 @@ int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t exte
 {
     const gts_contract *const contract = &self->stub->leaves[leaf];
     if (extent < 0)
-        return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             GTS_ARGUMENT "has no size on axis %" PRId32 " ('%s'): pass a section with an upper bound.",
-                             contract->path, self->stub->name, axis, contract->axes[axis].dim);
-    return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         GTS_ARGUMENT "has a stride of %" PRId64 " bytes on axis %" PRId32
-                                      ", which is not a multiple of its element size %zu.",
-                         contract->path, self->stub->name, bytes, axis, gts_dtype_size(contract->dtype));
+        return GTS_REFUSE(self, contract, GTS_VALUE_ERROR,
+                          "has no size on axis %" PRId32 " ('%s'): pass a section with an upper bound.", axis,
+                          contract->axes[axis].dim);
+    return GTS_REFUSE(self, contract, GTS_VALUE_ERROR,
+                      "has a stride of %" PRId64 " bytes on axis %" PRId32
+                      ", which is not a multiple of its element size %zu.",
+                      bytes, axis, gts_dtype_size(contract->dtype));
 }
 
 int gts_refuse_index_base(gts_program *self, uint32_t leaf)
 {
-    return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         GTS_TABLE "has no index base: set 0 or 1 with gts_set_index_base().",
-                         self->stub->leaves[leaf].path, self->stub->name);
+    return GTS_REFUSE_TABLE(self, &self->stub->leaves[leaf], GTS_VALUE_ERROR,
+                            "has no index base: set 0 or 1 with gts_set_index_base().");
 }
 
 void gts_copy_text(char *to, size_t length, const char *text)

@@ -1,6 +1,5 @@
-/* What a host sets once for an argument: the origin of a field, and the index base of a connectivity. */
+/* Settings of arguments: the origin of a field, and the index base of a connectivity. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/refuse.h"
 #include "gtstub/program.h"
@@ -9,16 +8,12 @@ static GTS_COLD void refuse_path(gts_program *self, const char *path, gts_leaf_k
 {
     const gts_stub *const stub = self->stub;
     char others[sizeof self->error.message] = "";
-    size_t used = 0;
-    for (uint32_t i = 0; i < stub->leaf_count && used < sizeof others; ++i) {
-        if (stub->leaves[i].kind != kind)
-            continue;
-        const int n = snprintf(others + used, sizeof others - used, "%s'%s'", used == 0 ? "" : ", ",
-                               stub->leaves[i].path);
-        used += n > 0 ? (size_t)n : 0;
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        if (stub->leaves[i].kind == kind)
+            gts_append_name(others, sizeof others, stub->leaves[i].path);
     }
     gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' has no %s '%s'; it has %s.", stub->name,
-                  kind == GTS_FIELD ? "field" : "connectivity", path, used == 0 ? "none" : others);
+                  kind == GTS_FIELD ? "field" : "connectivity", path, *others == '\0' ? "none" : others);
 }
 
 /* The index of the leaf with this path and kind; leaf_count after an error. */
@@ -40,9 +35,8 @@ int gts_set_origin(gts_program *self, const char *argument, const int64_t *origi
     int status = -1;
     const uint32_t i = find_leaf(self, argument, GTS_FIELD);
     if (i < self->stub->leaf_count && rank != self->stub->leaves[i].rank) {
-        gts_error_set(&self->error, GTS_VALUE_ERROR,
-                      GTS_ARGUMENT "has %" PRId32 " axes, but its origin was given for %" PRId32 ".", argument,
-                      self->stub->name, self->stub->leaves[i].rank, rank);
+        GTS_REFUSE(self, &self->stub->leaves[i], GTS_VALUE_ERROR,
+                   "has %" PRId32 " axes, but its origin was given for %" PRId32 ".", self->stub->leaves[i].rank, rank);
     } else if (i < self->stub->leaf_count) {
         memcpy(self->leaf[i].origin, origin, (size_t)rank * sizeof *origin);
         gts_forget_arrays(self);
@@ -59,8 +53,8 @@ int gts_set_index_base(gts_program *self, const char *connectivity, int64_t base
     int status = -1;
     const uint32_t i = find_leaf(self, connectivity, GTS_CONNECTIVITY);
     if (i < self->stub->leaf_count && base != 0 && base != 1) {
-        gts_error_set(&self->error, GTS_VALUE_ERROR, GTS_TABLE "must have an index base of 0 or 1, not %" PRId64 ".",
-                      connectivity, self->stub->name, base);
+        GTS_REFUSE_TABLE(self, &self->stub->leaves[i], GTS_VALUE_ERROR,
+                         "must have an index base of 0 or 1, not %" PRId64 ".", base);
     } else if (i < self->stub->leaf_count) {
         self->leaf[i].index_base = base;
         gts_forget_arrays(self); /* so that the next call checks the table again */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/layout.h"
 #include "base/refuse.h"
 
 /* Indices along a dimension, in base 0. If no field has the dimension, `stop` is NO_STOP and `shortest` is 0. */
@@ -17,7 +18,7 @@ typedef struct range {
 /* The indices that the fields of this call have along a dimension. */
 static range find_range(const gts_program *self, const char *dim)
 {
-    range found = {0, NO_STOP, 0};
+    range found = {.start = INT64_MAX, .stop = INT64_MIN, .shortest = INT64_MAX};
     bool is_found = false;
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         const gts_contract *const contract = &self->stub->leaves[i];
@@ -29,13 +30,13 @@ static range find_range(const gts_program *self, const char *dim)
                 continue;
             const int64_t first = array->origin[axis];
             const int64_t behind = (int64_t)((uint64_t)first + (uint64_t)array->shape[axis]);
-            found.start = is_found && found.start < first ? found.start : first;
-            found.stop = is_found && found.stop > behind ? found.stop : behind;
-            found.shortest = is_found && found.shortest < behind ? found.shortest : behind;
+            found.start = found.start < first ? found.start : first;
+            found.stop = found.stop > behind ? found.stop : behind;
+            found.shortest = found.shortest < behind ? found.shortest : behind;
             is_found = true;
         }
     }
-    return found;
+    return is_found ? found : (range){0, NO_STOP, 0};
 }
 
 static gts_table *table_of(gts_program *self, uint32_t leaf)
@@ -65,21 +66,20 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract
                                  int64_t column, int64_t index, range right)
 {
     if (right.stop == NO_STOP)
-        return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             GTS_TABLE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                                       ", which is below its index base %" PRId64
-                                       "; gts_set_index_base() sets the index base.",
-                             contract->path, self->stub->name, index + base, row, column, base);
-    return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         GTS_TABLE "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                                   ", but with index base %" PRId64 " those of '%s' are %" PRId64 " to %" PRId64
-                                   "; gts_set_index_base() sets the index base.",
-                         contract->path, self->stub->name, index + base, row, column, base, contract->codomain,
-                         right.start + base, right.stop - 1 + base);
+        return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
+                                "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                                ", which is below its index base %" PRId64
+                                "; gts_set_index_base() sets the index base.",
+                                index + base, row, column, base);
+    return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
+                            "has index %" PRId64 " in row %" PRId64 ", column %" PRId64 ", but with index base %" PRId64
+                            " those of '%s' are %" PRId64 " to %" PRId64 "; gts_set_index_base() sets the index base.",
+                            index + base, row, column, base, contract->codomain, right.start + base,
+                            right.stop - 1 + base);
 }
 
 /*
- * Checks every index of a table of base `from`, and stores the lowest and the highest one. If `copy` is not NULL, the
+ * Checks every index of a table of base `from`, and notes the lowest and the highest one. If `copy` is not NULL, the
  * indices in base 0 are written to it. Messages show an index in the host's base.
  */
 static int check_indices(gts_program *self, uint32_t leaf, const gts_array *table, int64_t from, void *copy)
@@ -87,8 +87,6 @@ static int check_indices(gts_program *self, uint32_t leaf, const gts_array *tabl
     const gts_contract *const contract = &self->stub->leaves[leaf];
     gts_table *const known = table_of(self, leaf);
     const range right = find_range(self, contract->codomain);
-    known->least = INT64_MAX;
-    known->most = INT64_MIN;
     for (int64_t column = 0; column < table->shape[1]; ++column) {
         for (int64_t row = 0; row < table->shape[0]; ++row) {
             const int64_t offset = row * table->strides[0] + column * table->strides[1];
@@ -106,39 +104,23 @@ static int check_indices(gts_program *self, uint32_t leaf, const gts_array *tabl
     return 0;
 }
 
-/* The number of elements from the lowest address to the highest one, and the offset of element (0, 0) among them. */
-static int64_t extent(const gts_array *table, int64_t *first)
-{
-    int64_t before = 0, behind = 0;
-    for (int32_t axis = 0; axis < 2; ++axis) {
-        const int64_t last = (table->shape[axis] - 1) * table->strides[axis];
-        *(last < 0 ? &before : &behind) += last;
-    }
-    *first = -before;
-    return behind - before + 1;
-}
-
 /* Replaces the leaf's array by a copy of base 0 with the same strides. */
 static int shift(gts_program *self, uint32_t index, gts_array *table)
 {
-    const gts_contract *const contract = &self->stub->leaves[index];
     gts_table *const known = table_of(self, index);
-    int64_t first;
-    const size_t size = gts_dtype_size(table->dtype);
-    const int64_t elements = extent(table, &first);
-    char *const copy = malloc((size_t)elements * size);
+    size_t size;
+    gts_extent extent;
+    char *const copy = gts_measure(table, &size, &extent) ? malloc((size_t)extent.high - (size_t)extent.low) : NULL;
     if (copy == NULL)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             GTS_TABLE "cannot be copied to index base 0: out of memory.", contract->path,
-                             self->stub->name);
-    void *const origin = copy + (size_t)first * size;
-    if (check_indices(self, index, table, self->leaf[index].index_base, origin) != 0) {
+        return GTS_REFUSE_TABLE(self, &self->stub->leaves[index], GTS_RUNTIME_ERROR,
+                                "cannot be copied to index base 0: out of memory.");
+    if (check_indices(self, index, table, self->leaf[index].index_base, copy - extent.low) != 0) {
         free(copy);
         return -1;
     }
     free(known->copy);
     known->copy = copy;
-    table->data = origin;
+    table->data = copy - extent.low;
     return 0;
 }
 
@@ -154,9 +136,9 @@ static int check_rows(gts_program *self, uint32_t index)
     const int64_t needed = find_range(self, dim).shortest;
     if (GTS_LIKELY(rows >= needed))
         return 0;
-    return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                         GTS_TABLE "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".",
-                         contract->path, self->stub->name, rows, rows == 1 ? "" : "s", dim, needed - 1);
+    return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
+                            "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".", rows,
+                            rows == 1 ? "" : "s", dim, needed - 1);
 }
 
 static int check_new(gts_program *self, uint32_t index)
@@ -165,30 +147,26 @@ static int check_new(gts_program *self, uint32_t index)
     gts_leaf *const leaf = &self->leaf[index];
     gts_array *const table = &leaf->current->array;
     gts_table *const known = table_of(self, index);
-    known->least = INT64_MAX; /* of an empty table, or one on a GPU, no index is known */
+    known->least = INT64_MAX; /* stays if the table is empty or on a GPU */
     known->most = INT64_MIN;
     if (table->shape[0] == 0 || table->shape[1] == 0)
         return 0;
-    if (table->device != GTS_CPU && base_of(leaf) != 0)
-        return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             GTS_TABLE "must have index base 0, because it is on device '%s'.", contract->path,
-                             self->stub->name, gts_device_name(table->device));
     if (table->device != GTS_CPU)
-        return 0;
+        return base_of(leaf) == 0 ? 0
+                                  : GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
+                                                     "must have index base 0, because it is on device '%s'.",
+                                                     gts_device_name(table->device));
     return base_of(leaf) == 0 ? check_indices(self, index, table, 0, NULL) : shift(self, index, table);
 }
 
 /* Checks a known table against the fields of this call. All indices are read again only to report a wrong one. */
 static int check_known(gts_program *self, uint32_t index)
 {
-    gts_table *const known = table_of(self, index);
+    const gts_table *const known = table_of(self, index);
     const range right = find_range(self, self->stub->leaves[index].codomain);
     if (known->least > known->most || (known->least >= right.start && known->most < right.stop))
         return 0;
-    const gts_table unchanged = *known;
-    const int status = check_indices(self, index, &self->leaf[index].current->array, 0, NULL);
-    *known = unchanged;
-    return status;
+    return check_indices(self, index, &self->leaf[index].current->array, 0, NULL);
 }
 
 int gts_check_tables(gts_program *self)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The time in nanoseconds of a clock that is never set back. */
+/* The time of a monotonic clock in nanoseconds. */
 static inline uint64_t gts_clock_ns(void)
 {
     struct timespec time;

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/element.h"
+
 void gts_json_float(FILE *out, double value, int digits)
 {
     char text[32];
@@ -21,39 +23,12 @@ void gts_json_float(FILE *out, double value, int digits)
 
 void gts_json_value(FILE *out, gts_dtype dtype, const void *value)
 {
-    switch (dtype) {
-    case GTS_BOOL:
-        (void)fputs(*(const uint8_t *)value != 0 ? "true" : "false", out);
-        break;
-    case GTS_INT8:
-        (void)fprintf(out, "%" PRId8, *(const int8_t *)value);
-        break;
-    case GTS_UINT8:
-        (void)fprintf(out, "%" PRIu8, *(const uint8_t *)value);
-        break;
-    case GTS_INT16:
-        (void)fprintf(out, "%" PRId16, *(const int16_t *)value);
-        break;
-    case GTS_UINT16:
-        (void)fprintf(out, "%" PRIu16, *(const uint16_t *)value);
-        break;
-    case GTS_INT32:
-        (void)fprintf(out, "%" PRId32, *(const int32_t *)value);
-        break;
-    case GTS_UINT32:
-        (void)fprintf(out, "%" PRIu32, *(const uint32_t *)value);
-        break;
-    case GTS_INT64:
-        (void)fprintf(out, "%" PRId64, *(const int64_t *)value);
-        break;
-    case GTS_UINT64:
-        (void)fprintf(out, "%" PRIu64, *(const uint64_t *)value);
-        break;
-    case GTS_FLOAT32:
-        gts_json_float(out, *(const float *)value, 9);
-        break;
-    case GTS_FLOAT64:
-        gts_json_float(out, *(const double *)value, 17);
-        break;
-    }
+    if (dtype >= GTS_FLOAT32)
+        gts_json_float(out, gts_element_float(dtype, value), dtype == GTS_FLOAT32 ? 9 : 17);
+    else if (dtype == GTS_BOOL)
+        (void)fputs(gts_element_integer(dtype, value) != 0 ? "true" : "false", out);
+    else if (dtype == GTS_UINT64)
+        (void)fprintf(out, "%" PRIu64, (uint64_t)gts_element_integer(dtype, value));
+    else
+        (void)fprintf(out, "%" PRId64, gts_element_integer(dtype, value));
 }

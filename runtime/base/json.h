@@ -6,7 +6,7 @@
 
 #include "gtstub/gtstub.h"
 
-/* Writes a number with so many significant digits. Infinities and NaN become texts, as in a program signature. */
+/* Writes a number with `digits` significant digits. Infinities and NaN become texts, as in a program signature. */
 void gts_json_float(FILE *out, double value, int digits);
 
 /* Writes an element with enough digits that reading it gives the same value. */

@@ -1,9 +1,25 @@
-/* Shared by the runtime and the Python host: how messages about arguments begin. docs/checks.md lists all messages. */
+/* Shared by the runtime and the Python host: messages about arguments. docs/checks.md lists all messages. */
 #ifndef GTSTUB_BASE_REFUSE_H
 #define GTSTUB_BASE_REFUSE_H
 
-/* Both have two values: the path of the argument, and the name of its program. */
+#include <stdio.h>
+#include <string.h>
+
+/* How messages begin. Both have two values: the path of the argument, and the name of its program. */
 #define GTS_ARGUMENT "Argument '%s' of program '%s' "
 #define GTS_TABLE "Connectivity '%s' of program '%s' "
+
+/* Refuse the argument of a contract or a collection. `format` is the rest of the message. Both return -1. */
+#define GTS_REFUSE(self, contract, kind, format, ...)                                                                  \
+    gts_error_set(&(self)->error, kind, GTS_ARGUMENT format, (contract)->path, (self)->stub->name, ##__VA_ARGS__)
+#define GTS_REFUSE_TABLE(self, contract, kind, format, ...)                                                            \
+    gts_error_set(&(self)->error, kind, GTS_TABLE format, (contract)->path, (self)->stub->name, ##__VA_ARGS__)
+
+/* Appends a name to the list of names that a message will contain; what does not fit is cut off. */
+static inline void gts_append_name(char *list, size_t size, const char *name)
+{
+    const size_t used = strlen(list);
+    (void)snprintf(list + used, size - used, "%s'%s'", used == 0 ? "" : ", ", name);
+}
 
 #endif

@@ -23,8 +23,7 @@ typedef struct gts_call_times {
 
 /* The times of all calls of one program in one profile. */
 struct gts_program_times {
-    gts_program_times
-        *next; /* in a program's list: those of an outer profile; in a profile's list: another program's */
+    gts_program_times *next; /* in a program's list: of an outer profile; in a profile's list: of another program */
     gts_profile *profile;
     const gts_stub *stub;   /* never unmapped */
     gts_call_times initial; /* the first call, and calls that initialised the SDFG's handle */

@@ -16,13 +16,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "program/enter.h"
 #include "program/hooks.h"
-#include "program/loaded.h"
 
 struct gts_profile {
     gts_profile *outer;
-    gts_program_times *times; /* one for each stub; calls add to them no more */
+    gts_program_times *times; /* one for each stub; no call adds to them any more */
     char *report;             /* NULL until the profile has ended */
     uint64_t begin;           /* in ns */
     unsigned int generation;  /* gts_forks when the profile began */
@@ -34,7 +32,7 @@ gts_profile *gts_profile_running;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* one profile ends at a time */
 
-/* At the end of the process, a profile waits at most this long for a call, because its thread may never leave. */
+/* At the end of the process, a profile waits no longer than this for a call, because the call may never end. */
 #define PATIENCE_NS UINT64_C(1000000000)
 
 /* Returns the link in a program's list that points to the times of `profile`, or the last link if there are none. */
@@ -46,14 +44,13 @@ static gts_program_times **find_link(gts_program *program, const gts_profile *pr
     return link;
 }
 
-/* Removes the times of `profile` from a program's list and returns them; NULL if there are none. */
-static gts_program_times *unlink_times(gts_program *program, const gts_profile *profile)
+/* Removes the first times of a list and returns them; NULL if the list is empty. */
+static gts_program_times *pop(gts_program_times **list)
 {
-    gts_program_times **const link = find_link(program, profile);
-    gts_program_times *const times = *link;
-    if (times != NULL)
-        *link = times->next;
-    return times;
+    gts_program_times *const first = *list;
+    if (first != NULL)
+        *list = first->next;
+    return first;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
@@ -61,7 +58,7 @@ static gts_program_times *unlink_times(gts_program *program, const gts_profile *
 /* Moves the times of `profile` to the front of the program's list, or creates them; false when memory runs out. */
 static GTS_COLD bool prepare_times(gts_program *self, gts_profile *profile)
 {
-    gts_program_times *const times = unlink_times(self, profile);
+    gts_program_times *const times = pop(find_link(self, profile));
     gts_program_times *const found = times != NULL ? times : gts_program_times_new(profile, self->stub);
     if (found == NULL)
         return false; /* the call runs without being timed */
@@ -96,7 +93,7 @@ int gts_profile_run(gts_program *self)
     return status;
 }
 
-/* ---- Times that calls add to no more --------------------------------------------------------------------------- */
+/* ---- Finished times -------------------------------------------------------------------------------------------- */
 
 /* Moves times into a profile. */
 static void keep(gts_profile *profile, gts_program_times *times)
@@ -117,11 +114,9 @@ static void keep(gts_profile *profile, gts_program_times *times)
 void gts_profile_close(gts_program *self)
 {
     (void)pthread_mutex_lock(&lock);
-    while (self->runtime->times != NULL) {
-        gts_program_times *const times = self->runtime->times;
-        self->runtime->times = times->next;
+    gts_program_times *times;
+    while ((times = pop(&self->runtime->times)) != NULL)
         keep(times->profile, times);
-    }
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -162,7 +157,7 @@ static void collect(gts_program *program, void *context)
     const destination *const to = context;
     gts_program_times *times;
     if (gts_lock(program, to->patience)) {
-        times = unlink_times(program, to->profile);
+        times = pop(find_link(program, to->profile));
         program->runtime->entered = 0;
         gts_leave(program);
     } else {
@@ -187,18 +182,15 @@ static void end_innermost(uint64_t patience)
     profile->report = gts_profile_report(profile->times, gts_clock_ns() - profile->begin);
     profile->has_ended = true;
     (void)pthread_mutex_lock(&lock);
-    while (profile->times != NULL && profile->outer != NULL) {
-        gts_program_times *const times = profile->times;
-        profile->times = times->next;
-        keep(profile->outer, times);
-    }
+    while (profile->times != NULL && profile->outer != NULL)
+        keep(profile->outer, pop(&profile->times));
     (void)pthread_mutex_unlock(&lock);
 }
 
 char *gts_profile_end(gts_profile *profile)
 {
-    if (profile->generation !=
-        __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) { /* it belongs to the parent, which ends its own copy */
+    if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) {
+        /* It belongs to the parent, which ends its own copy. */
         profile->times = NULL;
         profile->report = gts_profile_report(profile->times, gts_clock_ns() - profile->begin);
     } else {
@@ -208,11 +200,8 @@ char *gts_profile_end(gts_profile *profile)
         (void)pthread_mutex_unlock(&ending);
     }
     char *const text = profile->report;
-    while (profile->times != NULL) {
-        gts_program_times *const times = profile->times;
-        profile->times = times->next;
-        free(times);
-    }
+    while (profile->times != NULL)
+        free(pop(&profile->times));
     free(profile);
     return text;
 }
@@ -235,20 +224,13 @@ static struct {
 static char *numbered(const char *path)
 {
     const char *const place = strstr(path, "%p");
-    char *text = NULL;
-    size_t size = 0;
-    FILE *const out = open_memstream(&text, &size);
-    if (out == NULL)
-        return NULL;
+    char *text;
     if (place == NULL)
-        (void)fputs(path, out);
-    else
-        (void)fprintf(out, "%.*s%ld%s", (int)(place - path), path, (long)getpid(), place + 2);
-    (void)fclose(out);
-    return text;
+        return strdup(path);
+    return asprintf(&text, "%.*s%ld%s", (int)(place - path), path, (long)getpid(), place + 2) < 0 ? NULL : text;
 }
 
-/* Waits at most a second, because a thread that is ending a profile may never finish. */
+/* Waits a second at most, because a thread that is ending a profile may never finish. */
 static bool may_end(void)
 {
     struct timespec deadline;

@@ -1,6 +1,5 @@
 /* Enters a program: one call at a time, and only in the process that loaded it. */
 #define _GNU_SOURCE
-#include "program/enter.h"
 
 #include <time.h>
 
@@ -65,22 +64,12 @@ int gts_enter_open(gts_program *self)
     return gts_enter(self, true);
 }
 
-/* Whether the same gtstub generated two stubs from the same signatures, so that one may fill the other's slots. */
+/* Whether two stubs come from the same gtstub and the same signatures, so that either may fill the other's slots. */
 static bool is_like(const gts_stub *a, const gts_stub *b)
 {
     return a->abi == b->abi && a->leaf_count == b->leaf_count && a->args_size == b->args_size &&
            a->slots_size == b->slots_size && strcmp(a->program_digest, b->program_digest) == 0 &&
            strcmp(a->sdfg_digest, b->sdfg_digest) == 0 && strcmp(a->version, b->version) == 0;
-}
-
-static GTS_COLD int refuse_stub(gts_program *self, const gts_stub *stub)
-{
-    gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                  "Program '%s' was opened from a stub that differs from that of '%s' in the host; "
-                  "generate and build both from the same signatures.",
-                  self->stub->name, stub->name);
-    gts_leave(self);
-    return -1;
 }
 
 int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
@@ -91,8 +80,14 @@ int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
     const int status = gts_enter(self, true);
     if (GTS_LIKELY(status != 0 || self->linked == stub))
         return status;
-    if (!is_like(self->stub, stub))
-        return refuse_stub(self, stub);
+    if (!is_like(self->stub, stub)) {
+        gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                      "Program '%s' was opened from a stub that differs from that of '%s' in the host; "
+                      "generate and build both from the same signatures.",
+                      self->stub->name, stub->name);
+        gts_leave(self);
+        return -1;
+    }
     self->linked = stub;
     return 0;
 }

@@ -1,7 +1,7 @@
 /* Initialises and ends the handle of a program's SDFG, and lends workspaces to it. */
 #include "program/private.h"
 
-/* DaCe lays out external memory in multiples of this many bytes; CUDA's own allocators guarantee it as well. */
+/* DaCe lays out external memory in multiples of this many bytes; CUDA's allocators guarantee the same. */
 #define WORKSPACE_ALIGNMENT 256
 
 /* ---- The handle ------------------------------------------------------------------------------------------------ */

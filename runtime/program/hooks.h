@@ -1,6 +1,6 @@
 /*
- * Inside the runtime: what loading and calling a program does for profiles and recordings. The folders profile/ and
- * record/ are above program/ and implement these functions, so that program/ includes no header of theirs.
+ * Inside the runtime: the functions that loading and calling a program runs for profiles and recordings. The folders
+ * profile/ and record/ are above program/ and implement these functions, so that program/ includes no header of theirs.
  */
 #ifndef GTSTUB_PROGRAM_HOOKS_H
 #define GTSTUB_PROGRAM_HOOKS_H

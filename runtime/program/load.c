@@ -6,9 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "program/enter.h"
 #include "program/hooks.h"
-#include "program/loaded.h"
 
 unsigned int gts_forks;
 
@@ -43,20 +41,16 @@ static gts_function find_symbol(void *library, const char *prefix, const char *n
     return function;
 }
 
-static const gts_stub *find_stub(void *library, const char *path)
+static int find_stub(void *library, const char *path, const gts_stub **stub)
 {
-    const gts_stub *const stub = dlsym(library, "gts_descriptor");
-    if (stub == NULL) {
-        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
-        return NULL;
-    }
-    if (stub->abi != GTS_ABI) {
-        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                      "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
-                      stub->abi, GTS_ABI);
-        return NULL;
-    }
-    return stub;
+    *stub = dlsym(library, "gts_descriptor");
+    if (*stub == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
+    if ((*stub)->abi != GTS_ABI)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.",
+                             path, (*stub)->abi, GTS_ABI);
+    return 0;
 }
 
 static int find_sdfg(gts_program *self, void *library, const char *path)
@@ -66,7 +60,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
     self->init = find_symbol(library, "__dace_init_", stub->name);
     self->runtime->exit = find_symbol(library, "__dace_exit_", stub->name);
     if (self->program == NULL || self->init == NULL || self->runtime->exit == NULL)
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path,
                              stub->name,
                              self->program == NULL ? "__program_"
@@ -78,7 +72,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
         self->bytes[i] = find_symbol(library, "__dace_get_external_memory_size_", storage);
         self->install[i] = find_symbol(library, "__dace_set_external_memory_", storage);
         if (self->bytes[i] == NULL || self->install[i] == NULL)
-            return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+            return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                                  "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
                                  stub->name, storage);
     }
@@ -108,16 +102,18 @@ static void free_program(gts_program *self)
     free(self);
 }
 
-/* Allocates zeroed memory; never 0 bytes, because calloc() may then return NULL although there is memory. */
-static void *new_array(size_t count, size_t size)
+/* Allocates zeroed memory, or clears *is_there; never 0 bytes, because calloc() may return NULL for them. */
+static void *new_array(size_t count, size_t size, bool *is_there)
 {
-    return calloc(count == 0 ? 1 : count, size);
+    void *const memory = calloc(count == 0 ? 1 : count, size);
+    *is_there &= memory != NULL;
+    return memory;
 }
 
 void gts_forget(gts_remembered *remembered)
 {
-    static const void *const nothing = NULL;
-    remembered->object = &nothing;
+    static const void *const no_object = NULL;
+    remembered->object = &no_object;
 }
 
 /* The length of gts_program.descriptors: an address for each array, and two words for each of its axes. */
@@ -147,22 +143,20 @@ static gts_program *new_program(const gts_stub *stub)
     gts_program *const self = &memory->program;
     self->runtime = &memory->runtime;
     self->stub = self->linked = stub;
-    self->leaf = new_array(stub->leaf_count, sizeof *self->leaf);
-    self->slots = new_array(1, stub->slots_size);
-    self->args = new_array(1, stub->args_size);
-    self->descriptors = new_array(descriptor_words(stub), sizeof *self->descriptors);
-    self->other.slots = new_array(1, stub->slots_size);
-    self->other.args = new_array(1, stub->args_size);
-    self->other.descriptors = new_array(descriptor_words(stub), sizeof *self->descriptors);
-    self->bytes = new_array(stub->workspace_count, sizeof *self->bytes);
-    self->install = new_array(stub->workspace_count, sizeof *self->install);
-    self->workspace = new_array(stub->workspace_count, sizeof *self->workspace);
-    self->runtime->workspace_size = new_array(stub->workspace_count, sizeof *self->runtime->workspace_size);
-    self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol);
-    if (self->leaf == NULL || self->slots == NULL || self->args == NULL || self->descriptors == NULL ||
-        self->other.slots == NULL || self->other.args == NULL || self->other.descriptors == NULL ||
-        self->bytes == NULL || self->install == NULL || self->workspace == NULL ||
-        self->runtime->workspace_size == NULL || self->memory_symbol == NULL) {
+    bool is_there = true;
+    self->leaf = new_array(stub->leaf_count, sizeof *self->leaf, &is_there);
+    self->slots = new_array(1, stub->slots_size, &is_there);
+    self->args = new_array(1, stub->args_size, &is_there);
+    self->descriptors = new_array(descriptor_words(stub), sizeof *self->descriptors, &is_there);
+    self->other.slots = new_array(1, stub->slots_size, &is_there);
+    self->other.args = new_array(1, stub->args_size, &is_there);
+    self->other.descriptors = new_array(descriptor_words(stub), sizeof *self->descriptors, &is_there);
+    self->bytes = new_array(stub->workspace_count, sizeof *self->bytes, &is_there);
+    self->install = new_array(stub->workspace_count, sizeof *self->install, &is_there);
+    self->workspace = new_array(stub->workspace_count, sizeof *self->workspace, &is_there);
+    self->runtime->workspace_size = new_array(stub->workspace_count, sizeof *self->runtime->workspace_size, &is_there);
+    self->memory_symbol = new_array(stub->memory_symbol_count, sizeof *self->memory_symbol, &is_there);
+    if (!is_there) {
         free_program(self);
         return NULL;
     }
@@ -196,8 +190,8 @@ int gts_load(const char *stub_path, const char *library_path, gts_program **prog
     *program = NULL;
     (void)pthread_once(&start_once, start);
     void *const stub_library = open_library(stub_path);
-    const gts_stub *const stub = stub_library == NULL ? NULL : find_stub(stub_library, stub_path);
-    if (stub == NULL)
+    const gts_stub *stub;
+    if (stub_library == NULL || find_stub(stub_library, stub_path, &stub) != 0)
         return -1;
     void *const library = open_library(library_path);
     if (library == NULL)
@@ -206,11 +200,8 @@ int gts_load(const char *stub_path, const char *library_path, gts_program **prog
     if (self == NULL)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.",
                              stub->name);
-    if (find_sdfg(self, library, library_path) != 0) {
-        gts_close(&self);
-        return -1;
-    }
-    if (stub->init_at_load && stub->workspace_count == 0 && gts_handle_init(self, NULL) != 0) {
+    if (find_sdfg(self, library, library_path) != 0 ||
+        (stub->init_at_load && stub->workspace_count == 0 && gts_handle_init(self, NULL) != 0)) {
         gts_own_error = self->error;
         gts_close(&self);
         return -1;

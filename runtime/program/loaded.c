@@ -1,10 +1,7 @@
 /* The list of the programs that this process has loaded. */
-#define _GNU_SOURCE
-#include "program/loaded.h"
 
 #include <pthread.h>
 
-#include "program/enter.h"
 #include "program/hooks.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, and of `pins` of all programs */

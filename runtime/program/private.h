@@ -1,4 +1,4 @@
-/* Inside the runtime: the members of a program that neither stubs nor hosts use. */
+/* Inside the runtime: the private members of a program, its lock, and the list of all programs. */
 #ifndef GTSTUB_PROGRAM_PRIVATE_H
 #define GTSTUB_PROGRAM_PRIVATE_H
 
@@ -23,5 +23,31 @@ struct gts_runtime {
     gts_program *next;              /* in the list of loaded programs */
     unsigned int pins;              /* visits of gts_loaded_visit() that are running: the program must not be freed */
 };
+
+/* ---- enter.c --------------------------------------------------------------------------------------------------- */
+
+#define GTS_FOREVER UINT64_MAX
+
+/* Waits at most `patience` ns for the lock of a program; false if a call still holds it. gts_leave() releases it. */
+bool gts_lock(gts_program *self, uint64_t patience);
+
+/* Whether a parent process loaded the program. Threads, locks and device contexts of an SDFG do not survive a fork. */
+static inline bool gts_belongs_to_parent(const gts_program *self)
+{
+    return self->generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
+}
+
+/* ---- loaded.c -------------------------------------------------------------------------------------------------- */
+
+void gts_loaded_add(gts_program *self);
+
+/* Waits for the visits that are running, calls gts_profile_close(), and removes the program from the list. */
+void gts_loaded_remove(gts_program *self);
+
+/* Calls `visit` for each program. No lock is held meanwhile, so other programs may be loaded and closed. */
+void gts_loaded_visit(void (*visit)(gts_program *, void *context), void *context);
+
+/* Empties the list in a forked child, because the programs belong to the parent. */
+void gts_loaded_forget(void);
 
 #endif

@@ -14,7 +14,7 @@ static GTS_NOINLINE int run_with_extra_work(gts_program *self)
 {
     gts_runtime *const runtime = self->runtime;
     const bool keeps_extra_work = self->debug || runtime->recorder != NULL;
-    if (keeps_extra_work) /* so that the next call checks all of its arrays, even those that the SDFG does not take */
+    if (keeps_extra_work) /* so that the next call checks all arrays, including those that the SDFG does not take */
         self->knows_args = self->knows_fortran = false;
     runtime->has_new_handle = false;
     gts_recorder_call *const call = runtime->recorder != NULL ? gts_recorder_before(self) : NULL;

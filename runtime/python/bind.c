@@ -15,7 +15,7 @@ static PyObject *join_names(PyObject *names)
     return text;
 }
 
-void gts_py_refuse_missing(const char *function, const char *kind, PyObject *missing)
+int gts_py_refuse_missing(const char *function, const char *kind, PyObject *missing)
 {
     const Py_ssize_t count = PyList_GET_SIZE(missing);
     PyObject *const names = join_names(missing);
@@ -23,27 +23,26 @@ void gts_py_refuse_missing(const char *function, const char *kind, PyObject *mis
         PyErr_Format(PyExc_TypeError, "%s() missing %zd required %s argument%s: %U", function, count, kind,
                      count == 1 ? "" : "s", names);
     Py_XDECREF(names);
+    return -1;
 }
 
-void gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords)
+int gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords)
 {
     const char *const plural = taken == 1 ? "" : "s";
-    if (keywords > 0)
-        PyErr_Format(PyExc_TypeError,
-                     "%s() takes %zd positional argument%s but %zd positional argument%s (and %zd keyword-only "
-                     "argument%s) were given",
-                     function, taken, plural, given, given == 1 ? "" : "s", keywords, keywords == 1 ? "" : "s");
-    else
-        PyErr_Format(PyExc_TypeError, "%s() takes %zd positional argument%s but %zd %s given", function, taken, plural,
-                     given, given == 1 ? "was" : "were");
+    if (keywords == 0)
+        return gts_py_fail(PyExc_TypeError, "%s() takes %zd positional argument%s but %zd %s given", function, taken,
+                           plural, given, given == 1 ? "was" : "were");
+    return gts_py_fail(PyExc_TypeError,
+                       "%s() takes %zd positional argument%s but %zd positional argument%s (and %zd keyword-only "
+                       "argument%s) were given",
+                       function, taken, plural, given, given == 1 ? "" : "s", keywords, keywords == 1 ? "" : "s");
 }
 
-void gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known)
+int gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known)
 {
     if (known)
-        PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", function, keyword);
-    else
-        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", function, keyword);
+        return gts_py_fail(PyExc_TypeError, "%s() got multiple values for argument '%U'", function, keyword);
+    return gts_py_fail(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", function, keyword);
 }
 
 /* ---- Binding --------------------------------------------------------------------------------------------------- */
@@ -71,7 +70,7 @@ static GTS_COLD int refuse_missing(const gts_py_program *self)
     for (Py_ssize_t i = 0; i < count && !failed; ++i)
         failed = self->argv[i] == NULL && PyList_Append(missing, PyTuple_GET_ITEM(self->parameters, i)) < 0;
     if (!failed)
-        gts_py_refuse_missing(self->program->stub->name, "positional", missing);
+        (void)gts_py_refuse_missing(self->program->stub->name, "positional", missing);
     Py_XDECREF(missing);
     return -1;
 }
@@ -88,23 +87,18 @@ int gts_py_bind_any(gts_py_program *self, PyObject *const *args, Py_ssize_t give
         Py_ssize_t place = gts_py_find_name(self->parameters, keyword);
         if (place < 0 && PyUnicode_Compare(self->state->name.offset_provider, keyword) == 0)
             place = count;
-        if (place < 0 || self->argv[place] != NULL) {
-            gts_py_refuse_keyword(function, keyword, place >= 0);
-            return -1;
-        }
+        if (place < 0 || self->argv[place] != NULL)
+            return gts_py_refuse_keyword(function, keyword, place >= 0);
         self->argv[place] = args[given + i];
     }
-    if (given > count) {
-        gts_py_refuse_surplus(function, count, given, self->argv[count] != NULL);
-        return -1;
-    }
+    if (given > count)
+        return gts_py_refuse_surplus(function, count, given, self->argv[count] != NULL);
     for (Py_ssize_t i = 0; i < count; ++i) {
         if (self->argv[i] == NULL)
             return refuse_missing(self);
     }
-    if (self->argv[count] == NULL && self->needs_offset_provider) {
-        PyErr_Format(PyExc_TypeError, "%s() missing 1 required keyword-only argument: 'offset_provider'", function);
-        return -1;
-    }
+    if (self->argv[count] == NULL && self->needs_offset_provider)
+        return gts_py_fail(PyExc_TypeError, "%s() missing 1 required keyword-only argument: 'offset_provider'",
+                           function);
     return 0;
 }

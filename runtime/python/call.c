@@ -61,8 +61,8 @@ static PyObject *finish(gts_py_program *self, int bound, PyObject *const *argv)
     int status = bound == 0 ? convert(self, argv) : bound;
     if (GTS_LIKELY(status == 0))
         status = run(self);
-    if (GTS_UNLIKELY(status != 0 && !PyErr_Occurred()))
-        gts_py_raise(&program->error);
+    if (GTS_UNLIKELY(status != 0))
+        (void)gts_py_raise(&program->error);
     if (GTS_UNLIKELY(program->debug))
         forget_all(program); /* so that the next call reads every field again */
     const double compute_time = program->compute_time;

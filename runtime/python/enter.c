@@ -1,8 +1,21 @@
-/* Entering and leaving a program from Python, and raising its errors. */
+/* Entering and leaving a program from Python, and raising exceptions. */
 #include "python/host.h"
 
-void gts_py_raise(const gts_error *error)
+#include <stdarg.h>
+
+int gts_py_fail(PyObject *exception, const char *format, ...)
 {
+    va_list values;
+    va_start(values, format);
+    PyErr_FormatV(exception, format, values);
+    va_end(values);
+    return -1;
+}
+
+int gts_py_raise(const gts_error *error)
+{
+    if (PyErr_Occurred())
+        return -1;
     PyObject *const kind = error->kind == GTS_TYPE_ERROR    ? PyExc_TypeError
                            : error->kind == GTS_VALUE_ERROR ? PyExc_ValueError
                                                             : PyExc_RuntimeError;
@@ -11,6 +24,7 @@ void gts_py_raise(const gts_error *error)
     if (message != NULL)
         PyErr_SetObject(kind, message);
     Py_XDECREF(message);
+    return -1;
 }
 
 /* Enters while another call may be running, and waits without the GIL, because that call may be waiting for the GIL. */
@@ -19,17 +33,14 @@ static GTS_COLD int enter_slowly(const gts_py_program *self)
     const int status = gts_enter(self->program, false);
     if (status <= 0)
         return status;
-    if (self->caller == PyThreadState_Get()) { /* code of an argument has called the program again */
-        PyErr_Format(PyExc_RuntimeError, "Program '%s' was called while it was reading the arguments of another call.",
-                     self->program->stub->name);
-        return -1;
-    }
-    if (Py_IsFinalizing()) { /* the other thread will not get the GIL again, so it would never leave */
-        PyErr_Format(PyExc_RuntimeError,
-                     "Program '%s' was called at the end of the interpreter, while another thread was in a call.",
-                     self->program->stub->name);
-        return -1;
-    }
+    if (self->caller == PyThreadState_Get()) /* code of an argument has called the program again */
+        return gts_py_fail(PyExc_RuntimeError,
+                           "Program '%s' was called while it was reading the arguments of another call.",
+                           self->program->stub->name);
+    if (Py_IsFinalizing()) /* the other thread will not get the GIL again, so it would never leave */
+        return gts_py_fail(PyExc_RuntimeError,
+                           "Program '%s' was called at the end of the interpreter, while another thread was in a call.",
+                           self->program->stub->name);
     PyThreadState *const thread = PyEval_SaveThread();
     const int entered = gts_enter(self->program, true);
     PyEval_RestoreThread(thread);
@@ -41,8 +52,8 @@ int gts_py_enter(gts_py_program *self)
     const int status = gts_try_enter(self->program) ? 0 : enter_slowly(self);
     if (GTS_LIKELY(status == 0))
         self->caller = PyThreadState_Get();
-    else if (!PyErr_Occurred())
-        gts_py_raise(&self->program->error);
+    else
+        (void)gts_py_raise(&self->program->error);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /*
- * What the files of the Python host share: the Program type.
+ * Shared by the files of the Python host: the Program type.
  *
  * A function that returns int returns 0 for success. It returns -1 after it has written a refusal to the program's
  * error, or after a Python exception. Only the thread that has entered a program and holds the GIL may use its
@@ -52,8 +52,10 @@ PyObject *gts_py_program_new(gts_py_state *, gts_program *program);
 
 /* ---- enter.c --------------------------------------------------------------------------------------------------- */
 
-/* Raises the exception that `error` describes. */
-GTS_COLD void gts_py_raise(const gts_error *error);
+/* Raises an exception with a message in the format of PyErr_Format(). Returns -1. */
+GTS_COLD int gts_py_fail(PyObject *exception, const char *format, ...);
+/* Raises the exception that `error` describes, unless an exception is set. Returns -1. */
+GTS_COLD int gts_py_raise(const gts_error *error);
 /* Enters the program, waiting without the GIL for other calls. After -1 an exception is set and nothing was entered. */
 int gts_py_enter(gts_py_program *);
 void gts_py_leave(gts_py_program *);
@@ -72,10 +74,10 @@ PyObject *gts_py_call_in_order(gts_py_program *, PyObject *const *argv);
 int gts_py_bind_any(gts_py_program *, PyObject *const *args, Py_ssize_t given, PyObject *keywords);
 /* The index of a name in a tuple of interned names, or -1. */
 Py_ssize_t gts_py_find_name(PyObject *names, PyObject *name);
-/* These raise what a Python function would raise; `missing` is a list of names. */
-GTS_COLD void gts_py_refuse_missing(const char *function, const char *kind, PyObject *missing);
-GTS_COLD void gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords);
-GTS_COLD void gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known);
+/* These raise what a Python function would raise, and return -1; `missing` is a list of names. */
+GTS_COLD int gts_py_refuse_missing(const char *function, const char *kind, PyObject *missing);
+GTS_COLD int gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords);
+GTS_COLD int gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known);
 
 /* ---- metrics.c, profile.c, workspace.c ------------------------------------------------------------------------- */
 

@@ -29,13 +29,12 @@ PyObject *gts_py_set_metrics(PyObject *object, PyObject *args, PyObject *keyword
 int gts_py_read_metrics_level(gts_py_program *self)
 {
     PyObject *const level = PyDict_GetItemWithError(self->metrics.namespace, self->metrics.key);
-    if (GTS_UNLIKELY(level == NULL || !PyLong_Check(level))) {
-        if (!PyErr_Occurred())
-            PyErr_Format(PyExc_TypeError, "The metrics level '%U' of program '%s' must be an 'int', not '%s'.",
-                         self->metrics.key, self->program->stub->name,
-                         level == NULL ? "missing" : Py_TYPE(level)->tp_name);
-        return -1;
-    }
+    if (GTS_UNLIKELY(level == NULL || !PyLong_Check(level)))
+        return PyErr_Occurred()
+                   ? -1
+                   : gts_py_fail(PyExc_TypeError, "The metrics level '%U' of program '%s' must be an 'int', not '%s'.",
+                                 self->metrics.key, self->program->stub->name,
+                                 level == NULL ? "missing" : Py_TYPE(level)->tp_name);
     int overflow;
     const long value = PyLong_AsLongAndOverflow(level, &overflow);
     self->program->metrics_level = overflow != 0 || value > INT32_MAX ? INT32_MAX : (int32_t)value;

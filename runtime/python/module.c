@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-PyDoc_STRVAR(load_doc, "load(stub_path, library_path)\n--\n\n"
-                       "Loads a call stub and the SDFG library that it calls; returns a Program.");
-
 static PyObject *load(PyObject *module, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"stub_path", "library_path", NULL};
@@ -37,22 +34,21 @@ static void fail(void)
     _exit(1);
 }
 
-PyDoc_STRVAR(fail_at_exit_doc, "fail_at_exit()\n--\n\n"
-                               "Makes this process exit with status 1, after everything that it does at exit.");
-
 static PyObject *fail_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     return atexit(fail) != 0 ? PyErr_NoMemory() : Py_NewRef(Py_None);
 }
 
 static PyMethodDef FUNCTIONS[] = {
-    {"load", (PyCFunction)(void (*)(void))load, METH_VARARGS | METH_KEYWORDS, load_doc},
+    {"load", (PyCFunction)(void (*)(void))load, METH_VARARGS | METH_KEYWORDS,
+     "load(stub_path, library_path)\n--\n\nLoads a call stub and the SDFG library that it calls; returns a Program."},
     {"begin_profile", gts_py_begin_profile, METH_NOARGS,
      "begin_profile()\n--\n\nBegins to time all calls of programs; returns the profile for end_profile()."},
     {"end_profile", gts_py_end_profile, METH_O,
      "end_profile(profile, /)\n--\n\nWaits for the calls that are running, and returns the report of the profile as "
      "JSON."},
-    {"fail_at_exit", fail_at_exit, METH_NOARGS, fail_at_exit_doc},
+    {"fail_at_exit", fail_at_exit, METH_NOARGS,
+     "fail_at_exit()\n--\n\nMakes this process exit with status 1, after everything that it does at exit."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -77,27 +73,15 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     const gts_py_state *const state = PyModule_GetState(module);
     Py_VISIT(state->program_type);
     Py_VISIT(state->dispatcher_type);
-    Py_VISIT(state->numpy.ndarray);
-    Py_VISIT(state->numpy.generic);
-    Py_VISIT(state->numpy.integer);
-    Py_VISIT(state->numpy.floating);
-    for (int i = 0; i <= GTS_FLOAT64; ++i)
-        Py_VISIT(state->numpy.scalar[i]);
     return 0;
 }
 
-/* At the end of the interpreter, programs may be called after this: they find numpy's types again, and need names. */
+/* Breaks cycles. All other members stay, because at the end of the interpreter programs may be called after this. */
 static int clear(PyObject *module)
 {
     gts_py_state *const state = PyModule_GetState(module);
     Py_CLEAR(state->program_type);
     Py_CLEAR(state->dispatcher_type);
-    Py_CLEAR(state->numpy.ndarray);
-    Py_CLEAR(state->numpy.generic);
-    Py_CLEAR(state->numpy.integer);
-    Py_CLEAR(state->numpy.floating);
-    for (int i = 0; i <= GTS_FLOAT64; ++i)
-        Py_CLEAR(state->numpy.scalar[i]);
     return 0;
 }
 
@@ -105,6 +89,12 @@ static void free_state(void *module)
 {
     gts_py_state *const state = PyModule_GetState(module);
     (void)clear(module);
+    Py_CLEAR(state->numpy.ndarray);
+    Py_CLEAR(state->numpy.generic);
+    Py_CLEAR(state->numpy.integer);
+    Py_CLEAR(state->numpy.floating);
+    for (int i = 0; i <= GTS_FLOAT64; ++i)
+        Py_CLEAR(state->numpy.scalar[i]);
 #define X(text) Py_CLEAR(state->name.text);
     GTS_PY_NAMES(X)
 #undef X

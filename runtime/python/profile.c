@@ -33,14 +33,12 @@ static int check_calls_can_end(void)
     for (const gts_py_program *program = gts_py_programs; program != NULL; program = program->next) {
         if (program->caller != thread)
             continue;
-        PyErr_Format(PyExc_RuntimeError, "A profile cannot end within a call of program '%s'.",
-                     program->program->stub->name);
-        return -1;
+        return gts_py_fail(PyExc_RuntimeError, "A profile cannot end within a call of program '%s'.",
+                           program->program->stub->name);
     }
     if (!Py_IsFinalizing())
         return 0;
-    PyErr_SetString(PyExc_RuntimeError, "A profile cannot end at the end of the interpreter.");
-    return -1;
+    return gts_py_fail(PyExc_RuntimeError, "A profile cannot end at the end of the interpreter.");
 }
 
 PyObject *gts_py_end_profile(PyObject *Py_UNUSED(module), PyObject *capsule)

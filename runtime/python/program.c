@@ -199,17 +199,14 @@ static PyObject *get_metrics_level(PyObject *object, void *Py_UNUSED(closure))
 
 static int set_metrics_level(PyObject *object, PyObject *value, void *Py_UNUSED(closure))
 {
-    if (value == NULL) {
-        PyErr_SetString(PyExc_AttributeError, "Attribute 'metrics_level' cannot be deleted.");
-        return -1;
-    }
+    if (value == NULL)
+        return gts_py_fail(PyExc_AttributeError, "Attribute 'metrics_level' cannot be deleted.");
     const long level = PyLong_AsLong(value);
     if (level == -1 && PyErr_Occurred())
         return -1;
-    if (level < 0 || level > INT32_MAX) {
-        PyErr_Format(PyExc_ValueError, "Attribute 'metrics_level' must be from 0 to %d, not %ld.", INT32_MAX, level);
-        return -1;
-    }
+    if (level < 0 || level > INT32_MAX)
+        return gts_py_fail(PyExc_ValueError, "Attribute 'metrics_level' must be from 0 to %d, not %ld.", INT32_MAX,
+                           level);
     ((gts_py_program *)object)->program->metrics_level = (int32_t)level;
     return 0;
 }
@@ -246,10 +243,9 @@ static PyMethodDef METHODS[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static const char
-    DOC[] = "A compiled gt4py program. It is called with its arguments, and with `offset_provider` if it has "
-            "connectivities. It\n"
-            "writes its results into the arguments and returns None. One call runs at a time, without the GIL.";
+PyDoc_STRVAR(DOC, "A compiled gt4py program. It is called with its arguments, and with `offset_provider` if it has "
+                  "connectivities. It\n"
+                  "writes its results into the arguments and returns None. One call runs at a time, without the GIL.");
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC},   {Py_tp_call, PyVectorcall_Call},

@@ -1,4 +1,4 @@
-/* The state of the module gtstub._host, which all files of the Python host share. */
+/* Shared by the files of the Python host: the state of the module gtstub._host. */
 #ifndef GTSTUB_PYTHON_STATE_H
 #define GTSTUB_PYTHON_STATE_H
 

@@ -1,7 +1,7 @@
 /*
  * Writes the files of a recording: an index, which is text and grows by whole calls, and a file of values for each
- * argument, in the layout of serialbox. A value is in its file before the index mentions it. So all calls of the index
- * are complete, however the process ends.
+ * argument, in the layout of serialbox. A value is in its file before the index mentions it. So every call in the index
+ * is complete, even if the process is killed.
  */
 #define _GNU_SOURCE
 #include "record/archive.h"

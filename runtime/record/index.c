@@ -3,18 +3,16 @@
 #include "record/index.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/layout.h"
 #include "record/archive.h"
 
 /* ---- Words ----------------------------------------------------------------------------------------------------- */
 
-/* The rest of the file and of the current line. `is_right` becomes false at the first word that is wrong. */
+/* The unread rest of the file and of the current line. `is_right` becomes false at the first wrong word. */
 typedef struct reader {
     char *rest;
     char *line;
@@ -126,14 +124,12 @@ static gts_archive_program *read_program(reader *in)
     return program;
 }
 
-/* Whether the extent of a value is possible in its memory, as it was for the recorder. */
-static bool is_possible(const gts_archive_value *value)
+/* Measures a value; false if it does not fit its memory. */
+static bool measure(gts_archive_value *value)
 {
-    size_t size;
-    gts_extent extent;
     int64_t high;
-    return gts_measure(&value->array, &size, &extent) && value->offset + extent.low >= 0 &&
-           !__builtin_add_overflow(value->offset, extent.high, &high);
+    return gts_measure(&value->array, &value->size, &value->extent) && value->offset + value->extent.low >= 0 &&
+           !__builtin_add_overflow(value->offset, value->extent.high, &high);
 }
 
 static void read_value(reader *in, const gts_archive_program *program, uint32_t index, gts_archive_value *value)
@@ -149,7 +145,7 @@ static void read_value(reader *in, const gts_archive_program *program, uint32_t 
     next_numbers(in, value->array.origin, leaf->rank, INT64_MIN);
     next_numbers(in, value->array.strides, leaf->rank, INT64_MIN);
     (void)memcpy(value->array.dims, leaf->dims, sizeof value->array.dims);
-    in->is_right = in->is_right && is_possible(value);
+    in->is_right = in->is_right && measure(value);
 }
 
 static gts_archive_program *find_program(const gts_archive_index *index, const char *id)

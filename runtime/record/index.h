@@ -2,6 +2,7 @@
 #ifndef GTSTUB_RECORD_INDEX_H
 #define GTSTUB_RECORD_INDEX_H
 
+#include "base/layout.h"
 #include "gtstub/program.h"
 
 /* All texts below point into gts_archive_index.text. */
@@ -33,6 +34,8 @@ typedef struct gts_archive_value {
     uint32_t memory;       /* number of the memory, less than leaf_count; values that overlap have the same */
     int64_t offset;        /* bytes from the beginning of the memory to array.data, which is NULL here */
     gts_array array;
+    size_t size; /* of all elements, in bytes */
+    gts_extent extent;
 } gts_archive_value;
 
 typedef struct gts_archive_call {

@@ -25,7 +25,7 @@ static struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- What is recorded ------------------------------------------------------------------------------------------ */
+/* ---- Selecting programs and calls ------------------------------------------------------------------------------ */
 
 /* Reads a number of a range, or returns `open` if there is none; *rest is the text behind it. */
 static uint64_t read_number(const char *text, uint64_t open, const char **rest)
@@ -68,7 +68,8 @@ void gts_recorder_read_environment(void)
             "Nothing is recorded: GTSTUB_RECORD_CALLS must be 'N', 'N..M', 'N..' or '..M', counted from 1, not '%s'.\n",
             calls);
     else if (!gts_archive_choose(directory))
-        (void)fprintf(stderr, "Nothing is recorded: directory '%s' cannot be made: %s.\n", directory, strerror(errno));
+        (void)fprintf(stderr, "Nothing is recorded: directory '%s' cannot be created: %s.\n", directory,
+                      strerror(errno));
     else
         recorder.is_on = true;
 }
@@ -121,16 +122,12 @@ static char *new_id(const char *name)
     return asprintf(&id, "%s-%u", name, number) < 0 ? NULL : id;
 }
 
-static bool is_same_program(const gts_stub *a, const gts_stub *b)
-{
-    return strcmp(a->name, b->name) == 0 && strcmp(a->program_digest, b->program_digest) == 0 &&
-           strcmp(a->sdfg_digest, b->sdfg_digest) == 0;
-}
-
 static gts_recorder_program *find_or_make(const gts_stub *stub)
 {
     for (gts_recorder_program *known = recorder.programs; known != NULL; known = known->next) {
-        if (is_same_program(known->stub, stub))
+        if (strcmp(known->stub->name, stub->name) == 0 &&
+            strcmp(known->stub->program_digest, stub->program_digest) == 0 &&
+            strcmp(known->stub->sdfg_digest, stub->sdfg_digest) == 0)
             return known;
     }
     gts_recorder_program *const made = calloc(1, sizeof *made);

@@ -2,19 +2,13 @@
 #define _GNU_SOURCE
 #include "gtstub/replay.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "base/layout.h"
 #include "base/refuse.h"
 #include "record/archive.h"
-#include "record/compare.h"
-#include "record/index.h"
 #include "record/report.h"
 
 struct gts_replay {
@@ -22,7 +16,7 @@ struct gts_replay {
     gts_archive_index index;
     uint64_t tolerance; /* for arguments without their own */
     gts_findings findings;
-    struct {
+    struct worst {
         const gts_archive_call *call;
         uint32_t leaf;
         uint64_t ulp; /* 0 if no field has differed yet */
@@ -131,48 +125,35 @@ int gts_replay_tolerate(gts_replay *self, const char *argument, uint64_t ulp)
 
 /* ---- Values ---------------------------------------------------------------------------------------------------- */
 
-/* Reads `size` bytes of a store from offset `place`; false with an error. */
-static bool read_store(const gts_replay *self, const gts_archive_call *call, uint32_t leaf, int64_t place, void *bytes,
-                       size_t size, gts_error *error)
+static GTS_COLD int refuse_memory(const gts_archive_call *call, gts_error *error)
 {
-    char name[PATH_MAX], path[PATH_MAX];
-    const gts_archive_program *const program = call->program;
-    (void)gts_store_path(name, sizeof name, program->id, program->leaves[leaf].name, call->values[leaf].store);
-    const int length = snprintf(path, sizeof path, "%s/%s", self->path, name);
-    const int file = length < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    size_t done = 0;
-    ssize_t got = 1;
-    while (file >= 0 && done < size && got > 0) {
-        got = pread(file, (char *)bytes + done, size - done, place + (off_t)done);
-        done += got > 0 ? (size_t)got : 0;
-    }
-    if (file >= 0)
-        (void)close(file);
-    if (file >= 0 && done == size)
-        return true;
-    (void)gts_error_set(error, GTS_RUNTIME_ERROR,
-                        "Recording '%s' lacks a value of argument '%s' of program '%s': '%s' cannot be read, or is "
-                        "shorter than the index says.",
-                        self->path, program->leaves[leaf].path, program->name, name);
-    return false;
+    return gts_error_set(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.", call->program->name);
 }
 
-/* Reads a packed value into memory to be freed with free(); NULL with an error. */
-static void *read_value(const gts_replay *self, const gts_archive_call *call, uint32_t leaf, int64_t place,
-                        size_t *size, gts_error *error)
+/* Reads the packed value of an argument from offset `place` of its store into memory to be freed with free(). */
+static int read_value(const gts_replay *self, const gts_archive_call *call, uint32_t leaf, int64_t place, void **packed,
+                      gts_error *error)
 {
-    gts_extent extent;
-    (void)gts_measure(&call->values[leaf].array, size, &extent); /* it succeeded when the index was read */
-    void *const packed = malloc(*size + 1);
-    if (packed == NULL) {
-        (void)gts_error_set(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
-                            call->program->name);
-        return NULL;
-    }
-    if (read_store(self, call, leaf, place, packed, *size, error))
-        return packed;
-    free(packed);
-    return NULL;
+    const gts_archive_program *const program = call->program;
+    const gts_archive_value *const value = &call->values[leaf];
+    char name[PATH_MAX], path[PATH_MAX];
+    *packed = malloc(value->size + 1);
+    if (*packed == NULL)
+        return refuse_memory(call, error);
+    (void)gts_store_path(name, sizeof name, program->id, program->leaves[leaf].name, value->store);
+    const int length = snprintf(path, sizeof path, "%s/%s", self->path, name);
+    FILE *const file = length < (int)sizeof path ? fopen(path, "re") : NULL;
+    const bool is_read = file != NULL && fseeko(file, place, SEEK_SET) == 0 &&
+                         fread(*packed, 1, value->size, file) == value->size;
+    if (file != NULL)
+        (void)fclose(file);
+    if (is_read)
+        return 0;
+    free(*packed);
+    return gts_error_set(error, GTS_RUNTIME_ERROR,
+                         "Recording '%s' lacks a value of argument '%s' of program '%s': '%s' cannot be read, or is "
+                         "shorter than the index says.",
+                         self->path, program->leaves[leaf].path, program->name, name);
 }
 
 /* Compares a field with its recorded result. Returns 0, 1 if it differs by more than is tolerated, or -1. */
@@ -181,28 +162,23 @@ static int compare(gts_replay *self, const gts_archive_call *call, uint32_t leaf
 {
     const gts_archive_leaf *const recorded = &call->program->leaves[leaf];
     const gts_archive_value *const value = &call->values[leaf];
-    size_t size;
-    void *const expected = read_value(self, call, leaf, value->after, &size, error);
-    void *const packed = expected == NULL ? NULL : malloc(size + 1);
-    if (packed == NULL) {
-        if (expected != NULL)
-            (void)gts_error_set(error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
-                                call->program->name);
-        free(expected);
+    void *expected;
+    if (read_value(self, call, leaf, value->after, &expected, error) != 0)
         return -1;
+    void *const packed = malloc(value->size + 1);
+    if (packed == NULL) {
+        free(expected);
+        return refuse_memory(call, error);
     }
     gts_pack(found, packed);
     const uint64_t tolerance = recorded->has_tolerance ? recorded->tolerance : self->tolerance;
-    const gts_difference difference = gts_compare(recorded->dtype, size / gts_dtype_size(recorded->dtype), expected,
-                                                  packed, tolerance);
+    const gts_difference difference = gts_compare(recorded->dtype, value->size / gts_dtype_size(recorded->dtype),
+                                                  expected, packed, tolerance);
     gts_findings_add(&self->findings, call, leaf, tolerance, &difference, expected, packed);
     free(expected);
     if (difference.ulp > self->worst.ulp) {
         free(self->worst.found);
-        self->worst.call = call;
-        self->worst.leaf = leaf;
-        self->worst.ulp = difference.ulp;
-        self->worst.found = packed;
+        self->worst = (struct worst){call, leaf, difference.ulp, packed};
     } else {
         free(packed);
     }
@@ -241,10 +217,7 @@ int gts_replay_compare(gts_replay *self, size_t index, const char *argument, con
                              GTS_ARGUMENT "must be in host memory to be compared, not on device "
                                           "'%s'.",
                              argument, call->program->name, gts_device_name(found->device));
-    size_t size;
-    gts_extent extent;
-    (void)gts_measure(recorded, &size, &extent);
-    if (found->data == NULL && size > 0)
+    if (found->data == NULL && call->values[leaf].size > 0)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, GTS_ARGUMENT "has no memory: its pointer is NULL.",
                              argument, call->program->name);
     return compare(self, call, leaf, found, &gts_own_error);
@@ -274,11 +247,8 @@ static size_t memory_size(const gts_archive_call *call, uint32_t memory)
     int64_t high = 0;
     for (uint32_t i = 0; i < call->program->leaf_count; ++i) {
         const gts_archive_value *const value = &call->values[i];
-        size_t size;
-        gts_extent extent;
-        (void)gts_measure(&value->array, &size, &extent);
-        if (value->memory == memory && value->offset + extent.high > high)
-            high = value->offset + extent.high;
+        if (value->memory == memory && value->offset + value->extent.high > high)
+            high = value->offset + value->extent.high;
     }
     return (size_t)high;
 }
@@ -296,15 +266,13 @@ static int set_up(const gts_replay *self, const gts_archive_call *call, stage *s
         has_memory = stage->memories[i] != NULL;
     }
     if (!has_memory)
-        return gts_error_set(&program->error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.",
-                             call->program->name);
+        return refuse_memory(call, &program->error);
     for (uint32_t i = 0; i < count; ++i) {
         const gts_archive_value *const value = &call->values[i];
         stage->arrays[i] = value->array;
         stage->arrays[i].data = (char *)stage->memories[value->memory] + value->offset;
-        size_t size;
-        void *const packed = read_value(self, call, i, value->before, &size, &program->error);
-        if (packed == NULL)
+        void *packed;
+        if (read_value(self, call, i, value->before, &packed, &program->error) != 0)
             return -1;
         gts_unpack(&stage->arrays[i], packed);
         free(packed);
@@ -330,15 +298,12 @@ static int pass(const gts_archive_call *call, const stage *stage, gts_program *p
     if (leaf->kind == GTS_STATIC) {
         if (memcmp(leaf->value, array->data, gts_dtype_size(leaf->dtype)) == 0)
             return 0;
-        return gts_error_set(&program->error, GTS_VALUE_ERROR,
-                             GTS_ARGUMENT "was compiled in with another value than the recorded one.", leaf->path,
-                             program->stub->name);
+        return GTS_REFUSE(program, leaf, GTS_VALUE_ERROR, "was compiled in with another value than the recorded one.");
     }
     if (leaf->kind == GTS_CONNECTIVITY && program->leaf[index].index_base == 1)
-        return gts_error_set(&program->error, GTS_VALUE_ERROR,
-                             GTS_TABLE "has index base 1, but recorded tables count from 0; open "
-                                       "the program anew.",
-                             leaf->path, program->stub->name);
+        return GTS_REFUSE_TABLE(program, leaf, GTS_VALUE_ERROR,
+                                "has index base 1, but recorded tables count from 0; open "
+                                "the program anew.");
     char *const member = (char *)stage->args + leaf->member;
     if (gts_is_array(leaf->kind))
         (void)memcpy(member, array, sizeof *array);

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/element.h"
 #include "base/json.h"
-#include "base/layout.h"
 
 bool gts_findings_begin(gts_findings *findings)
 {
@@ -30,30 +30,10 @@ char *gts_findings_end(gts_findings *findings)
 
 static double to_double(gts_dtype dtype, const void *value)
 {
-    switch (dtype) {
-    case GTS_BOOL:
-    case GTS_UINT8:
-        return *(const uint8_t *)value;
-    case GTS_INT8:
-        return *(const int8_t *)value;
-    case GTS_INT16:
-        return *(const int16_t *)value;
-    case GTS_UINT16:
-        return *(const uint16_t *)value;
-    case GTS_INT32:
-        return *(const int32_t *)value;
-    case GTS_UINT32:
-        return *(const uint32_t *)value;
-    case GTS_INT64:
-        return (double)*(const int64_t *)value;
-    case GTS_UINT64:
-        return (double)*(const uint64_t *)value;
-    case GTS_FLOAT32:
-        return *(const float *)value;
-    case GTS_FLOAT64:
-        return *(const double *)value;
-    }
-    return NAN;
+    if (dtype >= GTS_FLOAT32)
+        return gts_element_float(dtype, value);
+    const int64_t number = gts_element_integer(dtype, value);
+    return dtype == GTS_UINT64 ? (double)(uint64_t)number : (double)number;
 }
 
 /* Writes where the two differ most, and by how much. */
@@ -90,9 +70,6 @@ void gts_findings_add(gts_findings *findings, const gts_archive_call *call, uint
 {
     FILE *const out = findings->out;
     const gts_array *const array = &call->values[leaf].array;
-    size_t size;
-    gts_extent extent;
-    (void)gts_measure(array, &size, &extent);
     const size_t element = gts_dtype_size(array->dtype);
     (void)fprintf(out,
                   "%s\n {\"program\": \"%s\", \"call\": %" PRIu64 ", \"argument\": \"%s\", \"dtype\": \"%s\",\n"
@@ -103,7 +80,7 @@ void gts_findings_add(gts_findings *findings, const gts_archive_call *call, uint
         (void)fprintf(out, "%s\"%s\"", i == 0 ? "" : ", ", array->dims[i]);
     (void)fprintf(
         out, "],\n  \"elements\": %zu, \"tolerance\": %" PRIu64 ", \"differ\": %zu, \"beyond\": %zu,\n  \"worst\": ",
-        size / element, tolerance, difference->differ, difference->beyond);
+        call->values[leaf].size / element, tolerance, difference->differ, difference->beyond);
     findings->has_any = true;
     if (difference->differ == 0) {
         (void)fputs("null}", out);

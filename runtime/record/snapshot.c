@@ -50,22 +50,17 @@ static int64_t put(gts_recorder_program *program, uint32_t leaf, gts_recorder_va
 {
     if (value->store == NULL)
         value->store = find_store(program, leaf, &value->array);
+    if (value->store == NULL)
+        return -1; /* calloc() and realloc() have set errno */
     if (value->size > packed.size) {
         void *const larger = realloc(packed.memory, value->size);
-        packed.memory = larger == NULL ? packed.memory : larger;
-        packed.size = larger == NULL ? packed.size : value->size;
-    }
-    if (value->store == NULL || value->size > packed.size) {
-        errno = ENOMEM;
-        return -1;
+        if (larger == NULL)
+            return -1;
+        packed.memory = larger;
+        packed.size = value->size;
     }
     gts_pack(&value->array, packed.memory);
     return gts_archive_put(value->store, program->id, program->stub->leaves[leaf].name, packed.memory, value->size);
-}
-
-static bool overlap(const gts_span *a, const gts_span *b)
-{
-    return a->low < b->high && b->low < a->high;
 }
 
 /* Joins two spans, and with them all spans that were joined with either before. */
@@ -83,8 +78,9 @@ static void join_overlapping(gts_recorder_value *values, uint32_t count)
 {
     for (uint32_t i = 1; i < count; ++i) {
         for (uint32_t j = 0; j < i; ++j) {
-            if (values[i].span.memory != values[j].span.memory && overlap(&values[i].span, &values[j].span)) {
-                join(values, count, values[i].span, values[j].span);
+            const gts_span a = values[i].span, b = values[j].span;
+            if (a.memory != b.memory && a.low < b.high && b.low < a.high) {
+                join(values, count, a, b);
                 i = 0; /* the larger span may overlap others */
                 break;
             }

@@ -192,7 +192,7 @@ def test_what_cannot_be_recorded_is_said(build: Build, model: Model) -> None:
     done = model("all ways", into="not/there")
     assert (done.returncode, done.stderr) == (
         0,
-        "Nothing is recorded: directory 'not/there' cannot be made: No such file or directory.\n",
+        "Nothing is recorded: directory 'not/there' cannot be created: No such file or directory.\n",
     )
     arguments = [
         dataclasses.replace(one, device="cuda") if isinstance(one, ArrayArgument) else one

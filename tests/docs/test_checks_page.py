@@ -23,21 +23,22 @@ EXCEPTIONS = {
 }
 
 TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|GTS_ARGUMENT|GTS_TABLE)'
-RAISES = re.compile(
-    rf"\b(?:gts_error_set|PyErr_Format|PyErr_SetString)\([^;\"]*?\b(GTS_\w+_ERROR|PyExc_\w+),\s*({TEXT}(?:\s*{TEXT})*)"
-)
+CALLS = r"\b(gts_error_set|GTS_REFUSE|GTS_REFUSE_TABLE|GTS_PY_REFUSE|PyErr_Format|PyErr_SetString|gts_py_fail)\("
+RAISES = re.compile(rf"{CALLS}[^;\"]*?\b(GTS_\w+_ERROR|PyExc_\w+),\s*({TEXT}(?:\s*{TEXT})*)")
 BEGINNINGS = dict(
     re.findall(r'#define (GTS_\w+) "(.*)"', (ROOT / "runtime" / "base" / "refuse.h").read_text(encoding="utf-8"))
 )
 """How messages begin that refuse an argument, by the name that C gives it."""
+BEGINNING_OF = {"GTS_REFUSE": "GTS_ARGUMENT", "GTS_REFUSE_TABLE": "GTS_TABLE", "GTS_PY_REFUSE": "GTS_ARGUMENT"}
+"""The beginning that these macros add themselves."""
 
 CONVERSION = re.compile(r"%[-+0-9.]*(?:hh|h|ll|l|z)?[a-zA-Z]|%(?=PRI)")
 
 
 def checks_of_c(path: Path) -> Iterator[Check]:
     text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for exception, literals in RAISES.findall(text):
-        parts = []
+    for call, exception, literals in RAISES.findall(text):
+        parts = [BEGINNINGS[BEGINNING_OF[call]]] if call in BEGINNING_OF else []
         for part in re.findall(TEXT, literals):
             parts.append(BEGINNINGS.get(part) or part.strip('"'))
         message = re.sub(r"%PRI\w+", "<>", "".join(parts))
@@ -90,7 +91,7 @@ def test_every_message_of_the_runtime_is_seen() -> None:
     """No call with a message is written in a way that the pattern above misses."""
     for path in sorted((ROOT / "runtime").rglob("*.c")):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-        calls = re.findall(r"\b(?:gts_error_set|PyErr_Format|PyErr_SetString)\((?!gts_|const)", text)
+        calls = re.findall(rf"{CALLS}(?!gts_|const|PyObject)", text)
         assert len(calls) == len(list(checks_of_c(path))), path.name
 
 

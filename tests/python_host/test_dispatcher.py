@@ -307,7 +307,7 @@ def test_statics_that_cannot_be_reached(statics: Any) -> None:
 def test_what_was_built_must_have_the_parameters_of_the_program(variants: Variants) -> None:
     program = _host.Dispatcher("p", ("x",), lambda _: variants.bound(1, True).load(), {}, False, (), ({},))
     program.add_variant(0, (), "")
-    assert refusal(ValueError, program, 1) == "Program 'p' has 1 parameters, but what was built takes 5."
+    assert refusal(ValueError, program, 1) == "Program 'p' has 1 parameters, but the program that was built has 5."
 
 
 def test_names_of_keywords_that_are_not_plain_strings() -> None:

@@ -9,14 +9,14 @@
 extern "C" {
 #endif
 
-/** An object that was checked, how to recognise it, and the array that it was converted to. */
+/** A checked object: the means to recognise it, and the array that it was converted to. */
 typedef struct gts_remembered {
     const void *const *object; /**< holds the object's address while the object lives, and then gts_host.none_object */
     gts_array array;           /**< what the object was converted to */
-    void *host; /**< the host's own; Python: the weak reference that `object` points into; of GTS_STATIC the object */
+    void *host; /**< owned by the host; Python: the weak reference that `object` points into; GTS_STATIC: the object */
 } gts_remembered;
 
-/** What is known of a table of neighbors that C or Fortran has passed. */
+/** The runtime's knowledge of a table of neighbors that a C or Fortran host has passed. */
 typedef struct gts_table {
     bool is_new;         /**< its indices have not been checked */
     int64_t least, most; /**< its lowest and highest index, in base 0; least > most if there are none */
@@ -26,7 +26,7 @@ typedef struct gts_table {
 /** The index base of a connectivity for which none was set. */
 #define GTS_NO_INDEX_BASE INT64_MIN
 
-/** What is remembered of an argument: its last two objects, because a model that swaps time levels alternates. */
+/** The last two objects of an argument: two, because a model that swaps time levels alternates between them. */
 typedef struct gts_leaf {
     gts_remembered *current;      /**< the one that this call uses */
     gts_remembered remembered[2]; /**< both of them */
@@ -52,7 +52,7 @@ GTS_EXPORT void gts_forget(gts_remembered *remembered);
 /** Whether two arrays are the same memory in the same layout on the same device. Dimension names are not compared. */
 GTS_EXPORT bool gts_same_array(const gts_array *a, const gts_array *b);
 
-/** Two words of memory, compared at once: a vector of gcc and clang, on any machine. */
+/** Two words of memory, which gcc and clang compare as one vector on any machine. */
 typedef uint64_t gts_words __attribute__((vector_size(16), may_alias));
 
 static inline gts_words gts_differ_words(const void *a, const void *b)

@@ -14,7 +14,7 @@ extern "C" {
 /** Properties of an axis, as flags. */
 enum { GTS_START = 1, GTS_STOP = 2, GTS_SIZE = 4, GTS_STRIDE = 8 };
 
-/** What an axis of a field must satisfy. The unit of all numbers is elements. */
+/** The conditions that an axis of a field must satisfy. All numbers count elements. */
 typedef struct gts_axis {
     const char *dim;    /**< name of the dimension */
     unsigned int fixed; /**< GTS_START | ...: the properties that were fixed at compile time, to the values below */
@@ -25,7 +25,7 @@ typedef struct gts_axis {
     int64_t stride;     /**< elements from one index to the next */
 } gts_axis;
 
-/** What an argument is. */
+/** The kind of an argument. */
 typedef enum gts_leaf_kind {
     GTS_FIELD = 1,
     GTS_ZERO_DIM_FIELD,
@@ -34,11 +34,11 @@ typedef enum gts_leaf_kind {
     GTS_STATIC
 } gts_leaf_kind;
 
-/** What an argument must satisfy before its program may run. */
+/** The conditions that an argument must satisfy before its program may run. */
 typedef struct gts_contract {
     const char *name;     /**< flattened, as gt4py names it: x_0_1 */
     const char *path;     /**< as its user writes it: x[0][1], state.vn */
-    gts_leaf_kind kind;   /**< what it is */
+    gts_leaf_kind kind;   /**< of the argument */
     gts_dtype dtype;      /**< of the elements, or of the scalar */
     gts_device device;    /**< of a field: where its memory must be */
     int32_t rank;         /**< of a field: number of axes */

@@ -40,11 +40,11 @@ static inline CFI_type_t gts_fortran_type(gts_dtype dtype)
 }
 
 /*
- * Whether a descriptor equals an earlier one in all that the SDFG takes from it. `*next` points to the words of the earlier
- * one: its address, then the extent and the stride in bytes of each axis; `what` says which of these are compared.
- * *next is advanced to the words of the next descriptor. The type is not compared: at the same address another type
- * would have other strides, or would not match the program's interface. Words are compared one by one, because the
- * caller has just written them so, and a wider load would wait for the stores.
+ * Whether a descriptor equals an earlier one in everything that the SDFG takes from it. `*next` points to the words of
+ * the earlier one: its address, then the extent and the stride in bytes of each axis. `what` selects the words to
+ * compare. `*next` is advanced to the words of the next descriptor. The type is not compared: at the same address,
+ * another type would have other strides, or would not match the program's interface. Words are compared one by one,
+ * because the caller has just written them one by one, and a wider load would wait for these stores.
  */
 static inline GTS_ALWAYS_INLINE bool gts_fortran_is_known(const uint64_t **next, const CFI_cdesc_t *found, int32_t rank,
                                                           unsigned int what)

@@ -1,4 +1,4 @@
-/* gtstub: how a host with objects of its own, such as the Python one, converts them for a stub. */
+/* gtstub: how a host that has its own objects, such as the Python host, converts them for a stub. */
 #ifndef GTSTUB_HOST_H
 #define GTSTUB_HOST_H
 

@@ -18,12 +18,12 @@ extern "C" {
 /** Any function, until it is cast to its type. */
 typedef void (*gts_function)(void);
 
-/** Members of the runtime alone. */
+/** The members that only the runtime uses. */
 typedef struct gts_runtime gts_runtime;
 
 /** A loaded program. */
 struct gts_program {
-    /* All that a call needs whose arrays are known. It is one cache line: gts_load() aligns the struct to 64 bytes. */
+    /* All members that a call with known arrays needs: one cache line. gts_load() aligns the struct to 64 bytes. */
     const gts_stub *linked;  /**< the descriptor of the stub that the host is linked with, which is like `stub` */
     void *slots;             /**< the arguments of the SDFG, as the last call has left them */
     void *args;              /**< the last `struct <name>_args`, if knows_args */
@@ -43,14 +43,14 @@ struct gts_program {
     gts_arrays other;       /**< for C and Fortran: the arrays of the call before the last, because time levels swap */
     uint32_t current_index; /**< for C and Fortran: the index in gts_leaf.remembered of the arrays of the last call */
     bool debug;             /**< GTSTUB_DEBUG was set when the program was loaded */
-    void *host;             /**< the host's own; Python: the Program object */
+    void *host;             /**< owned by the host; Python: the Program object */
     gts_function init;      /**< `__dace_init_<name>` */
     gts_function *bytes;    /**< `__dace_get_external_memory_size_<storage>`, [stub->workspace_count] */
     gts_function *install;  /**< `__dace_set_external_memory_<storage>`, [stub->workspace_count] */
     void **workspace;       /**< lent memory, [stub->workspace_count] */
     int64_t *memory_symbol; /**< values that the handle was initialised with, [stub->memory_symbol_count] */
     double compute_time;    /**< in seconds; the SDFG writes it when metrics_level asks for it */
-    gts_runtime *runtime;   /**< the runtime's own */
+    gts_runtime *runtime;   /**< owned by the runtime */
     gts_error error;        /**< the last one */
 };
 
@@ -91,7 +91,7 @@ GTS_EXPORT int gts_enter(gts_program *self, bool wait);
 /** Enters, waiting. The program may be NULL because it was closed: then the error is gts_last_error(NULL). */
 GTS_EXPORT int gts_enter_open(gts_program *self);
 
-/** As gts_enter_linked(), in all other cases than the most frequent one. */
+/** Does the work of gts_enter_linked() in all but the most frequent case. */
 GTS_EXPORT int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub);
 
 /** For the entries of a stub that a host links: enters a program that was opened from this stub or one like it. */
@@ -122,10 +122,10 @@ static inline int64_t gts_stop(const gts_array *array, int32_t axis)
 /** Checks an array against a leaf's contract. */
 GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array *array);
 
-/** For C hosts, if the arrays differ from those of the last call: checks the ones that are not known, and remembers all. */
+/** For C hosts whose arrays differ from those of the last call: checks unknown arrays, and remembers all. */
 GTS_EXPORT int gts_check_args(gts_program *self, const void *args);
 
-/** For C hosts, if this call has the arrays of the call before the last: swaps them with those of the last call. */
+/** For C hosts that pass the arrays of the call before the last: swaps them with those of the last call. */
 GTS_EXPORT void gts_swap_arrays(gts_program *self);
 
 /** Forgets the arrays of all calls. A host must call it before it changes leaf->current. */
@@ -138,7 +138,7 @@ static inline void gts_forget_arrays(gts_program *self)
 
 /* ---- Between entering and leaving: the SDFG -------------------------------------------------------------------- */
 
-/** Whether the SDFG's handle exists and its memory was sized with these values; NULL if no symbol sizes it. */
+/** Whether the SDFG's handle exists and its memory has the size for these values. NULL: no symbol sizes the memory. */
 static inline bool gts_handle_fits(const gts_program *self, const int64_t *memory_symbols)
 {
     return self->sdfg != NULL &&
@@ -149,10 +149,10 @@ static inline bool gts_handle_fits(const gts_program *self, const int64_t *memor
 /** Initialises the SDFG's handle for self->slots, after it has ended an earlier handle. */
 GTS_EXPORT int gts_handle_init(gts_program *self, const int64_t *memory_symbols);
 
-/** Calls stub->run(), and does what debugging, profiles and recordings require. */
+/** Calls stub->run(), with the extra work for debugging, profiles and recordings. */
 GTS_EXPORT int gts_run(gts_program *self);
 
-/** As gts_run(), for the stub itself, whose `run` the compiler can see. */
+/** gts_run() for the stub itself: the compiler can inline its `run`. */
 static inline GTS_ALWAYS_INLINE int gts_call_run(gts_program *self, int (*run)(gts_program *))
 {
     return GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
@@ -175,7 +175,7 @@ static inline int gts_check_symbol(gts_program *self, const char *what, int64_t 
     return GTS_LIKELY(value == other_value) ? 0 : gts_error_symbol(self, what, value, other_what, other_value);
 }
 
-/* These are for gtstub/fortran.h, which refuses what it finds in descriptors. */
+/* For gtstub/fortran.h, which checks descriptors. */
 GTS_EXPORT GTS_COLD int gts_refuse_missing(gts_program *self, uint32_t leaf, bool is_absent);
 GTS_EXPORT GTS_COLD int gts_refuse_type(gts_program *self, uint32_t leaf, gts_dtype dtype, int32_t rank);
 GTS_EXPORT GTS_COLD int gts_refuse_axis(gts_program *self, uint32_t leaf, int32_t axis, int64_t extent, int64_t bytes);

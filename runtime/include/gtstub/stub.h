@@ -1,13 +1,13 @@
 /*
- * gtstub: all that a generated stub includes.
+ * gtstub: the header that a generated stub includes.
  *
  * A stub is generated and knows one program; a host (the Python extension module, or a C or Fortran entry of the stub)
  * knows the objects of its callers; the runtime knows neither. They share:
  *
- *     contract.h    what a stub says of its program
- *     arrays.h      how arrays of earlier calls are recognised
+ *     contract.h    the description of a program in its stub
+ *     arrays.h      recognition of the arrays of earlier calls
  *     program.h     a loaded program, and the runtime's functions
- *     host.h        how a host converts its objects
+ *     host.h        the functions of a host that convert its objects
  *     attributes.h  hot and cold paths
  */
 #ifndef GTSTUB_STUB_H

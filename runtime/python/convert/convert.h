@@ -7,9 +7,10 @@
 #ifndef GTSTUB_PYTHON_CONVERT_H
 #define GTSTUB_PYTHON_CONVERT_H
 
+#include "base/refuse.h"
 #include "python/state.h"
 
-/* What a reader needs to know of the argument that an object is passed for. */
+/* The argument that an object is passed for. */
 typedef struct gts_py_argument {
     gts_py_state *state;
     const char *program; /* name of the program */
@@ -18,6 +19,10 @@ typedef struct gts_py_argument {
     gts_device device;   /* that it must be on */
     gts_error *error;    /* receives refusals */
 } gts_py_argument;
+
+/* Refuses the object that is passed for an argument: `format` is what follows GTS_ARGUMENT. Returns -1. */
+#define GTS_PY_REFUSE(argument, kind, format, ...)                                                                     \
+    gts_error_set((argument)->error, kind, GTS_ARGUMENT format, (argument)->path, (argument)->program, ##__VA_ARGS__)
 
 /* A decoded domain. It is valid for all fields that come with this very object. */
 typedef struct gts_py_domain {
@@ -28,7 +33,7 @@ typedef struct gts_py_domain {
     const char *dims[GTS_MAX_RANK];
 } gts_py_domain;
 
-/* What the host keeps of a leaf, in addition to gts_leaf. */
+/* The members of a leaf that only the host uses, in addition to gts_leaf. */
 typedef struct gts_py_leaf {
     gts_py_argument argument;
     const gts_contract *contract;
@@ -53,7 +58,8 @@ GTS_COLD int gts_py_refuse_object(const gts_py_argument *, PyObject *object);
 
 /*
  * These read an array or a field without checking its contract. If the memory may not live as long as `object`, *owner
- * becomes a new reference to an object that keeps the memory, else NULL. An array has origin 0 and no dimension names.
+ * becomes a new reference to an object that keeps the memory, else NULL; the caller releases it even after -1. An array
+ * has origin 0 and no dimension names.
  */
 int gts_py_read_array(const gts_py_argument *, PyObject *object, gts_array *array, PyObject **owner);
 int gts_py_read_exchange(const gts_py_argument *, PyObject *object, gts_array *array, PyObject **owner);

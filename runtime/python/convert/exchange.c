@@ -1,7 +1,6 @@
 /* Reads the arrays of other libraries: __cuda_array_interface__, DLPack and the buffer protocol. */
 #include <ctype.h>
 
-#include "base/refuse.h"
 #include "python/convert/convert.h"
 
 /* The dtype of a kind ('b' bool, 'i' int, 'u' unsigned int, 'f' float) and a size in bytes; 0 if there is none. */
@@ -40,9 +39,7 @@ static bool set_array(gts_array *array, void *data, gts_dtype dtype, gts_device 
 
 static GTS_COLD int refuse_interface(const gts_py_argument *argument)
 {
-    return gts_error_set(argument->error, GTS_TYPE_ERROR,
-                         GTS_ARGUMENT "has a '__cuda_array_interface__' that gtstub cannot read.", argument->path,
-                         argument->program);
+    return GTS_PY_REFUSE(argument, GTS_TYPE_ERROR, "has a '__cuda_array_interface__' that gtstub cannot read.");
 }
 
 /* Reads a tuple of `count` integers; false if it is not one. */
@@ -202,8 +199,7 @@ static int read_dlpack(const gts_py_argument *argument, PyObject *capsule, gts_a
     } else if (PyCapsule_IsValid(capsule, "dltensor")) {
         return read_tensor(argument, PyCapsule_GetPointer(capsule, "dltensor"), false, array);
     }
-    return gts_error_set(argument->error, GTS_TYPE_ERROR, GTS_ARGUMENT "has a '__dlpack__' that gtstub cannot read.",
-                         argument->path, argument->program);
+    return GTS_PY_REFUSE(argument, GTS_TYPE_ERROR, "has a '__dlpack__' that gtstub cannot read.");
 }
 
 /* ---- The buffer protocol --------------------------------------------------------------------------------------- */
@@ -228,9 +224,7 @@ static int read_buffer(const gts_py_argument *argument, const Py_buffer *buffer,
     if (dtype == 0)
         return gts_py_refuse_dtype(argument, buffer->format);
     if (buffer->suboffsets != NULL)
-        return gts_error_set(argument->error, GTS_TYPE_ERROR,
-                             GTS_ARGUMENT "must not be an array of pointers to arrays.", argument->path,
-                             argument->program);
+        return GTS_PY_REFUSE(argument, GTS_TYPE_ERROR, "must not be an array of pointers to arrays.");
     if (!set_array(array, buffer->buf, dtype, GTS_CPU, buffer->ndim, buffer->readonly != 0))
         return 0;
     for (int32_t axis = 0; axis < array->rank; ++axis)
@@ -252,30 +246,15 @@ int gts_py_read_exchange(const gts_py_argument *argument, PyObject *object, gts_
     }
     if (status == 0)
         status = PyObject_GetOptionalAttr(object, name->__dlpack__, &found);
-    if (status > 0) {
-        PyObject *const capsule = export_tensor(name, found);
-        Py_DECREF(found);
-        if (capsule == NULL)
-            return -1;
-        if (read_dlpack(argument, capsule, array) == 0) {
-            *owner = capsule;
-            return 0;
-        }
-        Py_DECREF(capsule);
-        return -1;
-    }
     if (status < 0)
         return -1;
-    if (PyObject_CheckBuffer(object)) {
-        PyObject *const view = PyMemoryView_FromObject(object);
-        if (view == NULL)
-            return -1;
-        if (read_buffer(argument, PyMemoryView_GET_BUFFER(view), array) == 0) {
-            *owner = view;
-            return 0;
-        }
-        Py_DECREF(view);
-        return -1;
+    if (status > 0) {
+        *owner = export_tensor(name, found);
+        Py_DECREF(found);
+        return *owner == NULL ? -1 : read_dlpack(argument, *owner, array);
     }
-    return gts_py_refuse_object(argument, object);
+    if (!PyObject_CheckBuffer(object))
+        return gts_py_refuse_object(argument, object);
+    *owner = PyMemoryView_FromObject(object);
+    return *owner == NULL ? -1 : read_buffer(argument, PyMemoryView_GET_BUFFER(*owner), array);
 }

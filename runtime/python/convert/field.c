@@ -1,7 +1,6 @@
 /* Reads fields by their array and domain, and recognises objects that have been passed before. */
 #include <inttypes.h>
 
-#include "base/refuse.h"
 #include "python/host.h"
 
 /* ---- Domains --------------------------------------------------------------------------------------------------- */
@@ -18,10 +17,8 @@ static int read_bound(const gts_py_argument *argument, int32_t axis, const char 
         *value = PyLong_AsLongLong(bound);
         status = *value == -1 && PyErr_Occurred() ? -1 : 0;
     } else {
-        status = gts_error_set(argument->error, GTS_VALUE_ERROR,
-                               GTS_ARGUMENT "must have a finite domain, but it is unbounded on axis %" PRId32
-                                            " ('%s').",
-                               argument->path, argument->program, axis, dim);
+        status = GTS_PY_REFUSE(argument, GTS_VALUE_ERROR,
+                               "must have a finite domain, but it is unbounded on axis %" PRId32 " ('%s').", axis, dim);
     }
     Py_DECREF(bound);
     return status;
@@ -50,9 +47,9 @@ static int decode_domain(gts_py_leaf *leaf, PyObject *dims, PyObject *ranges, gt
     const gts_py_names *const name = &argument->state->name;
     if (!PyTuple_Check(dims) || !PyTuple_Check(ranges) || PyTuple_GET_SIZE(dims) != PyTuple_GET_SIZE(ranges) ||
         PyTuple_GET_SIZE(dims) > GTS_MAX_RANK)
-        return gts_error_set(argument->error, GTS_TYPE_ERROR,
-                             GTS_ARGUMENT "has a domain that is not a tuple of at most %d dimensions and their ranges.",
-                             argument->path, argument->program, GTS_MAX_RANK);
+        return GTS_PY_REFUSE(argument, GTS_TYPE_ERROR,
+                             "has a domain that is not a tuple of at most %d dimensions and their ranges.",
+                             GTS_MAX_RANK);
     domain->rank = (int32_t)PyTuple_GET_SIZE(dims);
     for (int32_t axis = 0; axis < domain->rank; ++axis) {
         PyObject *const range = PyTuple_GET_ITEM(ranges, axis);
@@ -84,16 +81,15 @@ static int read_domain(gts_py_leaf *leaf, PyObject *object)
 static int apply_domain(const gts_py_argument *argument, const gts_py_domain *domain, gts_array *array)
 {
     if (GTS_UNLIKELY(domain->rank != array->rank))
-        return gts_error_set(argument->error, GTS_TYPE_ERROR,
-                             GTS_ARGUMENT "has a domain of %" PRId32 " dimensions, but an array of %" PRId32 ".",
-                             argument->path, argument->program, domain->rank, array->rank);
+        return GTS_PY_REFUSE(argument, GTS_TYPE_ERROR,
+                             "has a domain of %" PRId32 " dimensions, but an array of %" PRId32 ".", domain->rank,
+                             array->rank);
     for (int32_t axis = 0; axis < domain->rank; ++axis) {
         if (GTS_UNLIKELY(domain->shape[axis] != array->shape[axis]))
-            return gts_error_set(argument->error, GTS_VALUE_ERROR,
-                                 GTS_ARGUMENT "has a domain of size %" PRId64 " on axis %" PRId32
-                                              " ('%s'), but an array of size %" PRId64 ".",
-                                 argument->path, argument->program, domain->shape[axis], axis, domain->dims[axis],
-                                 array->shape[axis]);
+            return GTS_PY_REFUSE(argument, GTS_VALUE_ERROR,
+                                 "has a domain of size %" PRId64 " on axis %" PRId32
+                                 " ('%s'), but an array of size %" PRId64 ".",
+                                 domain->shape[axis], axis, domain->dims[axis], array->shape[axis]);
         array->origin[axis] = domain->origin[axis];
         array->dims[axis] = domain->dims[axis];
     }
@@ -102,56 +98,52 @@ static int apply_domain(const gts_py_argument *argument, const gts_py_domain *do
 
 /* ---- Reading --------------------------------------------------------------------------------------------------- */
 
-/* Reads a field, and releases the references to its domain and array. Either is NULL after an exception. */
+/* Reads a field, and releases the references to its domain and array. */
 static int read_parts(gts_py_leaf *leaf, PyObject *domain, PyObject *ndarray, gts_array *array, PyObject **owner)
 {
-    int status = domain == NULL || ndarray == NULL ? -1 : 0;
-    if (GTS_LIKELY(status == 0))
-        status = gts_py_read_array(&leaf->argument, ndarray, array, owner);
+    int status = gts_py_read_array(&leaf->argument, ndarray, array, owner);
     if (status == 0 && domain != leaf->domain.object)
         status = read_domain(leaf, domain);
     if (GTS_LIKELY(status == 0))
         status = apply_domain(&leaf->argument, &leaf->domain, array);
-    Py_XDECREF(domain);
-    Py_XDECREF(ndarray);
+    Py_DECREF(domain);
+    Py_DECREF(ndarray);
     return status;
+}
+
+/* Gets new references to two attributes of an object: 1, 0 if it does not have both, or -1 after an exception. */
+static inline int get_both(PyObject *object, PyObject *name, PyObject *other_name, PyObject **first, PyObject **second)
+{
+    int found = PyObject_GetOptionalAttr(object, name, first);
+    if (GTS_UNLIKELY(found <= 0))
+        return found;
+    found = PyObject_GetOptionalAttr(object, other_name, second);
+    if (GTS_UNLIKELY(found <= 0))
+        Py_DECREF(*first);
+    return found;
 }
 
 int gts_py_read_field(gts_py_leaf *leaf, PyObject *object, gts_array *array, PyObject **owner)
 {
     const gts_py_state *const state = leaf->argument.state;
     const gts_py_names *const name = &state->name;
+    PyObject *domain, *ndarray;
     *owner = NULL;
     if (Py_TYPE(object) == state->numpy.ndarray)
         return gts_py_read_array(&leaf->argument, object, array, owner);
-
-    /* gt4py's own fields own these two objects. */
-    PyObject *domain;
-    PyObject *ndarray = NULL;
-    if (PyObject_GetOptionalAttr(object, name->_domain, &domain) < 0)
-        return -1;
-    if (GTS_LIKELY(domain != NULL)) {
-        if (GTS_LIKELY(PyObject_GetOptionalAttr(object, name->_ndarray, &ndarray) > 0))
-            return read_parts(leaf, domain, ndarray, array, owner);
-        Py_DECREF(domain);
-        if (PyErr_Occurred())
-            return -1;
-    }
-
-    /* Any other field may create its array when the attribute is read. */
-    if (PyObject_GetOptionalAttr(object, name->domain, &domain) < 0)
-        return -1;
-    if (domain == NULL)
-        return gts_py_read_array(&leaf->argument, object, array, owner);
-    if (PyObject_GetOptionalAttr(object, name->ndarray, &ndarray) == 0) {
-        Py_DECREF(domain);
-        return gts_py_read_array(&leaf->argument, object, array, owner);
-    }
-    PyObject *const keep = Py_XNewRef(ndarray);
+    int found = get_both(object, name->_domain, name->_ndarray, &domain, &ndarray);
+    if (GTS_LIKELY(found > 0)) /* gt4py's own fields own these two objects */
+        return read_parts(leaf, domain, ndarray, array, owner);
+    if (found == 0)
+        found = get_both(object, name->domain, name->ndarray, &domain, &ndarray);
+    if (found <= 0)
+        return found < 0 ? -1 : gts_py_read_array(&leaf->argument, object, array, owner);
+    PyObject *const held = Py_NewRef(ndarray); /* any other field may create its array when the attribute is read */
     const int status = read_parts(leaf, domain, ndarray, array, owner);
     if (status == 0 && *owner == NULL)
-        *owner = Py_NewRef(keep);
-    Py_XDECREF(keep);
+        *owner = held;
+    else
+        Py_DECREF(held);
     return status;
 }
 
@@ -169,9 +161,8 @@ static GTS_COLD int check_unchanged(gts_program *program, uint32_t index, const 
     const gts_leaf *const leaf = &program->leaf[index];
     for (int i = 0; i < 2; ++i) {
         if (remembers(&leaf->remembered[i], object) && !gts_same_array(&leaf->remembered[i].array, array))
-            return gts_error_set(&program->error, GTS_VALUE_ERROR,
-                                 GTS_ARGUMENT "was changed in place (shape, strides or memory) since an earlier call.",
-                                 program->stub->leaves[index].path, program->stub->name);
+            return GTS_REFUSE(program, &program->stub->leaves[index], GTS_VALUE_ERROR,
+                              "was changed in place (shape, strides or memory) since an earlier call.");
     }
     return 0;
 }
@@ -205,15 +196,6 @@ static void set_current(gts_leaf *leaf, PyObject *reference, const gts_array *ar
     Py_XDECREF(old);
 }
 
-static int remember(gts_leaf *leaf, PyObject *object, const gts_array *array)
-{
-    PyObject *const reference = PyWeakref_NewRef(object, NULL);
-    if (reference == NULL)
-        return -1;
-    set_current(leaf, reference, array);
-    return 0;
-}
-
 int gts_py_field(gts_program *program, uint32_t index, void *object)
 {
     gts_py_program *const self = gts_py_of(program);
@@ -221,7 +203,7 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
     gts_leaf *const leaf = &program->leaf[index];
     gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
     gts_forget_arrays(program);
-    if (GTS_UNLIKELY(object == Py_None)) /* the address that replaces those of dead objects */
+    if (GTS_UNLIKELY(object == Py_None)) /* the address that a weak reference gets when its object dies */
         return gts_py_refuse_object(&own->argument, object);
     if (*other->object == object) {
         leaf->current = other;
@@ -238,10 +220,14 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
         Py_XDECREF(owner);
         return -1;
     }
+    PyObject *reference = NULL;
     if (owner == NULL && (was_passed(own, object) || program->debug) &&
-        PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object)))
-        return remember(leaf, object, &array);
-    set_current(leaf, NULL, &array);
+        PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object))) {
+        reference = PyWeakref_NewRef(object, NULL);
+        if (reference == NULL)
+            return -1;
+    }
+    set_current(leaf, reference, &array);
     if (GTS_UNLIKELY(owner != NULL))
         gts_py_hold(self, owner);
     return 0;

@@ -1,8 +1,6 @@
-/* Reads scalars, at every call. A value that its dtype cannot represent is refused, never truncated. */
-#include <inttypes.h>
+/* Reads scalars, in every call. A value that its dtype cannot represent is refused, never truncated. */
 #include <math.h>
 
-#include "base/refuse.h"
 #include "python/host.h"
 
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
@@ -14,21 +12,21 @@
 #define OBVAL_OFFSET offsetof(PyDoubleScalarObject, obval)
 _Static_assert(offsetof(PyBoolScalarObject, obval) == OBVAL_OFFSET &&
                    offsetof(PyIntScalarObject, obval) == OBVAL_OFFSET,
-               "numpy's scalars begin differently");
+               "numpy's scalars have heads of different sizes");
 
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
 
 static GTS_COLD int refuse_type(const gts_py_argument *argument, PyObject *object)
 {
     const char *const dtype = gts_dtype_name(argument->dtype);
-    return gts_error_set(argument->error, GTS_TYPE_ERROR, GTS_ARGUMENT "must be %s '%s', not '%s'.", argument->path,
-                         argument->program, *dtype == 'i' ? "an" : "a", dtype, Py_TYPE(object)->tp_name);
+    return GTS_PY_REFUSE(argument, GTS_TYPE_ERROR, "must be %s '%s', not '%s'.", *dtype == 'i' ? "an" : "a", dtype,
+                         Py_TYPE(object)->tp_name);
 }
 
 static GTS_COLD int refuse_value(const gts_py_argument *argument, const char *value)
 {
-    return gts_error_set(argument->error, GTS_VALUE_ERROR, GTS_ARGUMENT "is %.100s, which does not fit '%s'.",
-                         argument->path, argument->program, value, gts_dtype_name(argument->dtype));
+    return GTS_PY_REFUSE(argument, GTS_VALUE_ERROR, "is %.100s, which does not fit '%s'.", value,
+                         gts_dtype_name(argument->dtype));
 }
 
 static GTS_COLD int refuse_integer(const gts_py_argument *argument, PyObject *integer)

@@ -1,31 +1,14 @@
 /* Checks static arguments: scalars whose value was compiled in, so that a call with another value must not run. */
 #include <math.h>
 
-#include "base/refuse.h"
+#include "base/element.h"
 #include "python/host.h"
-
-/* Room for one element of any dtype. */
-typedef struct element {
-    _Alignas(int64_t) char bytes[sizeof(int64_t)];
-} element;
-
-static double as_double(gts_dtype dtype, const void *value)
-{
-    if (dtype == GTS_FLOAT32) {
-        float narrow;
-        memcpy(&narrow, value, sizeof narrow);
-        return (double)narrow;
-    }
-    double number;
-    memcpy(&number, value, sizeof number);
-    return number;
-}
 
 /* Compares bit for bit, because 1 / -0.0 is not 1 / 0.0. All NaN are equal, though. */
 static bool is_same(gts_dtype dtype, const void *a, const void *b)
 {
     return memcmp(a, b, gts_dtype_size(dtype)) == 0 ||
-           (dtype >= GTS_FLOAT32 && isnan(as_double(dtype, a)) && isnan(as_double(dtype, b)));
+           (dtype >= GTS_FLOAT32 && isnan(gts_element_float(dtype, a)) && isnan(gts_element_float(dtype, b)));
 }
 
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
@@ -33,35 +16,12 @@ static bool is_same(gts_dtype dtype, const void *a, const void *b)
 /* A new Python object for the element; NULL after an exception. */
 static PyObject *as_object(gts_dtype dtype, const void *value)
 {
-#define INTEGER(type, make)                                                                                            \
-    {                                                                                                                  \
-        type number;                                                                                                   \
-        memcpy(&number, value, sizeof number);                                                                         \
-        return make(number);                                                                                           \
-    }
-    switch (dtype) {
-    case GTS_BOOL:
-        INTEGER(bool, PyBool_FromLong)
-    case GTS_INT8:
-        INTEGER(int8_t, PyLong_FromLongLong)
-    case GTS_UINT8:
-        INTEGER(uint8_t, PyLong_FromLongLong)
-    case GTS_INT16:
-        INTEGER(int16_t, PyLong_FromLongLong)
-    case GTS_UINT16:
-        INTEGER(uint16_t, PyLong_FromLongLong)
-    case GTS_INT32:
-        INTEGER(int32_t, PyLong_FromLongLong)
-    case GTS_UINT32:
-        INTEGER(uint32_t, PyLong_FromLongLong)
-    case GTS_INT64:
-        INTEGER(int64_t, PyLong_FromLongLong)
-    case GTS_UINT64:
-        INTEGER(uint64_t, PyLong_FromUnsignedLongLong)
-    default:
-        return PyFloat_FromDouble(as_double(dtype, value));
-    }
-#undef INTEGER
+    if (dtype >= GTS_FLOAT32)
+        return PyFloat_FromDouble(gts_element_float(dtype, value));
+    const int64_t number = gts_element_integer(dtype, value);
+    if (dtype == GTS_BOOL)
+        return PyBool_FromLong(number);
+    return dtype == GTS_UINT64 ? PyLong_FromUnsignedLongLong((uint64_t)number) : PyLong_FromLongLong(number);
 }
 
 static GTS_COLD int refuse_static(gts_program *program, const gts_contract *contract, const void *value)
@@ -91,23 +51,20 @@ static bool is_immutable(const gts_py_state *state, PyObject *object)
     return false;
 }
 
-static void remember(gts_remembered *remembered, PyObject *object)
-{
-    PyObject *const old = remembered->host;
-    remembered->host = Py_NewRef(object);
-    remembered->object = (const void *const *)&remembered->host;
-    Py_XDECREF(old);
-}
-
 int gts_py_static_scalar(gts_program *program, uint32_t index, void *object)
 {
     const gts_contract *const contract = &program->stub->leaves[index];
-    element value;
+    uint64_t value; /* room for an element of any dtype */
     if (gts_py_scalar(program, index, object, &value) != 0)
         return -1;
     if (GTS_UNLIKELY(!is_same(contract->dtype, &value, contract->value)))
         return refuse_static(program, contract, &value);
-    if (is_immutable(gts_py_of(program)->state, object))
-        remember(program->leaf[index].current, object);
+    if (is_immutable(gts_py_of(program)->state, object)) {
+        gts_remembered *const current = program->leaf[index].current;
+        PyObject *const old = current->host;
+        current->host = Py_NewRef(object);
+        current->object = (const void *const *)&current->host;
+        Py_XDECREF(old);
+    }
     return 0;
 }

@@ -1,7 +1,4 @@
 /* Finds the leaves among the arguments: elements of tuples and collections, connectivities of the offset provider. */
-#include <stdio.h>
-
-#include "base/refuse.h"
 #include "python/host.h"
 
 void gts_py_refuse_tuple(gts_error *error, const char *program, const char *path, PyObject *object, uint32_t length)
@@ -27,15 +24,11 @@ static GTS_COLD void *const *refuse_collection(gts_program *program, const gts_c
                                                const char *missing)
 {
     char keys[512] = "";
-    size_t used = 0;
-    for (uint32_t i = 0; i < collection->length && used < sizeof keys; ++i) {
-        const int n = snprintf(keys + used, sizeof keys - used, "%s'%s'", i == 0 ? "" : ", ", collection->keys[i]);
-        used += n > 0 ? (size_t)n : 0;
-    }
-    gts_error_set(&program->error, GTS_TYPE_ERROR,
-                  GTS_ARGUMENT "must be a tuple of length %u or have the attributes %s, but '%s' has no "
-                               "'%s'.",
-                  collection->path, program->stub->name, collection->length, keys, Py_TYPE(object)->tp_name, missing);
+    for (uint32_t i = 0; i < collection->length; ++i)
+        gts_append_name(keys, sizeof keys, collection->keys[i]);
+    GTS_REFUSE(program, collection, GTS_TYPE_ERROR,
+               "must be a tuple of length %u or have the attributes %s, but '%s' has no '%s'.", collection->length,
+               keys, Py_TYPE(object)->tp_name, missing);
     return NULL;
 }
 
@@ -63,12 +56,10 @@ int gts_py_check_mapping(const gts_py_state *state, const char *program, PyObjec
     PyObject *keys;
     const int found = PyObject_GetOptionalAttr(provider, state->name.keys, &keys);
     if (found == 0)
-        PyErr_Format(PyExc_TypeError, "The offset provider of program '%s' must be a mapping, not '%s'.", program,
-                     Py_TYPE(provider)->tp_name);
-    if (found <= 0)
-        return -1;
-    Py_DECREF(keys);
-    return 0;
+        return gts_py_fail(PyExc_TypeError, "The offset provider of program '%s' must be a mapping, not '%s'.", program,
+                           Py_TYPE(provider)->tp_name);
+    Py_XDECREF(keys);
+    return found < 0 ? -1 : 0;
 }
 
 static GTS_COLD void *refuse_missing(gts_program *program, const gts_contract *contract)
@@ -80,7 +71,8 @@ static GTS_COLD void *refuse_missing(gts_program *program, const gts_contract *c
 }
 
 /* A new reference to the object that a mapping other than a dict has under `name`; NULL after an error. */
-static PyObject *get_item(gts_py_program *self, const gts_contract *contract, PyObject *mapping, PyObject *name)
+static GTS_NOINLINE PyObject *get_item(gts_py_program *self, const gts_contract *contract, PyObject *mapping,
+                                       PyObject *name)
 {
     if (gts_py_check_mapping(self->state, self->program->stub->name, mapping) != 0)
         return NULL;

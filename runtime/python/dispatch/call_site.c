@@ -1,27 +1,25 @@
-/* Call sites: the names that a place in the source passes are checked once. */
+/* Call sites: the keywords that one place in the source passes are checked once. */
 #include "python/dispatch/dispatcher.h"
 
 static GTS_COLD int refuse_missing(const gts_py_dispatcher *self, const bool *passed)
 {
-    PyObject *const positional = PyList_New(0);
-    PyObject *const others = PyList_New(0);
+    PyObject *const missing[] = {PyList_New(0), PyList_New(0)}; /* positional and keyword-only */
     const uint32_t count = (uint32_t)PyTuple_GET_SIZE(self->parameters);
-    bool failed = positional == NULL || others == NULL;
+    bool failed = missing[0] == NULL || missing[1] == NULL;
     for (uint32_t i = 0, next = 0; i <= count && !failed; ++i) {
         const bool is_positional = next < self->positional_count && self->positional[next] == i;
         next += is_positional;
         if (self->bound[i] != NULL || passed[i])
             continue;
         PyObject *const name = i < count ? PyTuple_GET_ITEM(self->parameters, i) : self->state->name.offset_provider;
-        failed = PyList_Append(is_positional ? positional : others, name) < 0;
+        failed = PyList_Append(missing[!is_positional], name) < 0;
     }
     if (!failed) {
-        const bool lacks_positional = PyList_GET_SIZE(positional) > 0; /* Python reports these first */
-        gts_py_refuse_missing(self->utf8, lacks_positional ? "positional" : "keyword-only",
-                              lacks_positional ? positional : others);
+        const bool only_keywords = PyList_GET_SIZE(missing[0]) == 0; /* Python reports positional ones first */
+        (void)gts_py_refuse_missing(self->utf8, only_keywords ? "keyword-only" : "positional", missing[only_keywords]);
     }
-    Py_XDECREF(positional);
-    Py_XDECREF(others);
+    Py_XDECREF(missing[0]);
+    Py_XDECREF(missing[1]);
     return -1;
 }
 
@@ -41,17 +39,13 @@ static int check(const gts_py_dispatcher *self, gts_py_site *site)
             place = -1;
         else if (place < 0 && PyUnicode_Compare(self->state->name.offset_provider, keyword) == 0)
             place = count;
-        if (place < 0 || passed[place]) {
-            gts_py_refuse_keyword(self->utf8, keyword, place >= 0);
-            return -1;
-        }
+        if (place < 0 || passed[place])
+            return gts_py_refuse_keyword(self->utf8, keyword, place >= 0);
         passed[place] = true;
         site->place[i] = (uint8_t)place;
     }
-    if (site->given > taken) {
-        gts_py_refuse_surplus(self->utf8, taken, site->given, keyword_count);
-        return -1;
-    }
+    if (site->given > taken)
+        return gts_py_refuse_surplus(self->utf8, taken, site->given, keyword_count);
     for (Py_ssize_t i = 0; i <= count; ++i) {
         if (self->bound[i] == NULL && !passed[i])
             return refuse_missing(self, passed);

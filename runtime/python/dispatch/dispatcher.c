@@ -15,16 +15,6 @@ static const gts_py_site *find_site(const gts_py_dispatcher *self, Py_ssize_t gi
     return NULL;
 }
 
-/* Calls an executable of gt4py, which takes the offset provider by keyword. */
-static PyObject *call_executable(const gts_py_dispatcher *self, PyObject *callable, PyObject *const *argv)
-{
-    PyObject *const held = Py_NewRef(callable);
-    PyObject *const result = PyObject_Vectorcall(held, argv, (size_t)PyTuple_GET_SIZE(self->parameters),
-                                                 self->keyword_of_provider);
-    Py_DECREF(held);
-    return result;
-}
-
 static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_given, PyObject *keywords)
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
@@ -55,7 +45,12 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
     }
     if (GTS_LIKELY(Py_IS_TYPE(callable, self->state->program_type)))
         return gts_py_call_in_order((gts_py_program *)callable, argv);
-    return call_executable(self, callable, argv);
+    /* It is an executable of gt4py, which takes the offset provider by keyword. */
+    PyObject *const held = Py_NewRef(callable);
+    PyObject *const result = PyObject_Vectorcall(held, argv, (size_t)PyTuple_GET_SIZE(self->parameters),
+                                                 self->keyword_of_provider);
+    Py_DECREF(held);
+    return result;
 }
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
@@ -63,11 +58,9 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
 static int intern_parameters(gts_py_dispatcher *self, PyObject *parameters)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(parameters);
-    if (count > GTS_PY_MAX_PARAMETERS) {
-        PyErr_Format(PyExc_ValueError, "Program '%s' has %zd parameters, which is more than %d.", self->utf8, count,
-                     GTS_PY_MAX_PARAMETERS);
-        return -1;
-    }
+    if (count > GTS_PY_MAX_PARAMETERS)
+        return gts_py_fail(PyExc_ValueError, "Program '%s' has %zd parameters, which is more than %d.", self->utf8,
+                           count, GTS_PY_MAX_PARAMETERS);
     self->parameters = PyTuple_New(count);
     self->bound = PyMem_Calloc((size_t)count + 1, sizeof *self->bound);
     if (self->parameters == NULL || self->bound == NULL) {
@@ -76,11 +69,9 @@ static int intern_parameters(gts_py_dispatcher *self, PyObject *parameters)
     }
     for (Py_ssize_t i = 0; i < count; ++i) {
         PyObject *name = PyTuple_GET_ITEM(parameters, i);
-        if (!PyUnicode_CheckExact(name)) {
-            PyErr_Format(PyExc_TypeError, "A parameter of program '%s' must be a 'str', not '%s'.", self->utf8,
-                         Py_TYPE(name)->tp_name);
-            return -1;
-        }
+        if (!PyUnicode_CheckExact(name))
+            return gts_py_fail(PyExc_TypeError, "A parameter of program '%s' must be a 'str', not '%s'.", self->utf8,
+                               Py_TYPE(name)->tp_name);
         Py_INCREF(name);
         PyUnicode_InternInPlace(&name);
         PyTuple_SET_ITEM(self->parameters, i, name);
@@ -94,18 +85,15 @@ static int bind(gts_py_dispatcher *self, PyObject *bound)
     PyObject *name, *value;
     while (PyDict_Next(bound, &position, &name, &value)) {
         const Py_ssize_t place = PyUnicode_Check(name) ? gts_py_find_name(self->parameters, name) : -1;
-        if (place < 0) {
-            PyErr_Format(PyExc_TypeError, "Program '%s' has no parameter %R.", self->utf8, name);
-            return -1;
-        }
+        if (place < 0)
+            return gts_py_fail(PyExc_TypeError, "Program '%s' has no parameter %R.", self->utf8, name);
         self->bound[place] = Py_NewRef(value);
     }
     const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
     for (Py_ssize_t i = 0; i < count; ++i) {
         if (self->bound[i] == NULL)
             self->positional[self->positional_count++] = (uint8_t)i;
-        else if (
-            self->overridable) /* as for functools.partial, the parameters behind it can only be passed by keyword */
+        else if (self->overridable) /* as in functools.partial, later parameters can be passed by keyword only */
             break;
     }
     return 0;
@@ -245,11 +233,10 @@ static PyMethodDef METHODS[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static const char
-    DOC[] = "Dispatcher(name, parameters, build, bound, overridable, statics, offset_providers)\n--\n\n"
-            "A program with bound arguments, and one compiled program for each variant. A call passes the "
-            "unbound parameters by\n"
-            "position or keyword. The values of the static parameters select the variant.";
+PyDoc_STRVAR(DOC, "Dispatcher(name, parameters, build, bound, overridable, statics, offset_providers)\n--\n\n"
+                  "A program with bound arguments, and one compiled program for each variant. A call passes the "
+                  "unbound parameters by\n"
+                  "position or keyword. The values of the static parameters select the variant.");
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC},        {Py_tp_new, make},

@@ -1,5 +1,5 @@
 /*
- * What the files of the Dispatcher share. A Dispatcher is a program with some arguments bound, and with one compiled
+ * Shared by the files of the Dispatcher. A Dispatcher is a program with some arguments bound, and with one compiled
  * program for each variant. Functions that return int return 0 for success and -1 after an exception.
  */
 #ifndef GTSTUB_PYTHON_DISPATCHER_H
@@ -57,6 +57,7 @@ typedef struct gts_py_dispatcher {
     unsigned int next_site;
 
     gts_error error;        /* the last refusal of a static scalar */
+    PyObject *static_tuple; /* the tuple that `statics` was read from, which keeps the paths in it */
     gts_py_static *statics; /* [static_count] */
     uint32_t static_count;
     PyObject *providers; /* tuple of our own copies of the offset providers that the program was compiled for */

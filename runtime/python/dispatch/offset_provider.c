@@ -59,8 +59,8 @@ int gts_py_find_provider(const gts_py_dispatcher *self, PyObject **provider, uin
             return 0;
         }
     }
-    PyErr_Format(PyExc_ValueError,
-                 "Program '%U' was not compiled for the offset provider that was passed: compile it for this one too.",
-                 self->name);
-    return -1;
+    return gts_py_fail(
+        PyExc_ValueError,
+        "Program '%U' was not compiled for the offset provider that was passed: compile it for this one too.",
+        self->name);
 }

@@ -3,12 +3,13 @@
 
 #include <math.h>
 
+#include "base/element.h"
+
 /* ---- Static arguments ------------------------------------------------------------------------------------------ */
 
 static GTS_COLD int refuse_static(const gts_py_dispatcher *self, const char *path)
 {
-    PyErr_Format(PyExc_ValueError, "Static argument '%s' of program '%s' cannot be reached.", path, self->utf8);
-    return -1;
+    return gts_py_fail(PyExc_ValueError, "Static argument '%s' of program '%s' cannot be reached.", path, self->utf8);
 }
 
 static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
@@ -31,14 +32,9 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
         if (target->step[i].index >= target->step[i].length)
             return refuse_static(self, path);
     }
-    char *const copy = PyMem_Malloc(strlen(path) + 1);
-    if (copy == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
     target->argument = (gts_py_argument){.state = self->state,
                                          .program = self->utf8,
-                                         .path = strcpy(copy, path),
+                                         .path = path,
                                          .dtype = (gts_dtype)dtype,
                                          .device = GTS_CPU,
                                          .error = &self->error};
@@ -48,11 +44,10 @@ static int set_static(gts_py_dispatcher *self, uint32_t index, PyObject *item)
 int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(statics);
-    if (count > GTS_PY_MAX_PARAMETERS) {
-        PyErr_Format(PyExc_ValueError, "Program '%s' has %zd static arguments, which is more than %d.", self->utf8,
-                     count, GTS_PY_MAX_PARAMETERS);
-        return -1;
-    }
+    if (count > GTS_PY_MAX_PARAMETERS)
+        return gts_py_fail(PyExc_ValueError, "Program '%s' has %zd static arguments, which is more than %d.",
+                           self->utf8, count, GTS_PY_MAX_PARAMETERS);
+    self->static_tuple = Py_NewRef(statics);
     self->statics = PyMem_Calloc((size_t)count, sizeof *self->statics);
     self->bound_key = PyMem_Calloc((size_t)count + 1, sizeof *self->bound_key);
     if (self->statics == NULL || self->bound_key == NULL) {
@@ -67,34 +62,15 @@ int gts_py_set_statics(gts_py_dispatcher *self, PyObject *statics)
     return 0;
 }
 
-static GTS_COLD int raise_refusal(gts_py_dispatcher *self)
-{
-    if (!PyErr_Occurred())
-        gts_py_raise(&self->error);
-    return -1;
-}
-
-/* Maps all NaN to one value, because stubs treat them as equal. */
-static uint64_t unify(gts_dtype dtype, uint64_t bits)
-{
-    double number = 0.0;
-    if (dtype == GTS_FLOAT64) {
-        memcpy(&number, &bits, sizeof number);
-    } else if (dtype == GTS_FLOAT32) {
-        float narrow;
-        memcpy(&narrow, &bits, sizeof narrow);
-        number = (double)narrow;
-    }
-    return GTS_UNLIKELY(isnan(number)) ? UINT64_MAX : bits;
-}
-
-static int read_scalar(gts_py_dispatcher *self, uint32_t index, PyObject *object, uint64_t *bits)
+static inline GTS_ALWAYS_INLINE int read_scalar(gts_py_dispatcher *self, uint32_t index, PyObject *object,
+                                                uint64_t *bits)
 {
     const gts_py_argument *const argument = &self->statics[index].argument;
     *bits = 0;
     if (GTS_UNLIKELY(gts_py_read_scalar(argument, object, bits) != 0))
-        return raise_refusal(self);
-    *bits = unify(argument->dtype, *bits);
+        return gts_py_raise(&self->error);
+    if (argument->dtype >= GTS_FLOAT32 && GTS_UNLIKELY(isnan(gts_element_float(argument->dtype, bits))))
+        *bits = UINT64_MAX; /* for every NaN, because stubs treat all of them as equal */
     return 0;
 }
 
@@ -109,11 +85,12 @@ static GTS_COLD int refuse_tuple(gts_py_dispatcher *self, uint32_t index, uint32
     if (end != NULL)
         *end = '\0';
     gts_py_refuse_tuple(&self->error, self->utf8, path, object, self->statics[index].step[depth].length);
-    return raise_refusal(self);
+    return gts_py_raise(&self->error);
 }
 
 /* Reads static scalar `index` from the argument for its parameter. */
-static int read_static(gts_py_dispatcher *self, uint32_t index, PyObject *argument, uint64_t *bits)
+static inline GTS_ALWAYS_INLINE int read_static(gts_py_dispatcher *self, uint32_t index, PyObject *argument,
+                                                uint64_t *bits)
 {
     const gts_py_static *const target = &self->statics[index];
     PyObject *object = argument;
@@ -139,8 +116,8 @@ int gts_py_set_bound_key(gts_py_dispatcher *self)
 
 static uint32_t hash_key(const uint64_t *key, uint32_t length)
 {
-    const uint64_t spread = UINT64_C(
-        0x9E3779B97F4A7C15); /* 2^64 / golden ratio: it separates keys that differ in few bits */
+    /* 2^64 / golden ratio: it separates keys that differ in few bits. */
+    const uint64_t spread = UINT64_C(0x9E3779B97F4A7C15);
     uint64_t hash = 0;
     for (uint32_t i = 0; i < length; ++i) {
         hash = (hash ^ key[i]) * spread;
@@ -192,11 +169,9 @@ static int fill_table(gts_py_dispatcher *self)
 /* Reads the key of a variant from an offset provider and static scalars, which may run code of the scalars. */
 static int read_key(gts_py_dispatcher *self, unsigned int provider, PyObject *values, uint64_t *key)
 {
-    if (PyTuple_GET_SIZE(values) != self->static_count || provider >= PyTuple_GET_SIZE(self->providers)) {
-        PyErr_Format(PyExc_ValueError, "A variant of program '%U' needs %u static scalars, not %zd.", self->name,
-                     self->static_count, PyTuple_GET_SIZE(values));
-        return -1;
-    }
+    if (PyTuple_GET_SIZE(values) != self->static_count || provider >= PyTuple_GET_SIZE(self->providers))
+        return gts_py_fail(PyExc_ValueError, "A variant of program '%U' needs %u static scalars, not %zd.", self->name,
+                           self->static_count, PyTuple_GET_SIZE(values));
     key[0] = provider;
     for (uint32_t i = 0; i < self->static_count; ++i) {
         if (read_scalar(self, i, PyTuple_GET_ITEM(values, i), &key[1 + i]) != 0)
@@ -273,8 +248,9 @@ static PyObject *prepare(gts_py_dispatcher *self, uint32_t index)
         const Py_ssize_t taken = PyTuple_GET_SIZE(((gts_py_program *)callable)->parameters);
         if (taken != PyTuple_GET_SIZE(self->parameters)) {
             Py_DECREF(callable);
-            return PyErr_Format(PyExc_ValueError, "Program '%U' has %zd parameters, but what was built takes %zd.",
-                                self->name, PyTuple_GET_SIZE(self->parameters), taken);
+            return PyErr_Format(PyExc_ValueError,
+                                "Program '%U' has %zd parameters, but the program that was built has %zd.", self->name,
+                                PyTuple_GET_SIZE(self->parameters), taken);
         }
     }
     gts_py_variant *const variant = &self->variants[index]; /* not earlier, because building may have added variants */
@@ -293,10 +269,8 @@ PyObject *gts_py_prepare_variant(PyObject *object, PyObject *number)
         return NULL;
     if (index >= self->variant_count)
         return PyErr_Format(PyExc_IndexError, "Program '%U' has %u variants.", self->name, self->variant_count);
-    PyObject *callable = self->variants[index].callable;
-    if (callable == NULL)
-        callable = prepare(self, (uint32_t)index);
-    return Py_XNewRef(callable);
+    PyObject *const callable = self->variants[index].callable;
+    return Py_XNewRef(callable != NULL ? callable : prepare(self, (uint32_t)index));
 }
 
 /* ---- Selecting ------------------------------------------------------------------------------------------------- */
@@ -369,8 +343,7 @@ void gts_py_free_variants(gts_py_dispatcher *self)
         Py_DECREF(self->variants[i].label);
         PyMem_Free(self->variants[i].key);
     }
-    for (uint32_t i = 0; i < self->static_count; ++i)
-        PyMem_Free((char *)self->statics[i].argument.path);
+    Py_XDECREF(self->static_tuple);
     PyMem_Free(self->variants);
     PyMem_Free(self->table);
     PyMem_Free(self->statics);
