@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -9,6 +10,7 @@ import pytest
 
 from gtstub.toolchain import compiler as toolchains
 from tests.support import goldens
+from tests.support.programs import left_out
 from tests.support.sdfg_libraries import build_null_library
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
 from tests.support.stubs import build_stub
@@ -49,3 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         case = getattr(item, "callspec", None) and item.callspec.params.get("case")
         if hasattr(case, "name"):
             item.add_marker(pytest.mark.xdist_group(case.name))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """After all that pytest sums up, and before its closing line, which stays the last one."""
+    yield
+    reports = terminalreporter.stats.get("skipped", [])
+    if sentence := left_out(report.longrepr[2].removeprefix("Skipped: ") for report in reports):
+        terminalreporter.write_line(sentence, yellow=True)
