@@ -45,12 +45,22 @@ def libraries(tmp_path_factory: pytest.TempPathFactory, toolchain: toolchains.To
     return folder
 
 
+# Fixtures that build for many tests what takes seconds: the runtime for C hosts, for Fortran hosts, for CMake projects.
+BUILDS = ("build", "build_of", "roots")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Lowering a program takes up to a minute: all tests of one program run in one worker, which lowers it once."""
+    """
+    Lowering a program takes up to a minute, and building the runtime seconds. All tests of one program, and all tests
+    with one build, run in one worker, which makes it once.
+    """
     for item in items:
-        case = getattr(item, "callspec", None) and item.callspec.params.get("case")
+        parameters = getattr(item, "callspec", None) and item.callspec.params
+        case = parameters and parameters.get("case")
         if hasattr(case, "name"):
             item.add_marker(pytest.mark.xdist_group(case.name))
+        for name in set(BUILDS) & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group(f"{name} {(parameters or {}).get(name, '')}".strip()))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -8,7 +8,7 @@ from tests.support.c_hosts import BUILDS, Build, works
 from tests.support.programs import reason
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def builds() -> dict[str, Build]:
     """Builds by name, as far as they have been asked for."""
     return {}
