@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -10,7 +9,7 @@ import pytest
 
 from gtstub.toolchain import compiler as toolchains
 from tests.support import goldens
-from tests.support.programs import left_out
+from tests.support.programs import pytest_terminal_summary  # noqa: F401  a hook of pytest's
 from tests.support.sdfg_libraries import build_null_library
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
 from tests.support.stubs import build_stub
@@ -29,6 +28,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> goldens.Golden:
     return goldens.Golden(regenerate=bool(request.config.getoption("--regenerate-goldens")))
+
+
+@pytest.fixture
+def in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -61,12 +65,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(case.name))
         for name in set(BUILDS) & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group(f"{name} {(parameters or {}).get(name, '')}".strip()))
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-    """After all that pytest sums up, and before its closing line, which stays the last one."""
-    yield
-    reports = terminalreporter.stats.get("skipped", [])
-    if sentence := left_out(report.longrepr[2].removeprefix("Skipped: ") for report in reports):
-        terminalreporter.write_line(sentence, yellow=True)

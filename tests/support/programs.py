@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -58,3 +58,12 @@ def left_out(reasons: Iterable[str]) -> str:
     count = "1 test was" if len(missing) == 1 else f"{len(missing)} tests were"
     names = ", ".join(f"no {'MPI' if program == 'mpirun' else program}" for program in programs)
     return f"{count} left out ({names}). To run all: apt-get install {' '.join(packages)} && make test"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """After all that pytest sums up, and before its closing line, which stays the last one."""
+    yield
+    reports = terminalreporter.stats.get("skipped", [])
+    if sentence := left_out(report.longrepr[2].removeprefix("Skipped: ") for report in reports):
+        terminalreporter.write_line(sentence, yellow=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import conftest
+from tests.support import programs
 from tests.support.checkout import ROOT
 from tests.support.programs import PACKAGES, left_out, reason
-
-SOME = "from tests.conftest import pytest_terminal_summary\n"
 
 TESTS = """
 from tests.support.programs import need, needs
@@ -35,16 +35,20 @@ def test_all_the_same():
 
 def run(folder: Path, *options: str) -> list[str]:
     """The output of a small run with no program in PATH, line by line."""
-    (folder / "conftest.py").write_text(SOME, encoding="utf-8")
     (folder / "test_some.py").write_text(TESTS, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *options]
-    environment = os.environ | {"PATH": str(folder), "PYTHONPATH": os.pathsep.join((str(ROOT), *sys.path))}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", programs.__name__, "-p", "no:cacheprovider", *options]
+    environment = {
+        **os.environ,
+        "PATH": str(folder),
+        "PYTHONPATH": os.pathsep.join((str(ROOT), *sys.path)),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("options", [("-rs",), ("-n", "2")], ids=" ".join)
+@pytest.mark.parametrize("options", [("-rs",), ("-p", "xdist.plugin", "-n", "1")], ids=" ".join)
 def test_the_end_of_a_run_says_what_was_left_out(options: tuple[str, ...], tmp_path: Path) -> None:
     lines = run(tmp_path, *options)
     assert lines[-2] == (
@@ -53,6 +57,10 @@ def test_the_end_of_a_run_says_what_was_left_out(options: tuple[str, ...], tmp_p
     )
     assert lines[-1].startswith("1 passed, 3 skipped")
     assert sum("left out" in line for line in lines) == 1
+
+
+def test_every_run_has_the_hook() -> None:
+    assert conftest.pytest_terminal_summary is programs.pytest_terminal_summary
 
 
 def test_other_reasons_are_not_counted() -> None:
