@@ -9,6 +9,7 @@ import pytest
 
 from gtstub.toolchain import compiler as toolchains
 from tests.support import goldens
+from tests.support.programs import pytest_terminal_summary  # noqa: F401  a hook of pytest's
 from tests.support.sdfg_libraries import build_null_library
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
 from tests.support.stubs import build_stub
@@ -29,6 +30,11 @@ def golden(request: pytest.FixtureRequest) -> goldens.Golden:
     return goldens.Golden(regenerate=bool(request.config.getoption("--regenerate-goldens")))
 
 
+@pytest.fixture
+def in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def toolchain(tmp_path_factory: pytest.TempPathFactory) -> toolchains.Toolchain:
     return toolchains.find(tmp_path_factory.mktemp("toolchain"))
@@ -43,9 +49,19 @@ def libraries(tmp_path_factory: pytest.TempPathFactory, toolchain: toolchains.To
     return folder
 
 
+# Fixtures that build for many tests what takes seconds: the runtime for C hosts, for Fortran hosts, for CMake projects.
+BUILDS = ("build", "build_of", "roots")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Lowering a program takes up to a minute: all tests of one program run in one worker, which lowers it once."""
+    """
+    Lowering a program takes up to a minute, and building the runtime seconds. All tests of one program, and all tests
+    with one build, run in one worker, which makes it once.
+    """
     for item in items:
-        case = getattr(item, "callspec", None) and item.callspec.params.get("case")
+        parameters = getattr(item, "callspec", None) and item.callspec.params
+        case = parameters and parameters.get("case")
         if hasattr(case, "name"):
             item.add_marker(pytest.mark.xdist_group(case.name))
+        for name in set(BUILDS) & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group(f"{name} {(parameters or {}).get(name, '')}".strip()))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.support.c_hosts import BUILDS, Build, works
+from tests.support.programs import reason
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def builds() -> dict[str, Build]:
     """Builds by name, as far as they have been asked for."""
     return {}
@@ -19,6 +20,6 @@ def build(request: pytest.FixtureRequest, builds: dict[str, Build], tmp_path_fac
     if name not in builds:
         folder = tmp_path_factory.mktemp(name)
         if not works(BUILDS[name], folder):
-            pytest.skip(f"{' '.join(BUILDS[name][:2])} is not installed")
+            pytest.skip(reason(" ".join(BUILDS[name][:2])))
         builds[name] = Build(folder, BUILDS[name])
     return builds[name]

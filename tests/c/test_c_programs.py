@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from tests.support.c_hosts import PROG, WHOLE, Build, address, plain, thread
+from tests.support.programs import needs
 from tests.support.sdfg_libraries import recording_source
 from tests.support.signatures import WHOLE_SDFG
 
@@ -90,16 +91,14 @@ VALGRIND = ("valgrind", "-q", "--error-exitcode=9", "--leak-check=full", "--erro
 
 @plain
 @pytest.mark.valgrind
+@needs("valgrind")
 @pytest.mark.parametrize("source", ["contracts.c", "threads.c"])
 def test_under_valgrind(build: Build, source: str) -> None:
-    if shutil.which("valgrind") is None:
-        pytest.skip("valgrind is not installed")
     build.run(source, *WHOLE, stubs=["whole_stub.so"], under=VALGRIND)
 
 
 @plain
 @pytest.mark.valgrind
+@needs("valgrind")
 def test_life_of_a_handle_under_valgrind(build: Build) -> None:
-    if shutil.which("valgrind") is None:
-        pytest.skip("valgrind is not installed")
     build.run("life.c", *WHOLE, *PROG, stubs=["whole_stub.so", "prog_stub.so"], under=VALGRIND)

@@ -298,7 +298,7 @@ def test_the_example_replays_a_recording(build: Build, model: Model) -> None:
     example = build.executable(EXAMPLE)
 
     def replay(library: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        entry = build.folder / "entry"
+        entry = build.folder / "entry_of_prog"
         entry.mkdir(exist_ok=True)
         shutil.copy(build.folder / "prog_stub.so", entry)
         shutil.copy(build.folder / library, entry / "libprog.so")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import subprocess
 from pathlib import Path
 from typing import get_args
@@ -14,6 +13,7 @@ from gtstub.install import INCLUDE
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from tests.support import goldens
+from tests.support.programs import need
 from tests.support.signatures import (
     SMALL_PROGRAM,
     SMALL_SDFG,
@@ -83,8 +83,7 @@ def signatures_of(name: str) -> tuple[SdfgSignature, ProgramSignature]:
 
 
 def compiles(compiler: str, *arguments: str | Path, folder: Path) -> None:
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
+    need(compiler)
     done = subprocess.run(
         [compiler, *WARNINGS, *map(str, arguments)], cwd=folder, capture_output=True, text=True, check=False
     )

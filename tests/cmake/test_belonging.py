@@ -11,7 +11,8 @@ import pytest
 
 from gtstub.signature.documents import sdfg_to_json
 from tests.support import scale_program as scale
-from tests.support.cmake_projects import ALONE, PROGRAM, ROOT, Project, cmake, need_gfortran
+from tests.support.cmake_projects import ALONE, PROGRAM, ROOT, Project, cmake
+from tests.support.programs import need
 from tests.support.signatures import array, sdfg, symbol
 from tests.support.stubs import render_stub, write_stub
 
@@ -60,7 +61,7 @@ def test_committed_stub_of_another_signature(
 
 @pytest.mark.parametrize("suffix", ["h", "c", "f90"])
 def test_each_committed_file_is_looked_at(suffix: str, roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
-    need_gfortran()
+    need("gfortran")
     texts = render_stub(scale.SDFG, scale.PROGRAM, fortran=True)
     files = {"h": texts.header, "c": texts.source, "f90": texts.module}
     files[suffix] = re.sub(r"(SDFG signature +sha256) \w", r"\1 x", files[suffix])

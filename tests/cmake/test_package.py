@@ -25,8 +25,8 @@ from tests.support.cmake_projects import (
     ROOT,
     Project,
     cmake,
-    need_gfortran,
 )
+from tests.support.programs import need
 from tests.support.stubs import render_stub, write_stub
 
 
@@ -50,7 +50,7 @@ def test_committed_needs_no_program(roots: dict[str, Path], sources: Path, tmp_p
 
 @pytest.mark.parametrize("how", ["", "COMMITTED"])
 def test_fortran(how: str, root: Path, sources: Path, tmp_path: Path) -> None:
-    need_gfortran()
+    need("gfortran")
     texts = render_stub(scale.SDFG, scale.PROGRAM, fortran=True)
     for suffix, text in {".h": texts.header, ".c": texts.source, ".f90": texts.module}.items():
         (sources / f"scale_stub{suffix}").write_text(text or "")
@@ -118,9 +118,7 @@ def test_stubs_with_names_of_their_own(roots: dict[str, Path], sources: Path) ->
 
 
 def test_compilers_must_belong_together(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
-    need_gfortran()
-    if shutil.which("clang") is None:
-        pytest.skip("clang is not installed")
+    need("gfortran", "clang")
     project = Project(tmp_path, roots[ALONE], sources, "C", "Fortran")
     options = ("-DCMAKE_C_COMPILER=clang", "-DCMAKE_Fortran_COMPILER=gfortran", "-DHOW=COMMITTED")
     printed = project.configure(*options, fails=True)
@@ -157,8 +155,7 @@ def test_what_changes_is_made_anew(roots: dict[str, Path], sources: Path, tmp_pa
 
 
 def test_pkg_config(root: Path, sources: Path, tmp_path: Path) -> None:
-    if shutil.which("pkg-config") is None:
-        pytest.skip("pkg-config is not installed")
+    need("pkg-config")
     write_stub(scale.SDFG, scale.PROGRAM, sources)
     shutil.copy(HOSTS / "host.c", sources)
     commands = """

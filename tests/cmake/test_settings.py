@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.support import scale_program as scale
-from tests.support.cmake_projects import ALONE, FROM_PACKAGE, Project, cmake, need_gfortran
+from tests.support.cmake_projects import ALONE, FROM_PACKAGE, Project, cmake
+from tests.support.programs import need
 from tests.support.stubs import write_stub
 
 
 @pytest.mark.parametrize("generator", ["Unix Makefiles", "Ninja Multi-Config"])
 def test_postfix_and_output_directories(generator: str, roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
-    if generator.startswith("Ninja") and shutil.which("ninja") is None:
-        pytest.skip("ninja is not installed")
+    if generator.startswith("Ninja"):
+        need("ninja")
     write_stub(scale.SDFG, scale.PROGRAM, sources)
     project = Project(tmp_path, roots[ALONE], sources)
     project.configure(
@@ -50,7 +50,7 @@ install(EXPORT programs DESTINATION lib/cmake/programs FILE programsConfig.cmake
 
 
 def test_stub_can_be_exported(roots: dict[str, Path], sources: Path, tmp_path: Path) -> None:
-    need_gfortran()
+    need("gfortran")
     (sources / "CMakeLists.txt").write_text(EXPORTED)
     build = tmp_path / "build"
     cmake("-S", sources, "-B", build, f"-Dgtstub_ROOT={roots[FROM_PACKAGE]}")

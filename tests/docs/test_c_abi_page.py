@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
-
-import pytest
 
 from gtstub.install import INCLUDE, RUNTIME
 from gtstub.toolchain.compiler import Toolchain
 from tests.support import scale_program as scale
 from tests.support.checkout import ROOT
 from tests.support.pages import blocks, run_commands
+from tests.support.programs import needs
 from tests.support.stubs import build_stub
 
 PAGE = (ROOT / "docs" / "c-abi.md").read_text(encoding="utf-8")
 
 
+@needs("pkg-config")
 def test_example(tmp_path: Path, toolchain: Toolchain) -> None:
-    if shutil.which("pkg-config") is None:
-        pytest.skip("pkg-config is not installed")
     build_stub(scale.SDFG, scale.PROGRAM, tmp_path, toolchain)
     scale.build_library(tmp_path)
     (tmp_path / "host.c").write_text(blocks(PAGE, "c")[1])

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
-
-import pytest
 
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import Axis
 from tests.support import fortran_hosts
 from tests.support.checkout import ROOT
 from tests.support.pages import blocks, run_commands
+from tests.support.programs import needs
 from tests.support.signatures import EDGE, NEIGHBORS, VERTEX, K, array, field, program, scalar, sdfg, symbol
 
 PAGE = (ROOT / "docs" / "fortran.md").read_text(encoding="utf-8")
 
 pytestmark = [
-    pytest.mark.skipif(fortran_hosts.is_missing(), reason=fortran_hosts.MISSING),
-    pytest.mark.skipif(shutil.which("pkg-config") is None, reason="pkg-config is not installed"),
+    needs("gfortran"),
+    needs("pkg-config"),
 ]
 
 SDFG = sdfg(

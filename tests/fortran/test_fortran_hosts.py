@@ -11,13 +11,13 @@ import pytest
 from gtstub.recorded.archive import archives
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature
-from tests.support import fortran_hosts
 from tests.support.fortran_hosts import Build, run, works
+from tests.support.programs import needs, reason
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol
 
 HERE = Path(__file__).parent
 
-pytestmark = pytest.mark.skipif(fortran_hosts.is_missing(), reason=fortran_hosts.MISSING)
+pytestmark = needs("gfortran")
 
 # gfortran makes a descriptor of what is not allocated, too, and multiplies bounds that have no value for it.
 OVERFLOW = "-fno-sanitize=signed-integer-overflow"
@@ -76,7 +76,7 @@ def build_of(
         if (name, flags) not in builds:
             folder = tmp_path_factory.mktemp(f"{name}-{flags}")
             if not works(BUILDS[flags], folder):
-                pytest.skip(f"gfortran's {BUILDS[flags][0]} is not installed")
+                pytest.skip(reason(f"gfortran {BUILDS[flags][0]}"))
             builds[name, flags] = Build(*PROGRAMS[name], folder, BUILDS[flags])
         return builds[name, flags]
 

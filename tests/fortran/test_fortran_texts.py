@@ -11,6 +11,7 @@ import pytest
 from gtstub.install import INCLUDE
 from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature
 from tests.support import fortran_hosts, goldens
+from tests.support.programs import need, needs
 from tests.support.signatures import (
     SMALL_PROGRAM,
     SMALL_SDFG,
@@ -27,7 +28,7 @@ from tests.support.signatures import (
 )
 from tests.support.stubs import render_stub
 
-pytestmark = pytest.mark.skipif(fortran_hosts.is_missing(), reason=fortran_hosts.MISSING)
+pytestmark = needs("gfortran")
 
 GTSTUB = fortran_hosts.RUNTIME_SOURCES / "fortran" / "gtstub.f90"
 
@@ -104,8 +105,7 @@ def test_programs_may_be_called_as_fortran_calls_its_own(name: str, modules: Pat
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("name", [*SIGNATURES, *goldens.REAL])
 def test_entry_compiles_without_a_warning(name: str, compiler: str, tmp_path: Path) -> None:
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
+    need(compiler)
     sources = render_stub(*signatures_of(name))
     stub = f"{signatures_of(name)[1].name}_stub"
     (tmp_path / f"{stub}.h").write_text(sources.header, encoding="utf-8")

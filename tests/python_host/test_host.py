@@ -27,12 +27,7 @@ INTEGERS = DTYPES[1:9]
 
 
 @pytest.fixture(scope="module")
-def bound(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Bound:
-    return Bound(tmp_path_factory.mktemp("host"), toolchain)
-
-
-@pytest.fixture(scope="module")
-def scalars(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Bound:
+def scalars_program(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Bound:
     """One parameter of each dtype, called a_<dtype>."""
     names = {f"a_{dtype}": dtype for dtype in DTYPES}
     symbols = sorted((symbol(name, dtype=dtype) for name, dtype in names.items()), key=lambda symbol: symbol.name)
@@ -44,11 +39,10 @@ def scalars(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> B
     )
 
 
-@pytest.fixture(autouse=True)
-def clean(bound: Bound, scalars: Bound) -> Iterator[None]:
-    yield
-    bound.recorder.clear()
-    scalars.recorder.clear()
+@pytest.fixture
+def scalars(scalars_program: Bound) -> Iterator[Bound]:
+    yield scalars_program
+    scalars_program.recorder.clear()
 
 
 # --- Binding ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ Everything is compiled here, the runtime too, because a sanitizer must see all o
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from gtstub.abi import SONAME
 from gtstub.install import INCLUDE
 from tests.support.checkout import ROOT
+from tests.support.programs import is_there
 from tests.support.runtime import RUNTIME, runtime_sources
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import GATHER_PROGRAM, GATHER_SDFG, SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG
@@ -87,7 +87,7 @@ class Build:
 
 def works(command: Sequence[str], folder: Path) -> bool:
     """Whether the compiler is there and its sanitizers are: some distributions pack them apart."""
-    if shutil.which(command[0]) is None:
+    if not is_there(command[0]):
         return False
     source = folder / "empty.c"
     source.write_text("int main(void) { return 0; }\n")

@@ -8,8 +8,6 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-import pytest
-
 from gtstub.install import FOLDER
 from gtstub.toolchain.compiler import find_cmake
 from tests.support.checkout import ROOT
@@ -36,11 +34,6 @@ def cmake(*arguments: str | Path, fails: bool = False) -> str:
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
     assert (done.returncode != 0) is fails, f"{done.stdout}{done.stderr}"
     return " ".join((done.stdout + done.stderr).split())
-
-
-def need_gfortran() -> None:
-    if shutil.which("gfortran") is None:
-        pytest.skip("gfortran is not installed")
 
 
 class Project:

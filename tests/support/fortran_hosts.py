@@ -6,7 +6,6 @@ one set of flags, and programs in Fortran that are linked with them.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,12 +22,6 @@ RUNTIME_SOURCES = ROOT / "runtime"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 FORTRAN = ("gfortran", "-std=f2018")
 C = ("gcc", "-std=c11", "-Wconversion", *WARNINGS)
-
-MISSING = "gfortran is not installed (apt-get install gfortran)"
-
-
-def is_missing() -> bool:
-    return shutil.which("gfortran") is None
 
 
 def works(flags: Sequence[str], folder: Path) -> bool:

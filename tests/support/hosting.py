@@ -130,7 +130,41 @@ def good_arguments() -> dict[str, Any]:
     }
 
 
+class PublicField:
+    """A field that makes its array when it is asked for it."""
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+        self.domain = EK
+
+    @property
+    def ndarray(self) -> Any:
+        return self._memory[:]
+
+
+class DLPack:
+    """An array of another library. Older ones do not know the keyword."""
+
+    def __init__(self, memory: Any, *, versioned: bool) -> None:
+        self._memory = memory
+        if versioned:
+            self.__dlpack__ = memory.__dlpack__
+        else:
+            self.__dlpack__ = lambda: memory.__dlpack__()
+
+
 # --- Checks -----------------------------------------------------------------------------------------------------------
+
+
+def call(bound: Bound, program: _host.Program | None = None, **changed: Any) -> dict[str, Any]:
+    """A good call but for `changed`; returns what the SDFG got, and leaves that alone on record."""
+    bound.recorder.clear()
+    (program or bound.program)(**{**good_arguments(), **changed})
+    return bound.last()
+
+
+def address(ndarray: Any) -> int:
+    return int(ndarray.__array_interface__["data"][0])
 
 
 def check_refused(bound: Bound, error: type[Exception], message: str, **changed: Any) -> None:

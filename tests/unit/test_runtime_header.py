@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from gtstub.install import INCLUDE, RUNTIME, TEMPLATES
 from gtstub.toolchain.compiler import Toolchain
+from tests.support.programs import need
 from tests.support.runtime import runtime_sources
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG
 from tests.support.stubs import build_stub
@@ -38,10 +36,8 @@ def declared_variables() -> set[str]:
 
 
 def exports(library: Path) -> set[str]:
-    nm = shutil.which("nm")
-    if nm is None:
-        pytest.skip("nm is not installed")
-    done = subprocess.run([nm, "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
+    need("nm")
+    done = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
     return {line.split()[-1] for line in done.stdout.splitlines()}
 
 
@@ -100,11 +96,9 @@ def test_stub_exports_its_descriptor_and_its_entry_only(tmp_path: Path, toolchai
 
 
 def test_stub_needs_the_runtime_and_the_c_library_only(tmp_path: Path, toolchain: Toolchain) -> None:
-    readelf = shutil.which("readelf")
-    if readelf is None:
-        pytest.skip("readelf is not installed")
+    need("readelf")
     library = build_stub(WHOLE_SDFG, WHOLE_PROGRAM, tmp_path, toolchain)
-    text = subprocess.run([readelf, "-d", str(library)], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(["readelf", "-d", str(library)], capture_output=True, text=True, check=True).stdout
     needed = set(re.findall(r"NEEDED.*\[(.*?)\]", text))
     assert RUNTIME.name in needed
     assert all(name == RUNTIME.name or name.startswith(("libc.so", "libasan", "libubsan")) for name in needed)

@@ -109,6 +109,11 @@ static_args.nudging = [true, false]
 """
 
 
+def heed_ctrl_c() -> None:
+    """Runs in the child: a shell starts what runs in the background with SIGINT ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_ends_the_workers_and_their_compilers(tmp_path: Path) -> None:
     file, begun = tmp_path / "programs.toml", tmp_path / "begun"
     file.write_text(ENDLESS)
@@ -120,6 +125,7 @@ def test_ctrl_c_ends_the_workers_and_their_compilers(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        preexec_fn=heed_ctrl_c,
     )
     while len(processes := [int(path.name) for path in begun.iterdir()]) < 4:
         assert running.poll() is None

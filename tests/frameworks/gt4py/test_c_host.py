@@ -12,6 +12,7 @@ import pytest
 from gtstub.toolchain.compiler import find_cmake
 from tests.support.checkout import ROOT
 from tests.support.pages import blocks, run_commands
+from tests.support.programs import need
 
 HOST = ROOT / "examples" / "c_host"
 COPIED = "   1.0   2.0   3.0\n  10.0  20.0  30.0\n"
@@ -21,12 +22,6 @@ pytestmark = pytest.mark.xdist_group("c_host")
 
 def read(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
-
-
-def need(*programs: str) -> None:
-    for program in programs:
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
 
 
 @pytest.fixture(scope="module")

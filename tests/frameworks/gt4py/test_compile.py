@@ -8,8 +8,6 @@ import inspect
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +28,7 @@ from gtstub.program.compiled import CompiledProgram
 from tests.support import small_programs as small
 from tests.support.checkout import ROOT
 from tests.support.gt4py_programs import CASES, Case
+from tests.support.warm_python import WarmPython
 
 
 def horizontally_contiguous(name: str) -> Case:
@@ -366,12 +365,12 @@ def test_factories_of_others_and_backends_are_used_as_they_are() -> None:
 # --- The page ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_example_of_the_page_prints_what_it_says(tmp_path: Path) -> None:
+def test_the_example_of_the_page_prints_what_it_says(tmp_path: Path, warm_python: WarmPython) -> None:
     page = (ROOT / "docs" / "compile.md").read_text(encoding="utf-8")
     found = re.search(r"```python\n(.*?)```\n\nIt prints `(.*?)`", page, re.DOTALL)
     assert found is not None
     script = tmp_path / "example.py"
     script.write_text(found[1], encoding="utf-8")
     environment = {**os.environ, "GT4PY_BUILD_JOBS_MODE": "process"}  # as it is for users
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, env=environment)
+    done = warm_python.run(script, env=environment)
     assert (done.returncode, done.stdout) == (0, f"{found[2]}\n"), done.stderr

@@ -18,13 +18,12 @@ from tests.benchmarks.instructions import Job
 from tests.benchmarks.peers import build_caller
 from tests.support.goldens import signatures_of
 from tests.support.gt4py_programs import CASES, Lowering, lower
+from tests.support.programs import need, needs
 
 pytestmark = [
     pytest.mark.valgrind,
     pytest.mark.xdist_group("apply_diffusion_to_vn_as_in_icon4py"),  # with the tests that lower and build it
-    pytest.mark.skipif(
-        instructions.find_valgrind() is None, reason="valgrind is not installed (apt-get install valgrind)"
-    ),
+    needs("valgrind"),
 ]
 
 SDFG, PROGRAM = signatures_of("apply_diffusion_to_vn")
@@ -109,8 +108,8 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
     ],
 )
 def test_a_call_with_the_same_fields(counts: dict[str, float], name: str, limit: float) -> None:
-    if name not in counts:
-        pytest.skip("gfortran is not installed (apt-get install gfortran)")
+    if "Fortran" in name:
+        need("gfortran")
     assert counts[name] <= limit
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import gtstub
 from gtstub.cache.entry import Entry
 from gtstub.errors import CacheError, ConfigError
 from gtstub.settings import Mode, mode
+from tests.support.warm_python import WarmPython
 
 WARM = Path(__file__).with_name("warm.py")
 COMPILERS = ("cc", "gcc", "c++", "g++", "clang", "clang++", "cmake", "make", "ninja", "ld", "nvcc")
@@ -23,47 +25,53 @@ COMPILERS = ("cc", "gcc", "c++", "g++", "clang", "clang++", "cmake", "make", "ni
 pytestmark = pytest.mark.xdist_group("modes")
 
 
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """Runs warm.py with compilers that write their names into the file 'log' of `programs`, and do their work."""
+
+    programs: Path
+    python: WarmPython
+
+    def run(self, cache: Path, *ways: str, fresh: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
+        """A process that has nothing but the cache; a fresh one imports gt4py itself."""
+        self.log.write_text("")
+        left_out = ("GT4PY_BUILD_CACHE", "GTSTUB_")
+        env = {
+            # The host's own CC would go round the spies.
+            **{n: value for n, value in os.environ.items() if not n.startswith(left_out) and n not in ("CC", "CXX")},
+            "PATH": f"{self.programs}:{os.environ['PATH']}",
+            "GTSTUB_CACHE_DIR": str(cache),
+            "GTSTUB_BACKENDS": "",
+            **environment,
+        }
+        if not fresh:
+            return self.python.run(WARM, *ways, env=env)
+        return subprocess.run([sys.executable, WARM, *ways], env=env, capture_output=True, text=True, check=False)
+
+    @property
+    def log(self) -> Path:
+        return self.programs / "log"
+
+
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory for PATH whose compilers write their names into the file 'log', and do their work."""
+def model(tmp_path_factory: pytest.TempPathFactory, warm_python: WarmPython) -> Model:
     folder = tmp_path_factory.mktemp("programs")
     for name in COMPILERS:
         if (real := shutil.which(name)) is not None:
             (folder / name).write_text(f'#!/bin/sh\necho {name} >>"{folder}/log"\nexec "{real}" "$@"\n')
             (folder / name).chmod(0o755)
-    return folder
+    return Model(folder, warm_python)
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, programs: Path) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory, model: Model) -> Path:
     """A cache in which another process has built what all ways need, with da_min = 0.5."""
     cache = tmp_path_factory.mktemp("cache") / "cache"
-    done = run(cache, programs, "compile", "backend", "setup")
+    done = model.run(cache, "compile", "backend", "setup", fresh=True)
     assert answer(done)["results"] == {"compile": 6.0, "backend": 6.0, "setup": 6.0}
     assert {"damped", "damped_by_grid"} == set(answer(done)["lowered"])
-    assert (programs / "log").read_text(), "The spies on compilers do not work."
+    assert model.log.read_text(), "The spies on compilers do not work."
     return cache
-
-
-def run(cache: Path, programs: Path, *ways: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A process that has nothing but the cache; its compilers are counted."""
-    (programs / "log").write_text("")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GT4PY_BUILD_CACHE", "GTSTUB_"))}
-    # The host's own CC would go round the spies.
-    kept = {name: value for name, value in kept.items() if name not in ("CC", "CXX")}
-    return subprocess.run(
-        [sys.executable, WARM, *ways],
-        env={
-            **kept,
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "GTSTUB_CACHE_DIR": str(cache),
-            "GTSTUB_BACKENDS": "",
-            **environment,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def answer(done: subprocess.CompletedProcess[str]) -> Any:
@@ -79,83 +87,83 @@ def entries(cache: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("way", ["compile", "backend", "setup"])
-def test_second_process_neither_lowers_nor_compiles_nor_starts_processes(built: Path, programs: Path, way: str) -> None:
+def test_second_process_neither_lowers_nor_compiles_nor_starts_processes(built: Path, model: Model, way: str) -> None:
     """Also where gt4py's jobs run in processes, as they do unless it is told other."""
-    done = answer(run(built, programs, way, GT4PY_BUILD_JOBS_MODE="process"))
+    done = answer(model.run(built, way, fresh=True, GT4PY_BUILD_JOBS_MODE="process"))
     assert done == {"results": {way: 6.0}, "lowered": [], "children": 0}
-    assert (programs / "log").read_text() == ""
+    assert model.log.read_text() == ""
 
 
 @pytest.mark.parametrize("wait", ["wait", "wait_gt4py"])
-def test_hit_starts_no_processes_after_somebody_has_waited(built: Path, programs: Path, wait: str) -> None:
-    done = answer(run(built, programs, "compile", wait, "backend", GT4PY_BUILD_JOBS_MODE="process"))
+def test_hit_starts_no_processes_after_somebody_has_waited(built: Path, model: Model, wait: str) -> None:
+    done = answer(model.run(built, "compile", wait, "backend", GT4PY_BUILD_JOBS_MODE="process"))
     assert done == {"results": {"compile": 6.0, "backend": 6.0}, "lowered": [], "children": 0}
 
 
 @pytest.mark.parametrize("mode", ["Run", "BuildAndRun"])
-def test_hit_needs_no_compiler(built: Path, programs: Path, mode: str) -> None:
-    done = answer(run(built, programs, "compile", "backend", "setup", GTSTUB_MODE=mode, PATH="/nonexistent"))
+def test_hit_needs_no_compiler(built: Path, model: Model, mode: str) -> None:
+    done = answer(model.run(built, "compile", "backend", "setup", GTSTUB_MODE=mode, PATH="/nonexistent"))
     assert done == {"results": {"compile": 6.0, "backend": 6.0, "setup": 6.0}, "lowered": [], "children": 0}
 
 
-def test_imported_entry_needs_no_compiler_either(built: Path, programs: Path, tmp_path: Path) -> None:
+def test_imported_entry_needs_no_compiler_either(built: Path, model: Model, tmp_path: Path) -> None:
     """What `gtstub cache import` brings is the entry alone."""
     cache = tmp_path / "cache"
     shutil.copytree(built, cache, ignore=shutil.ignore_patterns("toolchain-*.json"))
-    done = answer(run(cache, programs, "compile", GTSTUB_MODE="Run", PATH="/nonexistent"))
+    done = answer(model.run(cache, "compile", GTSTUB_MODE="Run", PATH="/nonexistent"))
     assert done == {"results": {"compile": 6.0}, "lowered": [], "children": 0}
 
 
-def test_mode_run_asks_neither_cmake_nor_compilers(built: Path, programs: Path, tmp_path: Path) -> None:
+def test_mode_run_asks_neither_cmake_nor_compilers(built: Path, model: Model, tmp_path: Path) -> None:
     """Where they are others than those of the build, as far as one can see without asking them."""
-    shutil.copytree(programs, tmp_path / "others")
+    shutil.copytree(model.programs, tmp_path / "others")
     path = f"{tmp_path / 'others'}:{os.environ['PATH']}"
-    assert answer(run(built, programs, "compile", GTSTUB_MODE="Run", PATH=path))["results"] == {"compile": 6.0}
-    assert (programs / "log").read_text() == ""
+    assert answer(model.run(built, "compile", GTSTUB_MODE="Run", PATH=path))["results"] == {"compile": 6.0}
+    assert model.log.read_text() == ""
 
 
-def test_of_entries_of_two_toolchains_the_whole_one_is_used(built: Path, programs: Path, tmp_path: Path) -> None:
+def test_of_entries_of_two_toolchains_the_whole_one_is_used(built: Path, model: Model, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     shutil.copytree(built, cache)
-    assert answer(run(cache, programs, "compile", CFLAGS="-DOTHER"))["results"] == {"compile": 6.0}
+    assert answer(model.run(cache, "compile", CFLAGS="-DOTHER"))["results"] == {"compile": 6.0}
     for broken in cache.glob("damped-*"):
         content = (broken / "libdamped.so").read_bytes()
         (broken / "libdamped.so").write_bytes(b"")
-        assert answer(run(cache, programs, "compile", GTSTUB_MODE="Run"))["results"] == {"compile": 6.0}
+        assert answer(model.run(cache, "compile", GTSTUB_MODE="Run"))["results"] == {"compile": 6.0}
         (broken / "libdamped.so").write_bytes(content)
 
 
-def test_missing_compiler_is_named_where_one_is_needed(programs: Path, tmp_path: Path) -> None:
-    done = run(tmp_path / "cache", programs, "compile", PATH="/nonexistent")
+def test_missing_compiler_is_named_where_one_is_needed(model: Model, tmp_path: Path) -> None:
+    done = model.run(tmp_path / "cache", "compile", PATH="/nonexistent")
     assert done.returncode == 1
     assert "gtstub.errors.ToolchainError: A C compiler was not found" in done.stderr
 
 
-def test_shared_layer_is_as_good(built: Path, programs: Path, tmp_path: Path) -> None:
+def test_shared_layer_is_as_good(built: Path, model: Model, tmp_path: Path) -> None:
     own = tmp_path / "own"
-    done = answer(run(own, programs, "compile", "backend", GTSTUB_SHARED_CACHE_DIR=str(built)))
+    done = answer(model.run(own, "compile", "backend", GTSTUB_SHARED_CACHE_DIR=str(built)))
     assert done["lowered"] == []
-    assert (programs / "log").read_text() == ""
+    assert model.log.read_text() == ""
     assert not own.exists()
 
 
-def test_cache_can_be_moved(built: Path, programs: Path, tmp_path: Path) -> None:
+def test_cache_can_be_moved(built: Path, model: Model, tmp_path: Path) -> None:
     shutil.copytree(built, tmp_path / "moved")
-    assert answer(run(tmp_path / "moved", programs, "compile", GTSTUB_MODE="Run"))["results"] == {"compile": 6.0}
+    assert answer(model.run(tmp_path / "moved", "compile", GTSTUB_MODE="Run"))["results"] == {"compile": 6.0}
 
 
 # --- Modes ------------------------------------------------------------------------------------------------------------
 
 
-def test_mode_run_builds_nothing(built: Path, programs: Path) -> None:
-    done = answer(run(built, programs, "compile", "backend", "setup", GTSTUB_MODE="Run"))
+def test_mode_run_builds_nothing(built: Path, model: Model) -> None:
+    done = answer(model.run(built, "compile", "backend", "setup", GTSTUB_MODE="Run"))
     assert done["results"] == {"compile": 6.0, "backend": 6.0, "setup": 6.0}
 
 
 @pytest.mark.parametrize("way", ["compile", "backend"])
-def test_mode_run_says_what_is_missing_and_what_builds_it(programs: Path, tmp_path: Path, way: str) -> None:
+def test_mode_run_says_what_is_missing_and_what_builds_it(model: Model, tmp_path: Path, way: str) -> None:
     cache = tmp_path / "empty"
-    done = run(cache, programs, way, FV3_DACEMODE="run")
+    done = model.run(cache, way, FV3_DACEMODE="run")
     assert done.returncode == 1
     program = "damped" if way == "compile" else "damped_by_grid"
     assert done.stderr.splitlines()[-1] == (
@@ -166,26 +174,26 @@ def test_mode_run_says_what_is_missing_and_what_builds_it(programs: Path, tmp_pa
     assert not cache.exists() or entries(cache) == set()
 
 
-def test_mode_run_says_why_an_entry_is_not_used(built: Path, programs: Path, tmp_path: Path) -> None:
+def test_mode_run_says_why_an_entry_is_not_used(built: Path, model: Model, tmp_path: Path) -> None:
     shutil.copytree(built, tmp_path / "broken")
     (path,) = (tmp_path / "broken").glob("damped-*")
     (path / "libdamped.so").write_bytes(b"")
-    done = run(tmp_path / "broken", programs, "compile", GTSTUB_MODE="Run")
+    done = model.run(tmp_path / "broken", "compile", GTSTUB_MODE="Run")
     assert done.returncode == 1
     assert f"What is there cannot be used: File 'libdamped.so' of cache entry '{path}' has 0 bytes" in done.stderr
     assert (path / "libdamped.so").read_bytes() == b""
 
 
-def test_broken_entry_is_built_again(built: Path, programs: Path, tmp_path: Path) -> None:
+def test_broken_entry_is_built_again(built: Path, model: Model, tmp_path: Path) -> None:
     shutil.copytree(built, tmp_path / "broken")
     (path,) = (tmp_path / "broken").glob("damped-*")
     (path / "damped_stub.so").write_bytes(b"")
-    assert answer(run(tmp_path / "broken", programs, "compile"))["results"] == {"compile": 6.0}
+    assert answer(model.run(tmp_path / "broken", "compile"))["results"] == {"compile": 6.0}
     Entry(path).verify()
 
 
-def test_mode_build_stops_with_a_summary(built: Path, programs: Path) -> None:
-    done = run(built, programs, "compile", "backend", GTSTUB_MODE="BUILD")
+def test_mode_build_stops_with_a_summary(built: Path, model: Model) -> None:
+    done = model.run(built, "compile", "backend", GTSTUB_MODE="BUILD")
     assert done.returncode == 0
     assert done.stdout == ""
     lines = [line.split() for line in done.stderr.splitlines()]
@@ -197,9 +205,9 @@ def test_mode_build_stops_with_a_summary(built: Path, programs: Path) -> None:
 
 @pytest.mark.parametrize("wait", [["wait"], []])  # at the end of a script it waits as well
 def test_mode_build_goes_on_behind_a_program_that_cannot_be_built(
-    programs: Path, tmp_path: Path, wait: list[str]
+    model: Model, tmp_path: Path, wait: list[str]
 ) -> None:
-    done = run(tmp_path / "cache", programs, "broken", *wait, GTSTUB_MODE="Build", GT4PY_BUILD_JOBS_MODE="process")
+    done = model.run(tmp_path / "cache", "broken", *wait, GTSTUB_MODE="Build", GT4PY_BUILD_JOBS_MODE="process")
     assert done.returncode == 1, done.stderr
     assert "1 built, 1 failed" in done.stderr.splitlines()
     assert "Too many indices for field" in done.stderr
@@ -210,28 +218,28 @@ def test_mode_build_goes_on_behind_a_program_that_cannot_be_built(
         assert json.loads(done.stdout)["results"] == {"broken": 0.0}
 
 
-def test_mode_build_does_not_mind_backends_of_gt4pys_own(programs: Path, tmp_path: Path) -> None:
-    done = run(tmp_path / "cache", programs, "own", GTSTUB_MODE="Build")
+def test_mode_build_does_not_mind_backends_of_gt4pys_own(model: Model, tmp_path: Path) -> None:
+    done = model.run(tmp_path / "cache", "own", GTSTUB_MODE="Build")
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1] == "Nothing to build."
 
 
-def test_mode_run_refuses_backends_of_gt4pys_own(programs: Path, tmp_path: Path) -> None:
-    done = run(tmp_path / "cache", programs, "own", GTSTUB_MODE="Run")
+def test_mode_run_refuses_backends_of_gt4pys_own(model: Model, tmp_path: Path) -> None:
+    done = model.run(tmp_path / "cache", "own", GTSTUB_MODE="Run")
     assert done.returncode == 1
     message = done.stderr.splitlines()[-1]
     assert message.startswith(
         "gtstub.errors.CacheError: Program 'damped_by_grid' has no entry in gtstub's cache, because"
     )
     assert "is a backend of gt4py's own, and mode 'Run' builds nothing" in message
-    assert (programs / "log").read_text() == ""
+    assert model.log.read_text() == ""
 
 
 @pytest.mark.parametrize("variable", ["GTSTUB_MODE", "FV3_DACEMODE"])
-def test_mode_python_compiles_nothing(programs: Path, tmp_path: Path, variable: str) -> None:
-    done = answer(run(tmp_path / "cache", programs, "compile", "backend", **{variable: "Python"}))
+def test_mode_python_compiles_nothing(model: Model, tmp_path: Path, variable: str) -> None:
+    done = answer(model.run(tmp_path / "cache", "compile", "backend", **{variable: "Python"}))
     assert done == {"results": {"compile": 6.0, "backend": 6.0}, "lowered": [], "children": 0}
-    assert (programs / "log").read_text() == ""
+    assert model.log.read_text() == ""
     assert not (tmp_path / "cache").exists()
 
 
@@ -270,8 +278,8 @@ def test_unknown_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ("way", "what"),
     [("compile", "'static.da_min'"), ("setup", "'program.constants._damped_by_grid.grid.da_min'")],
 )
-def test_value_of_another_decomposition_is_refused(built: Path, programs: Path, way: str, what: str) -> None:
-    done = run(built, programs, way, GTSTUB_MODE="Run", DA_MIN="0.25")
+def test_value_of_another_decomposition_is_refused(built: Path, model: Model, way: str, what: str) -> None:
+    done = model.run(built, way, GTSTUB_MODE="Run", DA_MIN="0.25")
     assert done.returncode == 1
     message = done.stderr.splitlines()[-1]
     assert "was built for something else: " in message
@@ -295,16 +303,16 @@ def test_entry_says_what_is_compiled_in_and_refuses_another_value(built: Path) -
     assert {baked["_damped_by_grid.grid.da_min"] for baked in by_grid} == {0.5}
 
 
-def test_value_that_is_left_to_run_time_is_right_everywhere(programs: Path, tmp_path: Path) -> None:
-    first = run(tmp_path / "cache", programs, "compile", DA_MIN="0.5", DA_MIN_FREE="1")
+def test_value_that_is_left_to_run_time_is_right_everywhere(model: Model, tmp_path: Path) -> None:
+    first = model.run(tmp_path / "cache", "compile", DA_MIN="0.5", DA_MIN_FREE="1")
     assert answer(first)["results"] == {"compile": 6.0}
-    elsewhere = run(tmp_path / "cache", programs, "compile", DA_MIN="0.25", DA_MIN_FREE="1", GTSTUB_MODE="Run")
+    elsewhere = model.run(tmp_path / "cache", "compile", DA_MIN="0.25", DA_MIN_FREE="1", GTSTUB_MODE="Run")
     assert answer(elsewhere)["results"] == {"compile": 12.0}
     assert answer(elsewhere)["lowered"] == []
 
 
-def test_default_runner_builds_what_is_missing(programs: Path, tmp_path: Path) -> None:
+def test_default_runner_builds_what_is_missing(model: Model, tmp_path: Path) -> None:
     """With the processes of gt4py: the rest of the tests build serially."""
-    done = answer(run(tmp_path / "cache", programs, "compile", GT4PY_BUILD_JOBS_MODE="process"))
+    done = answer(model.run(tmp_path / "cache", "compile", GT4PY_BUILD_JOBS_MODE="process"))
     assert done["results"] == {"compile": 6.0}
     assert len(entries(tmp_path / "cache")) == 1

@@ -13,6 +13,7 @@ from examples.icon4py import committed
 from examples.icon4py.committed import HERE, LONGEST_PATH, Stub, problems, stubs, update
 from gtstub.install import FOLDER, INCLUDE
 from tests.support.checkout import ROOT
+from tests.support.programs import needs
 
 PROGRAMS = """
 [[program]]
@@ -55,9 +56,8 @@ def test_committed_stubs_compile_without_a_warning() -> None:
     subprocess.run(["cc", *flags, *sources], check=True)
 
 
+@needs("gfortran")
 def test_committed_modules_compile(tmp_path: Path) -> None:
-    if shutil.which("gfortran") is None:
-        pytest.skip("gfortran is not installed")
     modules = sorted(HERE.glob("*/*_stub.f90"))
     assert len(modules) == len(stubs(HERE / "programs.toml", HERE))
     flags = ("-std=f2018", "-Wall", "-Werror", "-fsyntax-only")

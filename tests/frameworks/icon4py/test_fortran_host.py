@@ -16,6 +16,7 @@ import pytest
 from examples.fortran_host import building, prepare, run, running
 from examples.fortran_host.measure import measure
 from examples.granule.steps import Observer
+from tests.support.programs import need
 
 pytestmark = pytest.mark.xdist_group("fortran host")
 
@@ -50,8 +51,7 @@ class Demo:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    if missing := building.missing():
-        pytest.skip(missing)
+    need("gfortran")
     folder = tmp_path_factory.mktemp("fortran-host")
     observer = Observer(prepare.Gtstub.setup_program)
     granule = prepare.set_up(observer.setup_program)

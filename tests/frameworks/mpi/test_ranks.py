@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gtstub import ranks
+from tests.support.programs import needs
 
 PROGRAM = Path(__file__).with_name("ranks_program.py")
 GT4PY_PROGRAM = Path(__file__).with_name("ranks_gt4py.py")
@@ -23,11 +24,8 @@ KEYS = [f"prog-{number:032x}" for number in range(4)]
 PATIENCE = 120  # seconds that no run takes
 SOON = {"GTSTUB_BUILDER_GRACE": "0.1"}
 
-HAS_MPIRUN = shutil.which("mpirun") is not None
-needs_mpirun = pytest.mark.skipif(not HAS_MPIRUN, reason="needs mpirun: apt-get install openmpi-bin")
-needs_mpi = pytest.mark.skipif(
-    not HAS_MPIRUN or importlib.util.find_spec("mpi4py") is None,
-    reason="needs mpirun and mpi4py: apt-get install openmpi-bin libopenmpi-dev; pip install gtstub[mpi]",
+needs_mpi4py = pytest.mark.skipif(
+    find_spec("mpi4py") is None, reason="mpi4py is not installed (pip install gtstub[mpi])"
 )
 
 
@@ -114,7 +112,8 @@ def assert_all_loaded(said: list[dict[str, Any]], size: int) -> None:
 # --- One file system --------------------------------------------------------------------------------------------------
 
 
-@needs_mpi
+@needs("mpirun")
+@needs_mpi4py
 def test_each_key_is_built_by_its_builder(runs: Runs) -> None:
     said = runs.mpirun(9, KEYS, lowering=0.2)
     assert_all_loaded(said, 9)
@@ -122,7 +121,7 @@ def test_each_key_is_built_by_its_builder(runs: Runs) -> None:
     assert len(builds(said)) == len(KEYS)
 
 
-@needs_mpirun
+@needs("mpirun")
 def test_without_mpi4py(runs: Runs) -> None:
     said = runs.mpirun(4, KEYS, has_mpi=False, environment={"GTSTUB_LAYOUT": "1x2"})
     assert_all_loaded(said, 4)
@@ -131,7 +130,8 @@ def test_without_mpi4py(runs: Runs) -> None:
     assert len(builds(said)) == 2 * len(KEYS)
 
 
-@needs_mpi
+@needs("mpirun")
+@needs_mpi4py
 def test_built_on_nine_ranks_run_on_more(runs: Runs, tmp_path: Path) -> None:
     said = runs.mpirun(9, KEYS[:2], layout=(3, 3))
     assert_all_loaded(said, 9)
@@ -173,7 +173,8 @@ def test_failed_build_is_told_to_all(runs: Runs) -> None:
 # --- A file system for each node --------------------------------------------------------------------------------------
 
 
-@needs_mpi
+@needs("mpirun")
+@needs_mpi4py
 @pytest.mark.parametrize("layout", [None, (1, 3)])
 def test_nodes_with_caches_of_their_own(runs: Runs, layout: tuple[int, int] | None) -> None:
     said = runs.mpirun(9, KEYS[:3], layout=layout, ranks_on_a_node=3)
@@ -190,7 +191,8 @@ def test_nodes_with_caches_of_their_own(runs: Runs, layout: tuple[int, int] | No
     }
 
 
-@needs_mpi
+@needs("mpirun")
+@needs_mpi4py
 def test_key_whose_builder_runs_another_program(runs: Runs) -> None:
     """The builder of a rank's own key is most likely on another node, and does not know it."""
     said = runs.mpirun(6, KEYS[:1], ranks_on_a_node=2, own_keys=[0, 3, 4], environment=SOON)
@@ -199,7 +201,8 @@ def test_key_whose_builder_runs_another_program(runs: Runs) -> None:
     assert own == {"own-0": 0, "own-3": 3, "own-4": 4}
 
 
-@needs_mpi
+@needs("mpirun")
+@needs_mpi4py
 def test_failed_build_is_told_to_all_nodes(runs: Runs) -> None:
     said = runs.mpirun(6, KEYS[:2], ranks_on_a_node=2, failing=KEYS[0])
     builder = ranks.Ranks(0, 6).builder(KEYS[0])
@@ -210,7 +213,8 @@ def test_failed_build_is_told_to_all_nodes(runs: Runs) -> None:
         assert one["loaded"] == KEYS[1:2]
 
 
-@needs_mpi
+@needs("mpirun")
+@needs_mpi4py
 @pytest.mark.parametrize("absent", [0, 4])
 def test_rank_that_does_not_come(runs: Runs, absent: int) -> None:
     """It is named, and nobody waits for it longer than GTSTUB_EXCHANGE_TIMEOUT."""
@@ -223,7 +227,8 @@ def test_rank_that_does_not_come(runs: Runs, absent: int) -> None:
             assert error.startswith(f"Rank {absent} did not take part in 'gtstub.wait_for_compilation()' within ")
 
 
-@needs_mpi
+@needs("mpirun")
+@needs_mpi4py
 @pytest.mark.parametrize(("cache", "exchanges"), [("/dev/null/cache", False), ("{}/shared", False), ("{}/{}", True)])
 def test_ranks_exchange_what_they_do_not_share(runs: Runs, tmp_path: Path, cache: str, exchanges: bool) -> None:
     """A cache that nobody can write to holds all there is, as in mode Run."""
@@ -240,7 +245,8 @@ def test_ranks_exchange_what_they_do_not_share(runs: Runs, tmp_path: Path, cache
 # --- gt4py ------------------------------------------------------------------------------------------------------------
 
 
-@needs_mpi
+@needs("mpirun")
+@needs_mpi4py
 def test_gt4py_program_is_lowered_by_one_rank(runs: Runs, tmp_path: Path) -> None:
     """And compiled in a process of gt4py's, which imports what the model's script imports."""
     runs.results.mkdir()

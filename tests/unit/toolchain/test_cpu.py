@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import platform
-import shutil
 from pathlib import Path
 
 import pytest
 
 from gtstub.errors import ToolchainError
 from gtstub.toolchain import cpu
-
-COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
+from tests.support.programs import need
 
 x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="flags of x86")
 
 
-@pytest.fixture(params=COMPILERS)
+@pytest.fixture(params=["g++", "clang++"])
 def compiler(request: pytest.FixtureRequest) -> str:
+    need(request.param)
     return str(request.param)
 
 

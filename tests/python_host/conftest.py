@@ -1,0 +1,22 @@
+"""The program that most tests of the host call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.hosting import Bound
+
+
+@pytest.fixture(scope="session")
+def host_program(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Bound:
+    return Bound(tmp_path_factory.mktemp("host"), toolchain)
+
+
+@pytest.fixture
+def bound(host_program: Bound) -> Iterator[Bound]:
+    """Without records of other tests."""
+    yield host_program
+    host_program.recorder.clear()

@@ -1,0 +1,38 @@
+"""The command line as a whole: its version, its help, wrong options."""
+
+from __future__ import annotations
+
+import pytest
+
+from gtstub import __version__
+from tests.support.cli import run
+
+pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
+
+
+COMMANDS = ("build", "cache", "config", "doctor", "extract", "generate", "plan", "record", "replay", "show")
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"gtstub {__version__}\n"
+
+
+def test_help_lists_commands_and_exit_codes() -> None:
+    text = run("--help").stdout
+    for command in COMMANDS:
+        assert f"\n  {command} " in text
+    assert "\n  Example:\n    gtstub doctor\n" in text
+    for exit_code in range(10):
+        assert f"\n    {exit_code}  " in text
+    assert "..." not in text.partition("Commands:")[2], "The summary of a command was cut off."
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command_has_an_example(command: str) -> None:
+    result = run(command, "-h")
+    assert result.exit_code == 0
+    assert f"  Example:\n    gtstub {command}" in result.stdout
+
+
+def test_a_wrong_option_is_a_usage_error() -> None:
+    assert run("plan", "--nonsense").exit_code == 2
