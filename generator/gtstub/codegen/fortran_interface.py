@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Iterable
 
 from gtstub.errors import PlanError
-from gtstub.plan.describe import describe_leaf
 from gtstub.plan.model import CallPlan, FieldLeaf, ScalarLeaf
 from gtstub.signature.dtypes import NAMES
 
@@ -88,7 +87,7 @@ def _argument(leaf: FieldLeaf | ScalarLeaf) -> Argument:
     type_, kind = NAMES[leaf.dtype].fortran
     rank, written = (len(leaf.axes), leaf.written) if isinstance(leaf, FieldLeaf) else (0, False)
     path = "" if leaf.path == leaf.name else f"{leaf.path}: "
-    return Argument(leaf.name, type_, kind, rank, written, f"{path}{describe_leaf(leaf)}")
+    return Argument(leaf.name, type_, kind, rank, written, f"{path}{leaf.text}")
 
 
 def _check_names(program: str, procedure: str, arguments: Iterable[str]) -> None:

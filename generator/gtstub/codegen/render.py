@@ -20,7 +20,6 @@ from gtstub.codegen import layout
 from gtstub.codegen.fortran_interface import make_interface
 from gtstub.codegen.output import C_COMMENT, FORTRAN_COMMENT, sign
 from gtstub.install import TEMPLATES
-from gtstub.plan.describe import describe_leaf, describe_source, describe_statics
 from gtstub.plan.model import CallPlan, StaticLeaf
 from gtstub.signature.dtypes import NAMES
 
@@ -65,11 +64,9 @@ def environment() -> jinja2.Environment:
         "fortran_comment": layout.fortran_comment,
         "fortran_pack": layout.fortran_pack,
         "fortran_split": layout.fortran_split,
-        "leaf_text": describe_leaf,
         "literal": literal,
         "pack": layout.pack,
-        "source_text": describe_source,
-        "static_texts": describe_statics,
+        "repr": repr,
     }
     return made
 

@@ -6,7 +6,6 @@ import dataclasses
 import math
 from typing import Any
 
-from gtstub.plan.describe import describe_source
 from gtstub.plan.model import (
     AxisValue,
     CallPlan,
@@ -74,4 +73,4 @@ def _source(source: Source) -> dict[str, Any]:
             members = {"leaf": leaf.name, "axis": axis, "property": property_}
         case _:
             members = {"leaf": source.leaf.name}
-    return {"kind": source.kind, **members, "text": describe_source(source)}
+    return {"kind": source.kind, **members, "text": source.text}

@@ -3,7 +3,7 @@ The call plan of a program: the arguments of a call, and the source of each C ar
 
 A plan is pure data. `planner.py` makes it from the two signatures; `gtstub.codegen` writes it as C and Fortran. Its
 objects refer to each other directly: the source of a slot holds the leaf that it reads. Templates and documents
-distinguish the classes by their `kind`.
+distinguish the classes by their `kind`; `text` is what comments, messages and tables say of an object.
 """
 
 from __future__ import annotations
@@ -32,6 +32,12 @@ class AxisContract:
     dim: str
     fixed: Axis
     read: tuple[Property, ...]
+
+    @property
+    def text(self) -> str:
+        """The dimension with its fixed values: `K`, `Edge (stride 1)`."""
+        fixed = ", ".join(f"{name} {value}" for name, value in self.fixed.given.items())
+        return f"{self.dim} ({fixed})" if fixed else self.dim
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +75,12 @@ class FieldLeaf(_Leaf):
         return "connectivity" if self.is_connectivity else "field"
 
     @property
+    def text(self) -> str:
+        """`float64 field on [Edge (stride 1), K], written`."""
+        field = f"{self.dtype} field on [{', '.join(axis.text for axis in self.axes)}]"
+        return f"{'connectivity, ' if self.is_connectivity else ''}{field}{', written' if self.written else ''}"
+
+    @property
     def dims(self) -> tuple[str, ...]:
         """The names of the dimensions of the axes, and the codomain."""
         return (*(axis.dim for axis in self.axes), *([] if self.codomain is None else [self.codomain]))
@@ -84,6 +96,10 @@ class ScalarLeaf(_Leaf):
     def kind(self) -> str:
         return "zero_dim_field" if self.is_field else "scalar"
 
+    @property
+    def text(self) -> str:
+        return f"zero-dimensional field of {self.dtype}" if self.is_field else self.dtype
+
 
 @dataclasses.dataclass(frozen=True)
 class StaticLeaf(_Leaf):
@@ -92,6 +108,10 @@ class StaticLeaf(_Leaf):
     value: bool | int | float
 
     kind: ClassVar[str] = "static"
+
+    @property
+    def text(self) -> str:
+        return f"{self.dtype}, compiled in as {self.value!r}"
 
 
 Leaf = FieldLeaf | ScalarLeaf | StaticLeaf
@@ -142,6 +162,10 @@ class Data:
 
     kind: ClassVar[str] = "data"
 
+    @property
+    def text(self) -> str:
+        return f"data of '{self.leaf.path}'"
+
 
 @dataclasses.dataclass(frozen=True)
 class AxisValue:
@@ -149,9 +173,14 @@ class AxisValue:
 
     leaf: FieldLeaf
     axis: int
-    property: Property
+    name: Property
 
     kind: ClassVar[str] = "axis"
+
+    @property
+    def text(self) -> str:
+        """`stride of axis 1 of 'vn'`."""
+        return f"{self.name} of axis {self.axis} of '{self.leaf.path}'"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,6 +191,10 @@ class Value:
 
     kind: ClassVar[str] = "value"
 
+    @property
+    def text(self) -> str:
+        return f"'{self.leaf.path}'"
+
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
@@ -170,6 +203,10 @@ class Metric:
     name: str
 
     kind: ClassVar[str] = "metric"
+
+    @property
+    def text(self) -> str:
+        return "metrics level" if self.name == METRICS_LEVEL else "compute time"
 
 
 Source = Data | AxisValue | Value | Metric

@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from gtstub.errors import SignatureError
-
 DType = Literal[
     "bool",
     "int8",
@@ -61,13 +59,3 @@ NAMES: Mapping[str, Names] = {
 
 NUMBERS: Mapping[str, int] = {dtype: number for number, dtype in enumerate(DTYPES, 1)}
 """The values of `gts_dtype`, which begin at 1."""
-
-
-def checked_dtype(owner: str, argument: str, name: str) -> DType:
-    """`name` as an element type; raises SignatureError for `argument` of `owner`, a program or SDFG, if it is none."""
-    if name not in DTYPES:
-        raise SignatureError(
-            f"Argument '{argument}' of {owner} must have one of the element types {', '.join(map(repr, DTYPES))},"
-            f" but has '{name}'."
-        )
-    return name

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal, get_args
 
-from gtstub.signature.dtypes import DType
+from gtstub.errors import SignatureError
+from gtstub.signature.dtypes import DTYPES, DType
 
 Device = Literal["cpu", "cuda", "rocm"]
 Access = Literal["read", "write", "readwrite", "none"]
@@ -165,3 +166,13 @@ class SdfgSignature:
     init: tuple[str, ...] = ()
     memory_symbols: tuple[str, ...] = ()
     workspaces: tuple[Workspace, ...] = ()
+
+
+def checked_dtype(owner: str, argument: str, name: str) -> DType:
+    """`name` as an element type; raises SignatureError for `argument` of `owner`, a program or SDFG, if it is none."""
+    if name not in DTYPES:
+        raise SignatureError(
+            f"Argument '{argument}' of {owner} must have one of the element types {', '.join(map(repr, DTYPES))},"
+            f" but has '{name}'."
+        )
+    return name

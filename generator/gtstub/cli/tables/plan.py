@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gtstub.plan.describe import describe_leaf, describe_source, describe_statics
 from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Leaf, Slot, Unused, Value, walk
 from gtstub.util.console import make_table, print_parts
 
@@ -30,7 +29,7 @@ def print_slots(plan: CallPlan) -> None:
 
 
 def _slot_row(slot: Slot) -> tuple[str, ...]:
-    return str(slot.index), slot.c_type, slot.name, describe_source(slot.source)
+    return str(slot.index), slot.c_type, slot.name, slot.source.text
 
 
 def _title(plan: CallPlan) -> str:
@@ -39,7 +38,7 @@ def _title(plan: CallPlan) -> str:
 
 
 def _describe_contract(leaf: Leaf) -> str:
-    return describe_leaf(leaf) + (f", on {leaf.device}" if isinstance(leaf, FieldLeaf) else "")
+    return leaf.text + (f", on {leaf.device}" if isinstance(leaf, FieldLeaf) else "")
 
 
 def _describe_slot_contract(slot: Slot, plan: CallPlan) -> Iterator[str]:
@@ -52,20 +51,20 @@ def _describe_slot_contract(slot: Slot, plan: CallPlan) -> Iterator[str]:
             return
     for assertion in plan.assertions:
         if assertion.symbol == slot.name:
-            yield f"equals {describe_source(assertion.later)}"
+            yield f"equals {assertion.later.text}"
 
 
 def _agreements(plan: CallPlan) -> Iterator[str]:
     if plan.assertions:
         yield "Must agree:"
     for assertion in plan.assertions:
-        first, later = describe_source(assertion.first), describe_source(assertion.later)
+        first, later = assertion.first.text, assertion.later.text
         yield f"  {assertion.symbol}: {later} with {first}"
 
 
 def _remarks(plan: CallPlan) -> Iterator[str]:
-    if statics := describe_statics(plan):
-        yield f"Compiled in: {', '.join(statics)}."
+    if plan.statics:
+        yield f"Compiled in: {', '.join(f'{leaf.path} = {leaf.value!r}' for leaf in plan.statics)}."
     unused = [f"'{part.path}'" for node in plan.parameters for part in walk(node) if isinstance(part, Unused)]
     if unused:
         yield f"Not used by the SDFG: {', '.join(unused)}."

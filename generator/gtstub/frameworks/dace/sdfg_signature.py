@@ -15,7 +15,7 @@ import dace
 import jq
 
 from gtstub.errors import SignatureError
-from gtstub.signature.dtypes import DType, checked_dtype
+from gtstub.signature.dtypes import DType
 from gtstub.signature.model import (
     CONNECTIVITY_PREFIX,
     Access,
@@ -28,6 +28,7 @@ from gtstub.signature.model import (
     ScalarArgument,
     SdfgSignature,
     Workspace,
+    checked_dtype,
 )
 
 

@@ -13,7 +13,6 @@ from gt4py.next.otf.definitions import CompilableProgramDef
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.errors import SignatureError
-from gtstub.signature.dtypes import checked_dtype
 from gtstub.signature.model import (
     Connectivity,
     Dimension,
@@ -25,6 +24,7 @@ from gtstub.signature.model import (
     StaticDomain,
     TupleType,
     Type,
+    checked_dtype,
 )
 
 
