@@ -1,7 +1,7 @@
 """
 Measures a call through gtstub beside its peers, prints the tables and writes them to docs/performance.md and README.md.
 
-    python tests/benchmarks/run.py [FOLDER]    FOLDER keeps what is built (build/benchmarks)
+    python -m tests.benchmarks.run [FOLDER]    FOLDER keeps what is built (build/benchmarks)
 
 It takes some three minutes on two cores when nothing is built yet: gt4py's GTFN backend compiles for most of them.
 """
@@ -19,14 +19,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from gtstub.plan.planner import make_plan  # noqa: E402
-from gtstub.signature.documents import program_from_json, sdfg_from_json  # noqa: E402
-from gtstub.toolchain import compiler  # noqa: E402
-from tests.benchmarks import c_host, fortran_host, instructions, page, peers  # noqa: E402
-from tests.benchmarks.entry import build_stub  # noqa: E402
+from gtstub.plan.planner import make_plan
+from gtstub.signature.documents import program_from_json, sdfg_from_json
+from gtstub.toolchain import compiler
+from tests.benchmarks import c_host, fortran_host, instructions, page, peers
+from tests.benchmarks.entry import build_stub
+from tests.support.checkout import ROOT
 
 BUILD_SECONDS = 240
 """After this long a peer that gt4py builds is left out."""

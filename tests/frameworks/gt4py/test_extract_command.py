@@ -94,7 +94,7 @@ def make_offset_provider():
 
 
 @pytest.fixture
-def _model(monkeypatch: pytest.MonkeyPatch) -> None:
+def _model(in_an_empty_directory: None, monkeypatch: pytest.MonkeyPatch) -> None:
     if importlib.util.find_spec("gt4py") is None:
         pytest.skip("gt4py is not installed.")
     monkeypatch.setattr(sys, "path", list(sys.path))
