@@ -71,7 +71,7 @@ def read_jobs(file: Path) -> list[Job]:
 
 
 def select(jobs: Sequence[Job], names: Sequence[str]) -> list[Job]:
-    """All variants of the programs with these names, or of all programs without names. Unknown: ValueError."""
+    """The variants of these programs, or of all programs if `names` is empty. Raises ValueError for an unknown name."""
     known = list(dict.fromkeys(job.program for job in jobs))
     for name in names:
         if name not in known:

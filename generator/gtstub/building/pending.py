@@ -99,9 +99,9 @@ class Build(Future[Entry]):
             self._cache,
             self.key,
             [self._lowering, self._building],
-            turn=self._ranks.turn(self.key),
-            grace=settings.builder_grace(),
-            check=self._check_failure,
+            self._ranks.turn(self.key),
+            settings.builder_grace(),
+            self._check_failure,
         )
         while (entry := waiter.wait()) is None:
             if self.begin():
@@ -117,13 +117,10 @@ class Build(Future[Entry]):
         return self._cache.root / FAILURES / self.key
 
     def _read_failure(self) -> dict[str, str] | None:
-        if self._ranks.size == 1:
-            return None
-        try:
-            note: dict[str, str] = json.loads(self._note.read_bytes())
-        except (OSError, ValueError):
-            return None
-        return note
+        with suppress(OSError, ValueError, TypeError):
+            if self._ranks.size > 1:
+                return dict(json.loads(self._note.read_bytes()))
+        return None
 
     def _check_failure(self) -> None:
         failure = self._read_failure()

@@ -8,6 +8,7 @@ the clocks of two hosts differ.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,15 +25,15 @@ SHORTEST_SLEEP, LONGEST_SLEEP = 0.005, 0.25
 """Seconds between two polls."""
 
 
+@dataclasses.dataclass
 class Watch:
-    """Observes the claims of one key."""
+    """Observes the claims of one key in the cache at `root`."""
 
-    def __init__(self, root: Path, key: str) -> None:
-        self._root = root
-        self._key = key
-        self._timeout = settings.build_timeout()
-        self._claim: Claim | None = None
-        self._since = 0.0
+    root: Path
+    key: str
+    _timeout: float = dataclasses.field(init=False, default_factory=settings.build_timeout)
+    _claim: Claim | None = dataclasses.field(init=False, default=None)
+    _since: float = dataclasses.field(init=False, default=0.0)
 
     @property
     def generation(self) -> int:
@@ -40,11 +41,11 @@ class Watch:
         return self._claim.generation if self._claim else 0
 
     def is_free(self) -> bool:
-        """Whether no process holds a claim: none exists, its owner has ended, or its renewals have stopped too long."""
+        """Whether no process holds a claim: there is none, its owner has ended, or its renewal is overdue."""
         # Reads the last known claim first, because listing all claims is more expensive on a parallel file system.
-        if self._claim is not None and self._is_held(read_claim(claim_file(self._root, self._key, self.generation))):
+        if self._claim is not None and self._is_held(read_claim(claim_file(self.root, self.key, self.generation))):
             return False
-        files = claim_files(self._root, self._key)
+        files = claim_files(self.root, self.key)
         return not self._is_held(read_claim(files[max(files)]) if files else None)
 
     def _is_held(self, claim: Claim | None) -> bool:
@@ -56,6 +57,7 @@ class Watch:
         return now - self._since <= self._timeout
 
 
+@dataclasses.dataclass
 class Waiter:
     """
     Waits for the entry of a key.
@@ -65,39 +67,30 @@ class Waiter:
     for each builder that gave up. Each poll calls `check`, which may raise an error to end the wait.
     """
 
-    def __init__(
-        self,
-        cache: Cache,
-        key: str,
-        watches: Sequence[Watch],
-        *,
-        turn: int = 0,
-        grace: float = 0.0,
-        check: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._cache = cache
-        self._key = key
-        self._watches = watches
-        self._turn = turn
-        self._grace = grace
-        self._check = check
+    cache: Cache
+    key: str
+    watches: Sequence[Watch]
+    turn: int = 0
+    grace: float = 0.0
+    check: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
         self._begin = time.monotonic()
-        self._deadline = self._begin + grace * turn
+        self._deadline = self._begin + self.grace * self.turn
         self._was_free, self._generations = True, 0
 
     def wait(self) -> Entry | None:
         """The entry as soon as it is published, or None when it is this process's turn to build it."""
         while True:
-            # Claims come first, because a builder publishes the entry before it releases its claim: if the claim is
-            # free and the entry is missing, no builder has published it.
-            is_free = all(watch.is_free() for watch in self._watches)
-            if (entry := self._cache.find(self._key)) is not None:
+            # Claims come before the entry, because a builder publishes the entry before it releases its claim.
+            is_free = all(watch.is_free() for watch in self.watches)
+            if (entry := self.cache.find(self.key)) is not None:
                 return entry
-            self._check()
-            generations = sum(watch.generation for watch in self._watches)
+            self.check()
+            generations = sum(watch.generation for watch in self.watches)
             if is_free and (not self._was_free or generations > self._generations):  # A builder has given up.
-                self._turn = max(0, self._turn - 1)
-                self._deadline = time.monotonic() + self._grace * self._turn
+                self.turn = max(0, self.turn - 1)
+                self._deadline = time.monotonic() + self.grace * self.turn
             self._was_free, self._generations = is_free, max(generations, self._generations)
             if is_free and time.monotonic() >= self._deadline:
                 return None

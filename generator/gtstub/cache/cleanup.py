@@ -1,7 +1,4 @@
-"""
-Removes the files that killed builders left in a cache. The next build in the cache does this, and so does
-'gtstub cache prune'.
-"""
+"""Removes what killed builders left in a cache. The next build does this, and so does 'gtstub cache prune'."""
 
 from __future__ import annotations
 
@@ -47,10 +44,8 @@ def sweep(root: Path) -> None:
 
 def set_aside(path: Path, private: Path) -> Path:
     """
-    Moves an entry into a private directory; returns its new path.
-
-    `discard` of that directory, or a later `sweep` if this process is killed, moves the entry back if it is whole and
-    its key is free. To remove the entry for good, rename it within the private directory.
+    Moves an entry into a private directory; returns its new path. `discard`, or a later `sweep` if this process is
+    killed, moves a whole entry back if its key is free. To remove it for good, rename it within the directory.
     """
     (private / SET_ASIDE).mkdir()
     return path.rename(private / SET_ASIDE / path.name)
@@ -82,9 +77,9 @@ def leftovers(root: Path) -> Iterator[Path]:
 
 def _is_needless(path: Path, root: Path) -> bool:
     """
-    Whether the owner of a claim has ended and the entry exists, or the claim is a day old. Otherwise the claim stays
-    until the next builder releases its own: if generations began anew, two processes, one that looked before the
-    removal and one that looked after it, would both build.
+    Whether the owner of a claim has ended, and the entry exists or the claim is a day old; an owner that this process
+    cannot see counts as ended after that day. Otherwise the next builder must remove the claim: if generations began
+    anew, two processes, one that looked before the removal and one that looked after it, would both build.
     """
     is_old = _is_older(path, LONGEST_BUILD)
     key, _, generation = path.name.rpartition(".")

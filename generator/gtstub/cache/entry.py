@@ -124,7 +124,7 @@ class Entry(NamedTuple):
         try:
             program = _host.load(self.path / manifest.stub, self.path / manifest.library)
         except RuntimeError:
-            # If another process has removed or damaged the entry meanwhile, verify() raises the clearer error.
+            # If another process removed or replaced the entry, verify() raises or the second attempt succeeds.
             manifest = self.verify()
             program = _host.load(self.path / manifest.stub, self.path / manifest.library)
         self.mark_used()

@@ -1,8 +1,6 @@
 """
-The key of a cache entry: the digest of its ingredients.
-
-Ingredients are everything that changes the built libraries, as a nested mapping that JSON can express and people can
-read. `differences` lists where two such mappings differ.
+The key of a cache entry: a digest of its ingredients. These are everything that changes the built libraries, as a
+nested mapping that JSON can express and people can read.
 """
 
 from __future__ import annotations

@@ -64,11 +64,10 @@ class Built(NamedTuple):
 
 class Manifest(NamedTuple):
     """
-    `name` is the name of the program; `stub` and `library` are the file names of the two libraries. `workspaces` maps
-    each storage of memory that the caller lends to its device. key.py defines `ingredients`. `baked` maps the names
-    that users know to the values that were compiled in. `files` lists all files except the manifest.
-
-    `Cache.publish` fills in `key`, `built.time`, `built.host` and `files`.
+    The manifest of program `name`. `stub` and `library` are file names. `workspaces` maps each storage of memory that
+    the caller lends to its device. `ingredients` are described in key.py; `baked` maps the names that users know to the
+    values that were compiled in. `files` lists all files except the manifest. `Cache.publish` fills in `key`, `files`,
+    `built.time` and `built.host`.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """
 The cache: a directory of entries.
 
-A process builds an entry in a private directory next to its final path and publishes it with one rename, so no other
-process sees an incomplete entry. Claims decide which process builds an entry (claims.py). If two processes build the
-same entry all the same, both succeed: the second one uses the entry of the first.
+A process builds an entry in a private directory and publishes it with one rename, so no other process sees an
+incomplete entry. Claims decide which process builds an entry (claims.py). If two processes build the same entry all the
+same, both succeed: the second one uses the entry of the first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gtstub.cache import manifest as manifests
 from gtstub.cache.cleanup import building_name, discard, set_aside, sweep
 from gtstub.cache.entry import Entry, unsupported
 from gtstub.cache.key import Difference, differences, short_name
-from gtstub.cache.manifest import File, Machine, Manifest
+from gtstub.cache.manifest import File, Manifest
 from gtstub.errors import CacheError, unwritable
 
 
@@ -53,7 +53,7 @@ class Cache:
         return (self.root, *self.shared)
 
     def find(self, key: str) -> Entry | None:
-        """The entry of a key in the first layer where it is whole and this machine can run it; None without such."""
+        """The entry of a key in the first layer where it is whole and this machine can run it, or None."""
         for entry in (Entry(layer / key) for layer in self.layers):
             with suppress(CacheError):
                 entry.verify_usable()
@@ -97,12 +97,11 @@ class Cache:
 
     def publish(self, directory: Path, key: str, manifest: Manifest) -> Entry:
         """
-        Publishes `directory`, which contains only files, as the entry of a key. If another process was faster, returns
-        that process's entry.
+        Publishes `directory`, which contains only files, as the entry of a key, with a completed `manifest`. If another
+        process was faster, returns that process's entry.
 
-        Adds key, files, time and host to `manifest`. Raises CacheError if the cache cannot be written, if a library of
-        the manifest is missing, or if the key has an entry of another version of gtstub or one that this machine
-        cannot run: otherwise two kinds of machines would replace each other's entry for ever.
+        Raises CacheError if the cache cannot be written, if a library is missing, or if the key has an entry of another
+        version of gtstub or one that this machine cannot run, because two kinds of machines would replace it in turns.
         """
         try:
             for file in directory.iterdir():
@@ -113,9 +112,6 @@ class Cache:
                 files={file.name: File.of(file) for file in sorted(directory.iterdir())},
                 built=manifest.built._replace(time=time.time(), host=socket.gethostname()),
             )
-            for name in (complete.stub, complete.library):
-                if name not in complete.files:
-                    raise CacheError(f"The cache entry '{key}' lacks its file '{name}'.")
             text = json.dumps(complete.to_json(), indent=1, sort_keys=True) + "\n"
             (directory / manifests.FILE).write_text(text, encoding="utf-8")
         except OSError as error:
@@ -132,7 +128,12 @@ class Cache:
             _sync(directory)
             while not _rename(directory, place.path):
                 if place.is_whole():
-                    _check_usable_instead(place, machine)
+                    found = place.manifest()
+                    if found.machine != machine and (reason := unsupported(found)):
+                        raise CacheError(
+                            f"The cache entry '{place.path}' {reason}. It cannot replace the one built here: name"
+                            f" another directory in {settings.CACHE_DIR}."
+                        )
                     return place
                 if place.is_foreign():
                     raise CacheError(f"Another version of gtstub made the cache entry '{place.path}': remove it.")
@@ -164,16 +165,6 @@ def open_cache(default: Path | None = None, code_path: str = "") -> Cache:
         root = platformdirs.user_cache_path("gtstub")
     first, *rest = dict.fromkeys(layer / code_path for layer in (root.absolute(), *settings.shared_cache_dirs()))
     return Cache(first, tuple(rest))
-
-
-def _check_usable_instead(entry: Entry, machine: Machine) -> None:
-    """Raises CacheError if an existing entry cannot replace one of the same key that was built here, for `machine`."""
-    manifest = entry.manifest()
-    if manifest.machine != machine and (reason := unsupported(manifest)):
-        raise CacheError(
-            f"The cache entry '{entry.path}' {reason}. It cannot replace the one built here: name another directory in"
-            f" {settings.CACHE_DIR}."
-        )
 
 
 def _sync(path: Path) -> None:

@@ -144,7 +144,7 @@ def test_entry_holds_files_only(cache: Cache, tmp_path: Path) -> None:
         (directory / STUB).unlink()
         with pytest.raises(CacheError) as caught:
             cache.publish(directory, KEY, manifest)
-        assert str(caught.value) == f"The cache entry '{KEY}' lacks its file '{STUB}'."
+        assert str(caught.value) == f"The manifest of cache entry '{directory}' lists no file '{STUB}'."
     assert names(cache.root) == []
 
 
