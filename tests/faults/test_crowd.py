@@ -63,6 +63,6 @@ def test_entry_of_another_version_is_refused(workshop: Workshop, tmp_path: Path)
     before = invariants.entries(root)
     refused = workshop.run(root, 0)
     assert refused.is_refusal
-    assert refused.errors == f"The cache entry '{root / key_of(0)}' is of another version of gtstub: take it away.\n"
+    assert refused.errors == f"Another version of gtstub made the cache entry '{root / key_of(0)}': remove it.\n"
     assert invariants.entries(root) == before
     assert workshop.run(root, 0, PYTHONPATH=other).status == 0

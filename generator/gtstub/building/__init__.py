@@ -1,1 +1,1 @@
-"""Who builds cache entries: one of many processes, or a pool of workers."""
+"""Builds cache entries, in one of many processes or in a pool of workers."""

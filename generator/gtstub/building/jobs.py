@@ -1,10 +1,11 @@
-"""A set of programs that are built ahead of time: what a file in TOML says of them (docs/compile.md)."""
+"""Reads the TOML file that lists programs to build ahead of time (docs/compile.md)."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,14 +29,14 @@ MEMBERS = {
     "static_args": "a table",
     "static_horizontal_sizes": "true or false",
 }
-"""What the table of a program has; all but `source` can also stand in [default]."""
+"""The settings of a [[program]] table. All of them except `source` may also appear in [default]."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
     """
-    One variant of a program. `arguments` are those of `gtstub.compile()`, with the values of the file: the list of each
-    static argument has one. `grid` makes the offset provider, and may be empty.
+    One variant of a program. `arguments` are arguments of `gtstub.compile()` with the values of the file; the list of
+    each static argument has one element. `grid` names the function that makes the offset provider, or is empty.
     """
 
     source: str
@@ -44,7 +45,6 @@ class Job:
 
     @property
     def label(self) -> str:
-        """Program and variant."""
         return f"{self.program} ({self.variant})" if self.variant else self.program
 
     @property
@@ -57,7 +57,7 @@ class Job:
 
 
 def read_jobs(file: Path) -> list[Job]:
-    """All variants of all programs. Raises ConfigError with the line of what is wrong, OSError if it cannot be read."""
+    """All variants of all programs. Raises ConfigError with the line of a mistake, or OSError."""
     data, places = read_toml(file)
     for name in data:
         places.refuse_unknown((name,), "table", ("default", "program"))
@@ -71,7 +71,7 @@ def read_jobs(file: Path) -> list[Job]:
 
 
 def select(jobs: Sequence[Job], names: Sequence[str]) -> list[Job]:
-    """All variants of the programs with these names; of all programs if there are none. ValueError names a stranger."""
+    """The variants of these programs, or of all programs if `names` is empty. Raises ValueError for an unknown name."""
     known = list(dict.fromkeys(job.program for job in jobs))
     for name in names:
         if name not in known:
@@ -85,31 +85,29 @@ def failed(job: Job, error: str, seconds: float = 0.0, key: str = "") -> Outcome
 
 
 def longest_first(jobs: Sequence[Job], cache: Cache) -> list[Job]:
-    """The jobs that took longest to build come first, and before them the jobs that were never built."""
+    """Sorts jobs by build time, longest first, with the jobs that were never built before all others."""
     seconds: dict[str, float] = {}
     for entry in cache.entries():
-        try:
+        with suppress(CacheError):
             manifest = entry.manifest()
-        except CacheError:
-            continue
-        seconds[manifest.name] = max(manifest.built.seconds, seconds.get(manifest.name, 0.0))
+            seconds[manifest.name] = max(manifest.built.seconds, seconds.get(manifest.name, 0.0))
     return sorted(jobs, key=lambda job: seconds.get(job.program, float("inf")), reverse=True)
 
 
 def _jobs(number: int, program: Mapping[str, Any], default: Mapping[str, Any], places: Places) -> Iterator[Job]:
     path = ("program", str(number))
-    said = {**default, **_members(path, program, places)}
-    if "source" not in said:
+    members = {**default, **_members(path, program, places)}
+    if "source" not in members:
         raise places.refusal(path, "A program needs its 'source', as \"module:name\".")
-    source, grid = said.pop("source"), said.pop("grid", "")
-    choices: Mapping[str, Any] = said.get("static_args", {})
+    source, grid = members.pop("source"), members.pop("grid", "")
+    choices: Mapping[str, Any] = members.get("static_args", {})
     for name, values in choices.items():
         if not isinstance(values, list) or not values:
             where = (*path, "static_args", name) if "static_args" in program else ("default", "static_args", name)
             raise places.refusal(where, f"Static argument '{name}' needs a list of values, but is {values!r}.")
     for values in itertools.product(*choices.values()):
         static = {name: [value] for name, value in zip(choices, values, strict=True)}
-        yield Job(source, grid, said | ({"static_args": static} if static else {}))
+        yield Job(source, grid, members | ({"static_args": static} if static else {}))
 
 
 def _members(path: tuple[str, ...], table: Mapping[str, Any], places: Places) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What became of builds: a table, for people who built ahead."""
+"""Summarizes the outcomes of builds in a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STYLES: dict[State, str] = {"built": "green", "found": "dim", "missing": "yellow
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """Of one variant of a program. `seconds` are those of its build; `key` is its entry's, or `error` says why none."""
+    """The outcome of one variant of a program: build time in seconds, key of its entry, or error."""
 
     program: str
     variant: str
@@ -30,7 +30,7 @@ class Outcome:
 
 
 def print_summary(outcomes: Sequence[Outcome], console: Console) -> None:
-    """A line a variant; then how many there are of each state, and the errors."""
+    """Prints a table with one row for each variant, then the number of variants in each state, then the errors."""
     table = make_table("program", "variant", "state", "seconds", "key")
     for outcome in outcomes:
         state = Text(outcome.state, STYLES[outcome.state])

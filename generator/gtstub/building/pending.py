@@ -1,9 +1,9 @@
 """
-Entries in the making, as futures.
+Futures of entries that are being built.
 
-Lowering a program takes longer than most compilers do, so a process that does not build does not lower either. The
-ranks of a run choose one builder for each key (`Ranks.builder`), and the others wait for what it publishes. If the
-builder does not come, because its program differs or because it died, the next rank in turn takes its place.
+Lowering a program often takes longer than compiling it, so a process that does not build does not lower either. The
+ranks of a run choose one builder for each key (`Ranks.builder`); the other ranks wait until it has published the entry.
+If the builder does not start, because its program differs or because it died, the next rank in turn takes over.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from gtstub.cache.store import Cache
 
 PATIENCE = 0.3
-"""Seconds of waiting before a message says what is being waited for."""
+"""Seconds of waiting before `wait_for` prints a message."""
 
 
 class Build(Future[Entry]):
     """
-    An entry in the making. If `is_elsewhere`, its builder's cache is one that this rank does not see, and
-    `Ranks.exchange` brings the entry.
+    An entry that is being built. If `is_elsewhere`, its builder uses a cache that this rank cannot see, and
+    `Ranks.exchange` transfers the entry.
     """
 
     def __init__(self, cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Entry]]) -> None:
@@ -46,15 +46,15 @@ class Build(Future[Entry]):
         self.key = key
         self.is_elsewhere = not ranks.shares_with(ranks.builder(key))
         self._cache, self._ranks, self._submit = cache, ranks, submit
-        # Lowering comes before the build and has a claim of its own, because the build may run in another process,
-        # which then claims the key itself.
+        # Lowering comes before the build and has its own claim, because the build may run in another process, which
+        # then claims the key itself.
         self._lowering = Watch(cache.root, key + LOWERING)
         self._building = Watch(cache.root, key)
         self._claim = ExitStack()
         self._old_failure = self._read_failure()
 
     def begin(self) -> bool:
-        """Begins to build, unless another process does. Raises what lowering raises."""
+        """Begins to build, unless another process builds the entry. Raises the errors of lowering."""
         if not (self._lowering.is_free() and self._building.is_free()):
             return False
         claim = claiming(self._cache.root, self.key + LOWERING, self._lowering.generation + 1)
@@ -79,7 +79,7 @@ class Build(Future[Entry]):
         self._claim.close()
 
     def build(self) -> None:
-        """Builds here, whichever rank's turn it is, unless another process does; waits for the result."""
+        """Builds without waiting for this rank's turn, unless another process builds the entry; waits until done."""
         try:
             if not self.begin():
                 self._wait()
@@ -88,7 +88,7 @@ class Build(Future[Entry]):
         concurrent.futures.wait([self])
 
     def wait(self) -> None:
-        """Waits until the entry is there, or builds it when it is this rank's turn."""
+        """Waits until another process has published the entry, or builds it when it is this rank's turn."""
         try:
             self._wait()
         except BaseException as error:
@@ -99,33 +99,28 @@ class Build(Future[Entry]):
             self._cache,
             self.key,
             [self._lowering, self._building],
-            turn=self._ranks.turn(self.key),
-            grace=settings.builder_grace(),
-            check=self._check_failure,
+            self._ranks.turn(self.key),
+            settings.builder_grace(),
+            self._check_failure,
         )
-        while True:
-            if (entry := waiter.wait()) is not None:
-                self.set_result(entry)
-                return
+        while (entry := waiter.wait()) is None:
             if self.begin():
                 return
+        self.set_result(entry)
 
     # --- Failures -----------------------------------------------------------------------------------------------------
-    # All ranks of a run would fail in the same way, one after the other. So the first one leaves a note, and the
-    # waiting ranks raise what it says. A process without other ranks leaves no note and reads none.
+    # All ranks of a run would fail in the same way, one after the other. So the first one writes its error to a note,
+    # and the waiting ranks raise that error. A process without other ranks neither writes nor reads notes.
 
     @property
     def _note(self) -> Path:
         return self._cache.root / FAILURES / self.key
 
     def _read_failure(self) -> dict[str, str] | None:
-        if self._ranks.size == 1:
-            return None
-        try:
-            note: dict[str, str] = json.loads(self._note.read_bytes())
-        except (OSError, ValueError):
-            return None
-        return note
+        with suppress(OSError, ValueError, TypeError):
+            if self._ranks.size > 1:
+                return dict(json.loads(self._note.read_bytes()))
+        return None
 
     def _check_failure(self) -> None:
         failure = self._read_failure()
@@ -133,12 +128,12 @@ class Build(Future[Entry]):
             raise CompilationError(failure["text"])
 
     def _note_failure(self, error: BaseException) -> BaseException:
-        """Leaves a note of an error for the other ranks; returns the error to raise here."""
+        """Writes an error to the note for the other ranks; returns the error to raise on this rank."""
         if self._ranks.size == 1:
             return error
         text = f"Rank {self._ranks.rank} could not build '{self.key}': {error}"
-        note = {"text": text, "id": uuid.uuid4().hex}  # The id tells this failure from the same one yesterday.
-        with suppress(OSError):  # Without a note the others take over, and fail themselves.
+        note = {"text": text, "id": uuid.uuid4().hex}  # The id distinguishes it from an earlier failure.
+        with suppress(OSError):  # Without a note, the other ranks take over the build and fail themselves.
             self._note.parent.mkdir(parents=True, exist_ok=True)
             with replacing(self._note) as aside:
                 aside.write_text(json.dumps(note), encoding="utf-8")
@@ -149,10 +144,10 @@ class Build(Future[Entry]):
 
 def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Entry]]) -> Build:
     """
-    Has the entry of a key built that `cache` lacks, by the rank whose turn it is; does not wait for it.
+    Starts to build an entry that `cache` lacks, on the rank whose turn it is. Does not wait.
 
-    `submit` begins to build and returns the build's future. If this process is the builder, `submit` is called here and
-    what lowering raises is raised; otherwise it is called later in a thread, or never.
+    `submit` begins the build and returns its future. If this process is the builder, `start` calls it at once and
+    raises the errors of lowering. Otherwise a thread calls it when it is this rank's turn, or never.
     """
     build = Build(cache, key, ranks, submit)
     if build.is_elsewhere:
@@ -166,28 +161,29 @@ def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Entr
 
 
 def done(result: Any) -> Future[Any]:
-    """A future of what need not be built."""
+    """A future that already has its result."""
     build: Future[Any] = Future()
     build.set_result(result)
     return build
 
 
 def is_missing_here(build: Future[Any]) -> bool:
-    """Whether only `Ranks.exchange` can bring the entry of a build."""
+    """Whether only `Ranks.exchange` can finish a build."""
     return isinstance(build, Build) and build.is_elsewhere and not build.done()
 
 
 def wait_for(builds: Mapping[Future[Any], str]) -> None:
     """
-    Waits for builds, each with the name of its program. Says on stderr what it waits for if that takes long.
+    Waits for builds, given with the names of their programs. Prints the names on stderr if that takes long.
 
     Raises CompilationError for a build that only `gtstub.wait_for_compilation()` can finish.
     """
-    if (name := next((name for build, name in builds.items() if is_missing_here(build)), None)) is not None:
-        raise CompilationError(
-            f"Program '{name}' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all"
-            " ranks first."
-        )
+    for build, name in builds.items():
+        if is_missing_here(build):
+            raise CompilationError(
+                f"Program '{name}' is built in a cache that this rank cannot see: call"
+                " 'gtstub.wait_for_compilation()' on all ranks first."
+            )
     _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
     if not pending:
         return
@@ -208,7 +204,7 @@ def wait_for(builds: Mapping[Future[Any], str]) -> None:
 
 
 def raise_all(message: str, errors: Sequence[Exception]) -> None:
-    """Raises the error, or an ExceptionGroup if there are several."""
+    """Raises the one error, or an ExceptionGroup of several; returns without errors."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

@@ -1,7 +1,8 @@
 """
-Processes that build variants of programs. Each imports gt4py once, which takes seconds, and gets one job after another.
+A pool of worker processes that build variants of programs. Each worker imports gt4py once, which takes seconds, and
+then runs one job after another.
 
-One that is killed, as by a machine that runs out of memory, takes only its job with it: another one takes its place.
+If a worker is killed, for example because memory runs out, only its job fails, and a new worker replaces it.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from gtstub.building.jobs import Job, failed
 from gtstub.building.outcome import Outcome
 
 PATIENCE = 5.0
-"""Seconds that a worker has to end by itself before it is killed."""
+"""Seconds that a worker has to exit before it is killed."""
 
 ENVIRONMENT = {
     "GT4PY_BUILD_JOBS_MODE": "serial",  # a worker is itself one of several
-    "GTSTUB_MODE": "Build",  # nothing is loaded, which this machine might not even be able to
+    "GTSTUB_MODE": "Build",  # loads no entry, because this machine may be unable to run it
     "OMP_NUM_THREADS": "1",
 }
 
 
 type Build = Callable[[Job, bool], Outcome]
-"""(job, dry) -> the outcome. With `dry` nothing is built: the outcome is 'found' or 'missing'."""
+"""(job, dry) -> the outcome. A dry run builds nothing: the outcome is 'found' or 'missing'."""
 
 
 @dataclasses.dataclass
@@ -47,7 +48,7 @@ class _Worker:
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """A job was begun, or has an outcome."""
+    """A job that has begun, or has ended if it has an outcome."""
 
     job: Job
     outcome: Outcome | None = None
@@ -55,9 +56,9 @@ class Progress:
 
 def run(jobs: Sequence[Job], workers: int, build: Build, dry: bool = False) -> Iterator[Progress]:
     """
-    Hands out the jobs in their order to processes that call `build` for each of them, a function of a module.
+    Runs the jobs in their order in `workers` processes, each of which calls `build`, a function of a module.
 
-    When the iterator is closed, or ends by an exception as KeyboardInterrupt, workers and their compilers are ended.
+    Closing the iterator, or an exception such as KeyboardInterrupt, ends the workers and their compilers.
     """
     waiting = deque(jobs)
     pool: list[_Worker] = []
@@ -82,7 +83,7 @@ def run(jobs: Sequence[Job], workers: int, build: Build, dry: bool = False) -> I
                         outcome = worker.pipe.recv()
                     except (EOFError, ConnectionError):
                         pool.remove(worker)
-                        outcome = failed(job, _obituary(worker))
+                        outcome = failed(job, _cause_of_exit(worker))
                     yield Progress(job, outcome)
         finally:
             _end(pool)
@@ -98,21 +99,21 @@ def _start(logs: Path, build: Build, dry: bool) -> _Worker:
     return _Worker(process, ours, log)
 
 
-def _obituary(worker: _Worker) -> str:
+def _cause_of_exit(worker: _Worker) -> str:
     worker.process.join(PATIENCE)
     _kill(worker, signal.SIGKILL)
     code = worker.process.exitcode
     if code is not None and code < 0:
         name = signal.Signals(-code).name
-        hint = ", perhaps because there was too little memory" if name == "SIGKILL" else ""
-        return f"the process that built it was ended by {name}{hint}"
+        hint = ", perhaps because memory ran out" if name == "SIGKILL" else ""
+        return f"{name} killed its build process{hint}"
     lines = worker.log.read_text(errors="replace").splitlines() if worker.log.exists() else []
-    return f"the process that built it ended with exit status {code}{': ' + lines[-1] if lines else ''}"
+    return f"its build process ended with exit status {code}{': ' + lines[-1] if lines else ''}"
 
 
 def _end(pool: Sequence[_Worker]) -> None:
     for worker in pool:
-        worker.pipe.close()  # who is idle ends
+        worker.pipe.close()  # An idle worker exits.
         if worker.job is not None:
             _kill(worker, signal.SIGTERM)
     for worker in pool:
@@ -123,7 +124,7 @@ def _end(pool: Sequence[_Worker]) -> None:
 
 
 def _kill(worker: _Worker, number: signal.Signals) -> None:
-    """The worker and its compilers, which are a group of their own as soon as it has started."""
+    """Sends a signal to the worker and its compilers, which form a process group as soon as the worker has started."""
     assert worker.process.pid is not None
     with contextlib.suppress(ProcessLookupError):
         os.killpg(worker.process.pid, number)
@@ -136,7 +137,7 @@ def _kill(worker: _Worker, number: signal.Signals) -> None:
 
 
 def _work(pipe: connection.Connection[Any, Any], log: Path, build: Build, dry: bool, path: list[str]) -> None:
-    os.setsid()  # Ctrl-C is for the parent, which ends this process, and its compilers with it
+    os.setsid()  # Ctrl-C interrupts the parent, which ends this process and its compilers.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)

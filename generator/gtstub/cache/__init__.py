@@ -1,1 +1,1 @@
-"""Cache entries on disk. Empty on purpose: loading an entry imports no more than it needs."""
+"""Cache entries on disk. This file stays empty so that loading an entry imports little."""

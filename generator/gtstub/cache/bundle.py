@@ -1,4 +1,4 @@
-"""A cache entry as one file that can be carried to another cache: a tar file, the same bytes for the same entry."""
+"""Cache entries packed into tar files, to carry them to other caches. Packing an entry always gives the same bytes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def pack(entry: Entry, file: BinaryIO) -> None:
             try:
                 content = (entry.path / name).read_bytes()
             except OSError as error:  # Another process may have removed it meanwhile.
-                raise CacheError(
-                    f"File '{name}' of cache entry '{entry.path}' cannot be read: {error.strerror}."
-                ) from error
+                raise entry.unreadable(name, error) from error
             member = tarfile.TarInfo(f"{manifest.key}/{name}")  # without owner and time
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
@@ -35,9 +33,9 @@ def pack(entry: Entry, file: BinaryIO) -> None:
 
 def unpack(cache: Cache, file: BinaryIO) -> Entry:
     """
-    Publishes what `pack` wrote in `cache`, unless the entry is there already.
+    Publishes a packed entry in `cache`, unless the cache has it already.
 
-    Raises CacheError if the file holds anything but one entry that is whole.
+    Raises CacheError unless the file holds exactly one entry and the entry is whole.
     """
     try:
         with tarfile.open(fileobj=file, mode="r:gz") as archive:
@@ -45,7 +43,12 @@ def unpack(cache: Cache, file: BinaryIO) -> Entry:
             key = _key(members)
             with cache.private_directory(key) as private:
                 archive.extractall(private, members, filter="data")
-                _check(Entry(private / key), members)
+                manifest = Entry(private / key).verify()
+                if manifest.key != key:
+                    raise CacheError(f"The cache entry '{key}' says that its key is '{manifest.key}'.")
+                for member in members:
+                    if member.name.partition("/")[2] not in (manifests.FILE, *manifest.files):
+                        raise _unexpected(member)
                 return cache.adopt(private / key, key)
     except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
         raise CacheError(f"The file holds no cache entry that can be unpacked: {error}.") from error
@@ -54,22 +57,17 @@ def unpack(cache: Cache, file: BinaryIO) -> Entry:
 
 
 def _key(members: list[tarfile.TarInfo]) -> str:
-    """The one directory that all files lie in. There must be nothing but files, and none elsewhere."""
+    """The name of the one directory in the archive. Everything in the archive must be a file in that directory."""
     keys = set()
     for member in members:
         key, _, name = member.name.partition("/")
         if not member.isreg() or key.startswith(".") or not key or not name or "/" in name or name in (".", ".."):
-            raise CacheError(f"The file holds more than a cache entry: '{member.name}'.")
+            raise _unexpected(member)
         keys.add(key)
     if len(keys) != 1:
         raise CacheError(f"The file holds {len(keys)} cache entries, not one.")
     return keys.pop()
 
 
-def _check(entry: Entry, members: list[tarfile.TarInfo]) -> None:
-    manifest = entry.verify()
-    if manifest.key != entry.key:
-        raise CacheError(f"The cache entry '{entry.key}' says that its key is '{manifest.key}'.")
-    for member in members:
-        if member.name.partition("/")[2] not in (manifests.FILE, *manifest.files):
-            raise CacheError(f"The file holds more than a cache entry: '{member.name}'.")
+def _unexpected(member: tarfile.TarInfo) -> CacheError:
+    return CacheError(f"The file holds more than a cache entry: '{member.name}'.")

@@ -1,14 +1,14 @@
 """
-Claims: files that say which process builds an entry. There are no locks, because parallel file systems promise locks
-and do not keep the promise.
+Claims: files that say which process builds an entry. Claims replace locks, which many parallel file systems promise but
+do not implement reliably.
 
-A claim is a file `<root>/.claims/<key>.<generation>`. The one process that creates the file has the claim, and of
-several claims of a key the one with the highest generation counts. The claim of a process that has ended is not
-removed: the next process claims one generation more. So no process can remove the claim of another one by mistake. If
-two processes build the same entry all the same, `Cache.publish` lets both succeed.
+A claim is a file `<root>/.claims/<key>.<generation>`. The process that creates the file owns the claim. Among several
+claims of a key, the one with the highest generation counts. The claim of a process that has ended stays: the next
+process claims one generation more, so no process can remove another one's claim by mistake. If two processes build the
+same entry all the same, `Cache.publish` lets both succeed.
 
-While a process holds a claim, it renews it every second. A process on another host, which cannot see whether the holder
-has ended, sees the renewals.
+The owner renews its claim every second. A process on another host cannot see whether the owner has ended, but it sees
+the renewals.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from gtstub.errors import unwritable
 DIRECTORY = ".claims"
 
 LOWERING = ".lowering"
-"""Appended to a key for the claim of the process that lowers the program, which comes before the build."""
+"""Appended to a key for the claim of the process that lowers the program, before the build."""
 
 FAILURES = ".failures"
-"""The directory of the notes that tell waiting ranks that a build failed (building/pending.py)."""
+"""The directory of the notes that report failed builds to the waiting ranks (building/pending.py)."""
 
 RENEWAL = 1.0
 """Seconds between two renewals of a claim."""
@@ -75,7 +75,7 @@ def read_claim(file: Path) -> Claim | None:
 @contextmanager
 def claiming(root: Path, key: str, generation: int) -> Iterator[bool]:
     """
-    Claims a key for the time of the block; gives False if another process or thread was faster.
+    Claims a key until the end of the block. Yields False if another process or thread was faster.
 
     Raises CacheError if the cache cannot be written.
     """
@@ -103,7 +103,7 @@ def claiming(root: Path, key: str, generation: int) -> Iterator[bool]:
     try:
         yield True
     finally:
-        if os.getpid() == owner.pid:  # A fork of the builder leaves the claim to the builder.
+        if os.getpid() == owner.pid:  # A forked child must not release its parent's claim.
             released.set()
             renewing.join()
             _release(root, key, generation, descriptor)
@@ -113,7 +113,7 @@ def _renew(descriptor: int, owner: Process, released: threading.Event) -> None:
     renewals = 0
     while not released.wait(RENEWAL):
         renewals += 1
-        with suppress(OSError):  # If other hosts see no renewal, one of them builds the entry too: no more is lost.
+        with suppress(OSError):  # At worst another host sees no renewal and builds the entry too.
             _write(descriptor, owner, renewals)
 
 
@@ -123,14 +123,14 @@ def _write(descriptor: int, owner: Process, renewals: int) -> None:
 
 
 def _release(root: Path, key: str, generation: int, descriptor: int) -> None:
-    """Removes a claim and the older ones of its key; its own comes last, so that no older one counts again."""
+    """Removes a claim and the older ones of its key. The claim itself comes last, so that no older one counts again."""
     file = claim_file(root, key, generation)
     with suppress(OSError):
-        # If the file is another one, a later claim has ended and removed this one.
+        # If the file is a different one, the owner of a later claim has already removed this one.
         if os.path.samestat(os.fstat(descriptor), file.stat()):
             for older, overtaken in sorted(claim_files(root, key).items()):
                 if older < generation:
                     overtaken.unlink(missing_ok=True)
             file.unlink()
-    with suppress(OSError):  # A network file system may report a failed write now; the claim is gone all the same.
+    with suppress(OSError):  # A network file system may report a failed write only now. The claim is released anyway.
         os.close(descriptor)

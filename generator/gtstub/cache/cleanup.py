@@ -1,4 +1,4 @@
-"""What killed builders leave in a cache: it goes away with the next build there, or by 'gtstub cache prune'."""
+"""Removes what killed builders left in a cache. The next build does this, and so does 'gtstub cache prune'."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from gtstub.cache.process import tagged_has_ended, this_process
 BUILDING = ".building-"
 
 SET_ASIDE = "set-aside"
-"""Where in a private directory an entry lies, under its own name, that is on its way out but may yet go back."""
+"""The subdirectory of a private directory for an entry, under its own name, that is being removed or may go back."""
 
 LONGEST_BUILD = 24 * 60 * 60
-"""Seconds after which what a process left that runs elsewhere, if it runs, is taken for left behind."""
+"""Seconds after which the files of a process on another host count as left behind."""
 
 FAILED_KEPT = 21 * LONGEST_BUILD
-"""Seconds that a stub is kept that did not compile."""
+"""Seconds that gtstub keeps a stub that did not compile."""
 
 
 def building_name(key: str) -> str:
-    """A new name for a directory to build in; it says whose it is."""
+    """A new name for a directory to build in. It identifies the process."""
     return f"{BUILDING}{key[:64]}-{this_process().tag}-{os.urandom(4).hex()}"
 
 
 def sweep(root: Path) -> None:
-    """Removes from a cache what nobody will ever want again. What cannot be removed stays."""
-    for path in leftovers(root):  # not listed before: each claim is read right before it is removed
+    """Removes all leftovers from a cache, except those that it has no permission to remove."""
+    for path in leftovers(root):  # a generator: each claim is read immediately before it is removed
         if path.is_dir():
             discard(path, root)
         else:
@@ -44,15 +44,15 @@ def sweep(root: Path) -> None:
 
 def set_aside(path: Path, private: Path) -> Path:
     """
-    Takes an entry out of its place, into a private directory; returns where it is. With the directory it goes back, if
-    it is needed, even if this process is killed: who wants it gone for good gives it another name there.
+    Moves an entry into a private directory; returns its new path. `discard`, or a later `sweep` if this process is
+    killed, moves a whole entry back if its key is free. To remove it for good, rename it within the directory.
     """
     (private / SET_ASIDE).mkdir()
     return path.rename(private / SET_ASIDE / path.name)
 
 
 def discard(private: Path, root: Path) -> None:
-    """Removes a private directory. What was set aside goes back where it is whole, unless there is a new one."""
+    """Removes a private directory. Moves an entry that was set aside back, if it is whole and its key is free."""
     for path in _listed(private / SET_ASIDE):
         if Entry(path).is_whole() or Entry(path).is_foreign():
             try:
@@ -64,7 +64,7 @@ def discard(private: Path, root: Path) -> None:
 
 
 def leftovers(root: Path) -> Iterator[Path]:
-    """What `sweep` removes: directories and needless claims of processes that are gone, old notes of failed builds."""
+    """Directories and needless claims of processes that have ended, and old records of failed builds."""
     for path in _listed(root):
         if path.name.startswith(BUILDING):
             has_ended = tagged_has_ended(path.name.split("-")[-2])
@@ -77,8 +77,9 @@ def leftovers(root: Path) -> Iterator[Path]:
 
 def _is_needless(path: Path, root: Path) -> bool:
     """
-    Whether a claim's builder is gone and nobody builds in its place: the entry is there, or it is a day old. Else the
-    next builder removes it: where claims begin anew, two that looked before and after would both build.
+    Whether the owner of a claim has ended, and the entry exists or the claim is a day old; an owner that this process
+    cannot see counts as ended after that day. Otherwise the next builder must remove the claim: if generations began
+    anew, two processes, one that looked before the removal and one that looked after it, would both build.
     """
     is_old = _is_older(path, LONGEST_BUILD)
     key, _, generation = path.name.rpartition(".")
@@ -96,7 +97,7 @@ def _listed(directory: Path) -> list[Path]:
 
 
 def _is_older(path: Path, seconds: float) -> bool:
-    """Where the clock went backwards, what is of the future is new."""
+    """False for a time in the future, which a clock that was set back can cause."""
     try:
         return time.time() - path.stat().st_mtime > seconds
     except OSError:

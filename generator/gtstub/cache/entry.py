@@ -1,14 +1,14 @@
 """
 A cache entry: the directory of one compiled program.
 
-    <program>-<32 hexadecimal digits>/   its name is the key (key.py)
+    <program>-<32 hexadecimal digits>/   the key (key.py)
         lib<name>.so                     the SDFG library that DaCe built
-        <name>_stub.so                   the call stub, with its text in <name>_stub.c and <name>_stub.h
+        <name>_stub.so                   the call stub, with its sources <name>_stub.c and <name>_stub.h
         program.json, sdfg.json          the two signatures
-        manifest.json                    what all of this is (manifest.py)
+        manifest.json                    describes the entry (manifest.py)
 
-An entry can be moved: nothing in it says where it lies. `store.py` publishes entries. This module imports little,
-because a model loads many programs.
+An entry can be moved, because it does not contain its own path. `store.py` publishes entries. This module imports
+little, because a model loads many programs.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from gtstub._host import Program
 
 DAY = 24 * 60 * 60
-"""Seconds. The last use of an entry is known to the day, so that a model does not write to its cache at every start."""
+"""Seconds. Entries record their last use to the day, so that a model does not write to its cache at every start."""
 
 
 class Entry(NamedTuple):
     """
-    The entry in the directory `path`, which need not be there.
+    The entry in the directory `path`, which need not exist.
 
-    An entry is what processes pass to each other for a compiled program. Loading it needs neither gt4py nor DaCe.
+    Processes pass compiled programs to each other as entries. Loading one requires neither gt4py nor DaCe.
     """
 
     path: Path
@@ -52,9 +52,8 @@ class Entry(NamedTuple):
 
     def manifest(self) -> Manifest:
         """
-        The manifest of an entry whose files are all there and as long as they were when it was built.
-
-        Raises CacheError otherwise. The files are not read: `verify` does that.
+        The manifest. Raises CacheError unless all files exist and have the sizes that they were built with. `verify`
+        also compares their contents.
         """
         try:
             manifest = manifests.read(self.manifest_file)
@@ -72,30 +71,31 @@ class Entry(NamedTuple):
         return manifest
 
     def verify(self) -> Manifest:
-        """The manifest, if every file is the one that was built. Raises CacheError otherwise."""
+        """The manifest. Raises CacheError unless every file has the size and digest that it was built with."""
         manifest = self.manifest()
         for name, expected in manifest.files.items():
             try:
                 found = File.of(self.path / name)
             except OSError as error:
-                raise CacheError(
-                    f"File '{name}' of cache entry '{self.path}' cannot be read: {error.strerror}."
-                ) from None
+                raise self.unreadable(name, error) from None
             if found != expected:
                 raise CacheError(
                     f"File '{name}' of cache entry '{self.path}' is not the one that was built: its digest differs."
                 )
         return manifest
 
+    def unreadable(self, name: str, error: OSError) -> CacheError:
+        return CacheError(f"File '{name}' of cache entry '{self.path}' cannot be read: {error.strerror}.")
+
     def verify_usable(self) -> Manifest:
-        """The manifest, if the entry is whole and this machine can run it. Raises CacheError otherwise."""
+        """The manifest. Raises CacheError unless the entry is whole and this machine can run it."""
         manifest = self.verify()
         if reason := unsupported(manifest):
             raise CacheError(f"The cache entry '{self.path}' {reason}: build it on this machine.")
         return manifest
 
     def is_whole(self) -> bool:
-        """Whether every file is the one that was built. Whether this machine can run the entry is not asked."""
+        """Whether `verify` raises no error. This machine may still be unable to run the entry."""
         try:
             self.verify()
         except CacheError:
@@ -103,69 +103,64 @@ class Entry(NamedTuple):
         return True
 
     def is_foreign(self) -> bool:
-        """Whether another version of gtstub made the entry. Such an entry is left alone."""
+        """Whether another version of gtstub made the entry. gtstub neither loads nor replaces such an entry."""
         return manifests.is_foreign(self.manifest_file)
 
     def load(self, baked: Mapping[str, Any] | None = None) -> Program:
         """
         Loads the compiled program.
 
-        Raises CacheError if a file is missing or is not the one that was built, if this machine cannot run the entry,
-        and if a value was compiled in that differs from the one that `baked` has under its name.
+        Raises CacheError if a file is missing or has changed, if this machine cannot run the entry, or if a value that
+        was compiled in differs from the value of the same name in `baked`.
         """
-        program, _ = self.load_with_manifest(baked)
-        return program
+        return self.load_with_manifest(baked)[0]
 
     def load_with_manifest(self, baked: Mapping[str, Any] | None = None) -> tuple[Program, Manifest]:
-        """The same, with the manifest, which is read once."""
+        """Does the same as `load`; returns the manifest too, which it reads only once."""
         manifest = self.verify_usable()
         self._check_baked(manifest, baked or {})
-        from gtstub import _host  # Here, because commands that only look at entries do not need the host.
+        from gtstub import _host  # Here, because commands that only inspect entries do not need the host.
 
         try:
             program = _host.load(self.path / manifest.stub, self.path / manifest.library)
         except RuntimeError:
-            # Another process may have removed or replaced the entry meanwhile; then verify() says so.
+            # If another process removed or replaced the entry, verify() raises or the second attempt succeeds.
             manifest = self.verify()
             program = _host.load(self.path / manifest.stub, self.path / manifest.library)
         self.mark_used()
         return program, manifest
 
     def _check_baked(self, manifest: Manifest, baked: Mapping[str, Any]) -> None:
-        """Values of `baked` that were not compiled in are free."""
         for name, value in baked.items():
             if name in manifest.baked and canonical(manifest.baked[name]) != canonical(plain(value)):
                 raise CacheError(
                     f"The cache entry '{self.path}' has {name} = {json.dumps(manifest.baked[name])} compiled in,"
-                    f" but is wanted with {name} = {json.dumps(plain(value))}: build it for that value,"
-                    " or leave it to run time."
+                    f" but {name} = {json.dumps(plain(value))} was requested: build it for that value, or pass the"
+                    " value at run time."
                 )
 
     def mark_used(self) -> None:
-        """
-        Notes, at most once a day, that the entry was used, as the time of its directory. Shared layers are left
-        alone.
-        """
+        """Records the use in the directory's modification time, at most once a day, except in shared layers."""
         if any(self.path.is_relative_to(layer) for layer in settings.shared_cache_dirs()):
             return
         try:
             if abs(time.time() - self.path.stat().st_mtime) > DAY:
                 os.utime(self.path)
         except OSError:
-            pass  # It may belong to another user, and can be used all the same.
+            pass  # The entry may belong to another user.
 
 
 def unsupported(manifest: Manifest) -> str:
-    """Why this machine cannot run an entry, as the end of a sentence about the entry; empty if it can."""
+    """Why this machine cannot run an entry, to complete a sentence about the entry; empty if it can run it."""
     machine = manifest.machine
     if machine.cpu:
-        from gtstub.toolchain.cpu import lacking  # Here, because not every entry needs to know.
+        from gtstub.toolchain.cpu import lacking  # Here, because only some entries need it.
 
         if missing := lacking(machine.cpu):
             names = ", ".join(f"'{name}'" for name in missing)
             return f"was built for a CPU with {names}, which this one lacks"
     if machine.arch.startswith(("sm_", "gfx")):
-        from gtstub.toolchain.arch import arch  # Here, because only programs for a GPU need to ask for it.
+        from gtstub.toolchain.arch import arch  # Here, because only programs for a GPU need it.
 
         if (found := arch("gpu")) not in ("", machine.arch):
             return f"was built for '{machine.arch}', but the GPU here is '{found}'"

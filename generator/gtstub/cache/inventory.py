@@ -1,4 +1,4 @@
-"""What a cache holds: every entry with its size and its age, and whether it is whole."""
+"""The inventory of a cache: every entry with its size, its age and its state."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gtstub.errors import CacheError
 @dataclasses.dataclass(frozen=True)
 class Item:
     """
-    An entry, whole or not. `built` and `used` are times in seconds since 1970; `used` is known to the day, and not
-    known in a shared layer. `state` is 'ok', 'broken', and then `problem` says why, or 'foreign' if another version of
-    gtstub made the entry. Only an entry that is ok has a manifest.
+    An entry, whole or not. `bytes` is the size of its files. `built` and `used` are times in seconds since 1970; `used`
+    is exact to the day, and unknown in a shared layer. The state 'broken' has a `problem`; 'foreign' means that another
+    version of gtstub made the entry. Only an entry that is ok has a manifest.
     """
 
     entry: Entry
@@ -45,29 +45,23 @@ class Item:
 
 
 def inventory(cache: Cache) -> list[Item]:
-    """All entries of a cache, layer by layer. Only sizes of files are compared: `Entry.verify` reads the files."""
+    """All entries of a cache, layer by layer. Compares only the sizes of files; `Entry.verify` reads them."""
     return [item for entry in cache.entries() if (item := _item(entry)) is not None]
 
 
 def pick(items: list[Item], prefix: str) -> Item:
-    """The one entry whose key begins with `prefix`; of one key in several layers, the entry that is loaded."""
-    found = [item for item in items if item.key.startswith(prefix)]
-    keys = dict.fromkeys(item.key for item in found)
-    if prefix in keys:
-        return next(item for item in found if item.key == prefix)
-    if not keys:
-        raise CacheError(f"The cache has no entry '{prefix}': 'gtstub cache list' lists them.")
-    if len(keys) > 1:
-        raise CacheError(f"The key '{prefix}' is that of {len(keys)} entries: '{"', '".join(keys)}'.")
-    return found[0]
+    """The one entry whose key is or begins with `prefix`. Of several layers with this key, the first one counts."""
+    found = {item.key: item for item in reversed(items) if item.key.startswith(prefix)}
+    if not found:
+        raise CacheError(f"The cache has no entry '{prefix}': 'gtstub cache list' lists its entries.")
+    if len(found) > 1 and prefix not in found:
+        raise CacheError(f"The keys of {len(found)} entries begin with '{prefix}': '{"', '".join(sorted(found))}'.")
+    return found.get(prefix) or found.popitem()[1]
 
 
 def pick_of_program(items: list[Item], program: str) -> Item:
-    """The one whole entry of a program, or else the entry whose key begins with `program`."""
-    found: dict[str, Item] = {}
-    for item in items:
-        if item.name == program and item.state == "ok":
-            found.setdefault(item.key, item)  # of one key in several layers, the entry that is loaded
+    """The one whole entry of a program, or else the entry that `pick` finds with `program` as prefix."""
+    found = {item.key: item for item in reversed(items) if item.name == program and item.state == "ok"}
     if not found:
         return pick(items, program)
     if len(found) > 1:
@@ -77,12 +71,11 @@ def pick_of_program(items: list[Item], program: str) -> Item:
             f"Program '{program}' has {len(found)} entries: name one by the beginning of its key, which 'gtstub cache"
             f" show' explains.\n{'\n'.join(lines)}"
         )
-    (item,) = found.values()
-    return item
+    return found.popitem()[1]
 
 
 def code_paths(layer: Path) -> list[str]:
-    """The directories in a layer that are caches themselves: those of ranks that run different code."""
+    """The subdirectories of a layer that are caches of ranks which run different code."""
     try:
         inner = [path for path in layer.iterdir() if path.is_dir() and not is_entry(path)]
         return sorted(path.name for path in inner if any(map(is_entry, path.iterdir())))
@@ -91,12 +84,12 @@ def code_paths(layer: Path) -> list[str]:
 
 
 def age(seconds_since_1970: float) -> float:
-    """Seconds since a time; 0 if the time lies in the future, because a clock went backwards."""
+    """Seconds since a time; 0 for a time in the future, which a clock that was set back can cause."""
     return max(0.0, time.time() - seconds_since_1970)
 
 
 def _told_apart(item: Item, others: list[Item]) -> str:
-    """When an entry was built, of which SDFG signature, and those of its baked values that differ between `others`."""
+    """The build time of an entry, its SDFG signature, and the baked values in which `others` differ from it."""
     assert item.manifest is not None
     built = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(item.built))
     signature = item.manifest.files.get("sdfg.json")

@@ -1,6 +1,6 @@
 """
-What a cache entry is made of: a nested mapping that JSON can express and people can read, of everything that changes
-what is built. An entry's key is its digest; where two differ, one line for each difference says where.
+The key of a cache entry: a digest of its ingredients. These are everything that changes the built libraries, as a
+nested mapping that JSON can express and people can read.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 from gtstub.util.canonical import canonical, plain
 
 LONGEST_NAME = 100
-"""Characters of a program's name in a key: file systems take names of 255 bytes, and claims and copies add to a key."""
+"""Characters of a program's name in a key. File systems allow names of 255 bytes; claims and copies add to a key."""
 
 
 class Missing(Enum):
-    """Stands where only the other side has something; None is a value."""
+    """Stands for an ingredient that one side lacks; None is a value."""
 
     MISSING = "-"
 
@@ -29,7 +29,7 @@ MISSING = Missing.MISSING
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """One place in two mappings of ingredients, as 'static.vertical_end', and what each has there."""
+    """An ingredient that differs: its path, such as 'static.vertical_end', and its value on each side."""
 
     path: str
     ours: Any
@@ -37,18 +37,18 @@ class Difference:
 
 
 def make_key(name: str, ingredients: Mapping[str, Any]) -> str:
-    """The name of the entry of program `name` that is made of `ingredients`: one that every file system takes."""
+    """The key of the entry of program `name` made of `ingredients`, a directory name for every file system."""
     digest = hashlib.sha256(canonical({"name": name, "ingredients": plain(ingredients)})).hexdigest()
     return f"{short_name(name)}-{digest[:32]}"
 
 
 def short_name(name: str) -> str:
-    """What the key of an entry of program `name` begins with, before the last '-'."""
+    """The part of the key of program `name` before the last '-'."""
     return re.sub(r"\W", "_", name, flags=re.ASCII)[:LONGEST_NAME]
 
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[Difference]:
-    """Where two mappings of ingredients differ, in our order; of lists that are sets, what only one side has."""
+    """The ingredients that differ, in our order. Of two lists that are sets, only the elements of one side count."""
     return list(_differences("", plain(ours), plain(theirs)))
 
 
@@ -64,7 +64,7 @@ def _differences(path: str, ours: Any, theirs: Any) -> Iterator[Difference]:
 
 
 def _is_equal(ours: Any, theirs: Any) -> bool:
-    """As a key sees it: True is not 1, and 1 is not 1.0."""
+    """Compares as keys do: True is not 1, and 1 is not 1.0."""
     if ours is MISSING or theirs is MISSING:
         return ours is theirs
     return canonical(ours) == canonical(theirs)

@@ -1,4 +1,4 @@
-"""What a program asks of the cache: an entry that is made of these ingredients."""
+"""Looks up the cache entry of a program by its ingredients."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from gtstub.cache.store import Cache
 
 SHOWN = 6
-"""Differences that a message lists."""
+"""The number of differences that a message lists."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Request:
     """
-    An entry of `cache`, whether it is there or not. `program` is the name that its user knows; `baked` are the values
-    that are compiled in, by name.
+    An entry of `cache`, whether it exists or not. `program` is the name that its user knows; `baked` maps names to the
+    values that are compiled in.
     """
 
     program: str
@@ -40,34 +40,32 @@ class Request:
 
     @property
     def is_there(self) -> bool:
-        """Whether some layer has the entry, whole or not."""
+        """Whether a layer has the entry, whole or not."""
         return any((layer / self.key).exists() for layer in self.cache.layers)
 
     def find(self) -> Entry | None:
-        """The entry; None where it has to be built. Raises CacheError where it is missing and must not be built."""
+        """The entry, or None if it must be built. In mode Run, a missing entry is a CacheError."""
         entry = self.cache.find(self.key)
         if entry is None and settings.mode() == settings.Mode.RUN:
             raise self._refusal()
         return entry
 
     def _refusal(self) -> CacheError:
-        """What is missing, what was found, and what builds it."""
         message = f"Program '{self.program}' has no entry in the cache '{self.cache.root}', and mode 'Run' builds none."
         if (unfit := self._unfit()) is not None:
-            message += f" What is there cannot be used: {unfit}"
+            message += f" The entry that exists cannot be used: {unfit}"
         elif (nearest := self.cache.nearest(self.program, self.ingredients)) is not None:
             listed = "; ".join(_wording(difference) for difference in nearest.differences[:SHOWN])
             more = len(nearest.differences) - SHOWN
-            message += f" The nearest one, '{nearest.entry.key}', was built for something else: {listed}"
+            message += f" The most similar entry, '{nearest.entry.key}', differs: {listed}"
             message += f"; and {more} more." if more > 0 else "."
         else:
-            message += " There is none of this program at all."
-        return CacheError(f"{message} What builds it: GTSTUB_MODE=Build {shlex.join(sys.orig_argv)}")
+            message += " The cache has no entry of this program."
+        return CacheError(f"{message} To build it: GTSTUB_MODE=Build {shlex.join(sys.orig_argv)}")
 
     def _unfit(self) -> CacheError | None:
-        """Why an entry that is there is not used."""
-        for layer in self.cache.layers:
-            entry = Entry(layer / self.key)
+        """The reason why an existing entry cannot be used; None if no layer has the entry."""
+        for entry in (Entry(layer / self.key) for layer in self.cache.layers):
             try:
                 if entry.path.exists():
                     entry.verify_usable()
@@ -77,7 +75,6 @@ class Request:
 
 
 def _wording(difference: Difference) -> str:
-    ours, theirs = (
-        "nothing" if value is MISSING else json.dumps(value) for value in (difference.ours, difference.theirs)
-    )
+    sides = (difference.ours, difference.theirs)
+    ours, theirs = ("nothing" if side is MISSING else json.dumps(side) for side in sides)
     return f"'{difference.path}' is {ours}, but was {theirs}"

@@ -1,9 +1,9 @@
 """
-The manifest of a cache entry: what the entry is, what it was made of, and the digests of its files.
+The manifest of a cache entry: its program, its ingredients, and the digests of its files.
 
-On disk it is `manifest.json`, a JSON object with the members of `Manifest`, its `schema`, and its own `digest`
-(docs/formats.md). Its classes are named tuples, because whoever loads an entry imports this module, and importing
-dataclasses would take longer than the rest.
+The file `manifest.json` is a JSON object with the members of `Manifest`, a `schema`, and its own `digest`
+(docs/formats.md). The classes are named tuples, because loading an entry imports this module, and importing dataclasses
+would take longer than everything else here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PLAIN_NAME = re.compile(r"[\w+-][\w.+-]*", re.ASCII)
 
 
 class ManifestError(Exception):
-    """A document is not a manifest of this version of gtstub; the text ends a sentence about it."""
+    """A document is not a manifest of this version of gtstub. The text completes a sentence about the document."""
 
 
 class File(NamedTuple):
@@ -45,8 +45,8 @@ class File(NamedTuple):
 
 class Machine(NamedTuple):
     """
-    What a machine must have to run an entry: features of the CPU, as /proc/cpuinfo names them, and the architecture of
-    the GPU. `device` is gt4py's name of the device; `arch` is empty for a CPU.
+    The hardware that an entry requires: CPU features, as /proc/cpuinfo names them, and the GPU architecture `arch`,
+    which is empty for a CPU program. `device` is gt4py's name of the device.
     """
 
     cpu: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Machine(NamedTuple):
 
 
 class Built(NamedTuple):
-    """When an entry was built, in seconds since 1970, on which host, and how many seconds that took."""
+    """The build of an entry: its `time` in seconds since 1970, its host, and its duration in `seconds`."""
 
     time: float = 0.0
     host: str = ""
@@ -64,11 +64,10 @@ class Built(NamedTuple):
 
 class Manifest(NamedTuple):
     """
-    `name` is the program's; `stub` and `library` are the file names of the two libraries. `workspaces` names the
-    storages of memory that the caller lends, with their devices. The entry was made of the `ingredients` (see key.py);
-    `baked` are the values that were compiled in, by the names that users know. `files` has all files but the manifest.
-
-    Whoever builds an entry leaves out `key`, `built.time`, `built.host` and `files`: `Cache.publish` fills them in.
+    The manifest of program `name`. `stub` and `library` are file names. `workspaces` maps each storage of memory that
+    the caller lends to its device. `ingredients` are described in key.py; `baked` maps the names that users know to the
+    values that were compiled in. `files` lists all files except the manifest. `Cache.publish` fills in `key`, `files`,
+    `built.time` and `built.host`.
     """
 
     name: str
@@ -85,14 +84,13 @@ class Manifest(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """The whole document. Raises TypeError for an ingredient or a baked value that JSON cannot express."""
         files = {name: file._asdict() for name, file in self.files.items()}
-        machine, built = self.machine._asdict(), self.built._asdict()
-        members = self._replace(files=files, machine=machine, built=built)._asdict()  # type: ignore[arg-type]
-        document: dict[str, Any] = {"schema": SCHEMA, **plain(members)}
+        parts = {"files": files, "machine": self.machine._asdict(), "built": self.built._asdict()}
+        document: dict[str, Any] = {"schema": SCHEMA, **plain({**self._asdict(), **parts})}
         return {**document, "digest": digest(document)}
 
 
 def read(path: Path) -> Manifest:
-    """Reads a manifest. Raises FileNotFoundError, and ManifestError if it is not what gtstub wrote."""
+    """Reads a manifest. Raises FileNotFoundError, or ManifestError if gtstub did not write the file in this form."""
     try:
         document: Any = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -107,50 +105,44 @@ def read(path: Path) -> Manifest:
 
 
 def digest(document: Mapping[str, Any]) -> str:
-    """SHA-256 of a manifest without its member 'digest', hexadecimal."""
+    """The SHA-256 (hexadecimal) of a manifest without its member 'digest'."""
     rest = {name: value for name, value in document.items() if name != "digest"}
     try:
         return hashlib.sha256(canonical(rest)).hexdigest()
-    except ValueError:  # NaN, which a manifest never has
+    except ValueError:  # NaN, which no manifest contains
         return ""
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a file is the manifest of an entry of another version of gtstub, which has another schema."""
+    """Whether a file is a manifest of another version of gtstub, with another schema."""
     try:
         document = json.loads(path.read_bytes())
         schema, found = document["schema"], document.get("digest")
     except (OSError, ValueError, RecursionError, TypeError, KeyError):
         return False
     family = SCHEMA.rpartition("/")[0]
-    if schema == f"{family}/1":  # It had no digest.
+    if schema == f"{family}/1":  # Schema 1 had no digest.
         return True
-    # The digest tells it from a broken entry, the name of whose schema has a flipped bit: that is built again.
+    # A wrong digest means a damaged entry, such as one with a flipped bit in `schema`. gtstub rebuilds such entries.
     return schema != SCHEMA and str(schema).rpartition("/")[0] == family and found == digest(document)
 
 
 def _parse(document: dict[str, Any]) -> Manifest:
-    """The manifest of a document whose digest is right. It may still be any document that somebody has signed."""
-    text = {name: _member(document, name, str) for name in ("name", "stub", "library", "key")}
+    """The manifest of a document whose digest is correct. Anybody can compute a digest, so all members are checked."""
     machine, built, files = (_member(document, name, dict) for name in ("machine", "built", "files"))
-    cpu = _member(machine, "cpu", list)
+    cpu = tuple(_member(machine, "cpu", list))
     manifest = Manifest(
-        **text,
-        workspaces={
-            name: _text("workspaces", device) for name, device in _member(document, "workspaces", dict).items()
-        },
-        ingredients=_member(document, "ingredients", dict),
-        baked=_member(document, "baked", dict),
-        machine=Machine(
-            tuple(_text("machine.cpu", feature) for feature in cpu),
-            _member(machine, "device", str),
-            _member(machine, "arch", str),
-        ),
+        **{name: _member(document, name, str) for name in ("name", "stub", "library", "key")},
+        **{name: _member(document, name, dict) for name in ("workspaces", "ingredients", "baked")},
+        machine=Machine(cpu, _member(machine, "device", str), _member(machine, "arch", str)),
         built=Built(
             _member(built, "time", int, float), _member(built, "host", str), _member(built, "seconds", int, float)
         ),
         files={name: _file(name, file) for name, file in files.items()},
     )
+    for name, values in (("workspaces", manifest.workspaces.values()), ("machine.cpu", cpu)):
+        if not all(isinstance(value, str) for value in values):
+            raise ManifestError(f"has values other than text in member '{name}'")
     for name in (manifest.stub, manifest.library):
         if name not in manifest.files:
             raise ManifestError(f"lists no file '{name}'")
@@ -161,7 +153,7 @@ def _file(name: str, file: Any) -> File:
     if _PLAIN_NAME.fullmatch(name) is None:
         raise ManifestError(f"lists a file '{name}', whose name has characters other than [A-Za-z0-9_.+-]")
     if not isinstance(file, dict):
-        raise ManifestError(f"says of file '{name}' neither size nor digest")
+        raise ManifestError(f"gives neither size nor digest of file '{name}'")
     return File(_member(file, "bytes", int), _member(file, "sha256", str))
 
 
@@ -169,10 +161,4 @@ def _member(document: Mapping[str, Any], name: str, *kinds: type) -> Any:
     value = document.get(name)
     if type(value) not in kinds:
         raise ManifestError(f"has no member '{name}' of type '{kinds[0].__name__}'")
-    return value
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise ManifestError(f"has a member '{name}' that holds more than text")
     return value

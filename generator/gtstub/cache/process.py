@@ -1,4 +1,4 @@
-"""Processes that own something in a cache, and whether they have ended."""
+"""Identifies processes that own files in a cache, and detects whether they have ended."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 @dataclasses.dataclass(frozen=True)
 class Process:
     """
-    A process. `boot` identifies the running system that numbers its processes: a container has numbers of its own, and
-    two hosts of a cluster may have the same name. `start` is when the process was started, in ticks since the system
-    was, because numbers of processes are used again.
+    A process. `boot` identifies the boot of the system and the PID namespace, because containers number their own
+    processes and two hosts of a cluster may have the same name. `start` is the start time of the process in ticks since
+    boot, because the system reuses process numbers.
     """
 
     host: str
@@ -25,17 +25,17 @@ class Process:
 
     @property
     def is_here(self) -> bool:
-        """Whether this process can see it, and so can tell whether it has ended."""
+        """Whether the current process can see this one, and so can tell whether it has ended."""
         return self.boot == _boot() != ""
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has certainly ended; False if it runs where this process cannot see it."""
+        """Whether it has certainly ended; False if the current process cannot see it."""
         return self.is_here and _start(self.pid) != self.start
 
     @property
     def tag(self) -> str:
-        """What stands for it in the name of a file; see `tagged_has_ended`."""
+        """Identifies the process in file names; see `tagged_has_ended`."""
         return f"{_short(self.boot)}.{self.pid}.{self.start}"
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ def this_process() -> Process:
 
 
 def tagged_has_ended(tag: str) -> bool | None:
-    """Whether the process of a tag has ended; None if this process cannot tell."""
+    """Whether the process with this tag has ended; None if the current process cannot tell."""
     boot, *numbers = tag.split(".")
     if boot != _short(_boot()) or not _boot() or len(numbers) != 2 or not all(map(str.isdigit, numbers)):
         return None
@@ -62,7 +62,7 @@ def _short(boot: str) -> str:
 
 @cache
 def _boot() -> str:
-    """Empty if /proc is not there to tell."""
+    """Boot ID and PID namespace; empty on a system without /proc."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         namespace = Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
@@ -72,10 +72,10 @@ def _boot() -> str:
 
 
 def _start(pid: int) -> int | None:
-    """When a process was started; None if it has ended, even if its parent has not collected its status."""
+    """The start time of a process in ticks since boot; None if it has ended, also for a zombie."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    state, *rest = status.rpartition(")")[2].split()  # The name of the program comes before; it may hold anything.
+    state, *rest = status.rpartition(")")[2].split()  # The program name before it may contain anything.
     return None if state in "ZX" else int(rest[18])

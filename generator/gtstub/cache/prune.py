@@ -1,9 +1,9 @@
-"""Taking entries out of a cache that nobody has used for long, or that it has no room for."""
+"""Removes entries from a cache: those unused for a long time, and those that exceed a maximum size of the cache."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 from gtstub.cache.cleanup import set_aside
 from gtstub.cache.inventory import Item, age, inventory
@@ -19,56 +19,46 @@ SIZES = {"": 1, "B": 1} | {
 
 
 def duration(text: str) -> float:
-    """Seconds of a text as '30d'. Raises ValueError."""
-    number, unit = _split(text)
-    if unit not in DURATIONS:
-        raise ValueError(f"'{text}' is not a time as '30d': a number, and one of {', '.join(DURATIONS)}.")
-    return number * DURATIONS[unit]
+    """The seconds of a duration such as '30d'. Raises ValueError."""
+    return _product(text, DURATIONS, "a duration such as '30d'")
 
 
 def size(text: str) -> float:
-    """Bytes of a text as '2GiB'. Raises ValueError."""
-    number, unit = _split(text)
-    for known, factor in SIZES.items():
-        if known.upper() == unit.upper():
-            return float(number * factor)
-    raise ValueError(
-        f"'{text}' is not a size as '2GiB': a number, and a unit as B, KiB, MiB, GiB, TiB, kB, MB, GB, TB."
-    )
+    """The bytes of a size such as '2GiB'. Raises ValueError."""
+    return _product(text, SIZES, "a size such as '2GiB'")
 
 
-def _split(text: str) -> tuple[float, str]:
+def _product(text: str, units: Mapping[str, int], kind: str) -> float:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
-    return (float(found[1]), found[2]) if found else (0.0, "?")
+    factors = {unit.lower(): factor for unit, factor in units.items()}
+    if found is None or found[2].lower() not in factors:
+        raise ValueError(f"'{text}' is not {kind}: a number, and one of {', '.join(filter(None, units))}.")
+    return float(found[1]) * factors[found[2].lower()]
 
 
 def unwanted(cache: Cache, older_than: float | None = None, max_size: float | None = None) -> list[Item]:
     """
-    The entries of the cache's own root that were not used for `older_than` seconds, and those that were not used for
-    longest where all together have more than `max_size` bytes.
+    The entries of the cache's root that were not used for `older_than` seconds, and the least recently used ones beyond
+    a total size of `max_size` bytes. Ignores shared layers.
     """
-    items = sorted(inventory(Cache(cache.root)), key=lambda item: age(item.used))
-    return list(_unwanted(items, older_than, max_size))
-
-
-def _unwanted(items: list[Item], older_than: float | None, max_size: float | None) -> Iterator[Item]:
-    kept = 0
-    for item in items:  # beginning with what was used last
+    found, kept = [], 0
+    for item in sorted(inventory(Cache(cache.root)), key=lambda item: age(item.used)):  # the most recently used first
         is_old = older_than is not None and age(item.used) > older_than
         if is_old or (max_size is not None and kept + item.bytes > max_size):
-            yield item
+            found.append(item)
         else:
             kept += item.bytes
+    return found
 
 
 def remove(cache: Cache, item: Item) -> bool:
-    """Takes an entry away, first out of its place and then apart; False where it is gone, or was used just now."""
+    """Moves an entry into a private directory, then removes it. False if it no longer exists or was just used."""
     with cache.private_directory(item.key) as private:
         try:
             aside = set_aside(item.path, private)
             if aside.stat().st_mtime != item.used:
                 return False
-            aside.rename(private / "removed")  # From here on it does not go back.
+            aside.rename(private / "removed")  # From here on, the entry does not go back.
         except FileNotFoundError:
             return False
         except OSError as error:

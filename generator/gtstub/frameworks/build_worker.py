@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from gtstub.building.jobs import Job, failed
@@ -15,11 +14,11 @@ from gtstub.frameworks.resolve import offset_provider, resolve, resolve_program
 TABLES = ("horizontal_sizes", "vertical_sizes", "bound_static_args")
 
 _provider = functools.cache(offset_provider)
-"""A grid serves many programs."""
+"""Cached, because many programs use the same grid."""
 
 
 def outcome(job: Job, dry: bool) -> Outcome:
-    """Builds the variant, unless it is in the cache, or `dry`. What goes wrong is the outcome."""
+    """Builds a variant, unless the cache has it or `dry` is True. Returns errors as an outcome."""
     from gtstub.frameworks.gt4py.compile import CompileOptions, compile, requests  # noqa: A004
 
     begin = time.monotonic()
@@ -36,24 +35,23 @@ def outcome(job: Job, dry: bool) -> Outcome:
             state = "missing"
         else:
             compile(program, **arguments).variants[0].result.result()
-    except Exception as error:  # gt4py has no common base for its own.
+    except Exception as error:  # gt4py's exceptions have no common base class.
         return failed(job, reason(error), time.monotonic() - begin, key)
     return Outcome(job.program, job.variant, state, time.monotonic() - begin, key)
 
 
 def compile_arguments(job: Job) -> dict[str, Any]:
-    """The arguments of `compile`: values of the file as Python has them."""
-    arguments = dict(job.arguments)
-    for table in TABLES:
-        if table in arguments:
-            arguments[table] = {name: _value(value) for name, value in arguments[table].items()}
-    static: Mapping[str, list[Any]] = arguments.get("static_args", {})
-    arguments["static_args"] = {name: [_value(value) for value in values] for name, values in static.items()}
-    return {**arguments, "offset_provider": _provider(job.grid) if job.grid else {}}
+    """The arguments of `compile`, converted from the values of the file."""
+    tables = {name: _value(job.arguments[name]) for name in TABLES if name in job.arguments}
+    static = {name: list(map(_value, values)) for name, values in job.arguments.get("static_args", {}).items()}
+    provider = _provider(job.grid) if job.grid else {}
+    return {**job.arguments, **tables, "static_args": static, "offset_provider": provider}
 
 
 def _value(value: Any) -> Any:
-    """A list is a tuple, and text names an object, as a member of an enumeration: no program takes lists or text."""
+    """Converts lists to tuples, and text to the object that it names. No program takes lists or text."""
+    if isinstance(value, dict):
+        return {name: _value(element) for name, element in value.items()}
     if isinstance(value, list):
         return tuple(map(_value, value))
     return resolve(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Signatures of what a user names on the command line: a saved SDFG, or a gt4py program in a module."""
+"""Resolves names from the command line: saved SDFGs, and programs and grids of the form `module:name`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 
 
 def from_file(file: Path, gpu: Device) -> SdfgSignature:
-    """The signature of an SDFG that DaCe saved."""
+    """The signature of an SDFG that DaCe saved. `gpu` is the device of its GPU code."""
     with frameworks("extract"):
         from gtstub.frameworks.dace.sdfg_signature import read_sdfg
     return read_sdfg(file, gpu)
@@ -26,28 +26,28 @@ def from_module(
     program: str, grid: str | None, static: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[ProgramSignature, SdfgSignature]:
     """
-    Both signatures of the program that `program` names, `module:name`; it is lowered, not built.
+    Both signatures of the program `program`, of the form `module:name`. Lowers the program, but does not build it.
 
-    `grid` names what makes the offset provider, or an object that has it as its `connectivities`, as icon4py's grids
-    have; `static` holds scalars to compile in, and `options` what `make_backend` takes.
+    `grid` is as in `offset_provider`, `static` maps names to scalars to compile in, and `options` are keyword arguments
+    of `make_backend`.
     """
     found = resolve_program(program)
     with frameworks("extract"):
         from gtstub.frameworks.gt4py.backend import make_backend
-        from gtstub.frameworks.gt4py.signatures import extract_signatures
+        from gtstub.frameworks.gt4py.target import CompiledTarget
     known = inspect.signature(make_backend).parameters
     for option in options:
         if option not in known:
-            raise GtstubError(f"The backend has no option '{option}', but {', '.join(f"'{name}'" for name in known)}.")
+            raise GtstubError(f"The backend has no option '{option}'. Its options: {', '.join(map(repr, known))}.")
     backend = make_backend(**{"gpu": False, **options})
     if backend is None:
-        raise GtstubError("In mode 'Python' nothing is compiled: unset GTSTUB_MODE to extract signatures.")
+        raise GtstubError("Mode 'Python' compiles nothing: unset GTSTUB_MODE to extract signatures.")
     provider = offset_provider(grid) if grid is not None else {}
     try:
-        return extract_signatures(found, provider, static, backend)
+        return CompiledTarget(found, backend).signatures(static, provider)
     except GtstubError:
         raise
-    except Exception as error:  # gt4py has no common base for its own.
+    except Exception as error:  # gt4py's exceptions have no common base class.
         raise GtstubError(f"gt4py cannot lower '{program}': {reason(error).rstrip('.')}.") from error
 
 
@@ -60,7 +60,10 @@ def resolve_program(name: str) -> Any:
 
 
 def offset_provider(grid: str) -> Mapping[str, Any]:
-    """What the function that `grid` names makes: an offset provider, or an object with `connectivities`."""
+    """
+    The offset provider that the function `grid`, of the form `module:name`, returns. The function may also return an
+    object with the offset provider as `connectivities`, such as a grid of icon4py.
+    """
     made = resolve(grid)()
     provider: Mapping[str, Any] = getattr(made, "connectivities", made)
     return provider
@@ -68,7 +71,7 @@ def offset_provider(grid: str) -> Mapping[str, Any]:
 
 @contextlib.contextmanager
 def frameworks(command: str) -> Iterator[None]:
-    """Says which package is missing for a command where one is."""
+    """Turns a failed import into an error that says how to install the package that command `command` needs."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -81,7 +84,7 @@ def frameworks(command: str) -> Iterator[None]:
 
 
 def resolve(name: str) -> Any:
-    """What `module:name` names; modules are also found in the current directory."""
+    """The object `module:name`. The search for the module includes the current directory."""
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
         raise GtstubError(f"'{name}' is neither a '.sdfg' or '.sdfgz' file nor of the form 'module:name'.")

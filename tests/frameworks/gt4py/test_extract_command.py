@@ -146,4 +146,4 @@ def test_extract_from_what_is_no_program(arguments: list[str], exit_code: int, m
 def test_extract_with_an_option_that_the_backend_does_not_have() -> None:
     result = run("extract", "model:gather", "--option", "optimise=true")
     assert result.exit_code == 1
-    assert result.stderr.startswith("The backend has no option 'optimise', but 'gpu', 'auto_optimize', ")
+    assert result.stderr.startswith("The backend has no option 'optimise'. Its options: 'gpu', 'auto_optimize', ")

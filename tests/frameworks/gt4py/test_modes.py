@@ -169,7 +169,7 @@ def test_mode_run_says_what_is_missing_and_what_builds_it(model: Model, tmp_path
     assert done.stderr.splitlines()[-1] == (
         f"gtstub.errors.CacheError: Program '{program}' has no entry in the cache '{cache}',"
         " and mode 'Run' builds none."
-        f" There is none of this program at all. What builds it: GTSTUB_MODE=Build {sys.executable} {WARM} {way}"
+        f" The cache has no entry of this program. To build it: GTSTUB_MODE=Build {sys.executable} {WARM} {way}"
     )
     assert not cache.exists() or entries(cache) == set()
 
@@ -180,7 +180,8 @@ def test_mode_run_says_why_an_entry_is_not_used(built: Path, model: Model, tmp_p
     (path / "libdamped.so").write_bytes(b"")
     done = model.run(tmp_path / "broken", "compile", GTSTUB_MODE="Run")
     assert done.returncode == 1
-    assert f"What is there cannot be used: File 'libdamped.so' of cache entry '{path}' has 0 bytes" in done.stderr
+    reason = f"File 'libdamped.so' of cache entry '{path}' has 0 bytes"
+    assert f"The entry that exists cannot be used: {reason}" in done.stderr
     assert (path / "libdamped.so").read_bytes() == b""
 
 
@@ -282,8 +283,8 @@ def test_value_of_another_decomposition_is_refused(built: Path, model: Model, wa
     done = model.run(built, way, GTSTUB_MODE="Run", DA_MIN="0.25")
     assert done.returncode == 1
     message = done.stderr.splitlines()[-1]
-    assert "was built for something else: " in message
-    (difference,) = message.partition("something else: ")[2].partition(". What builds it")[0].split("; ")
+    assert "differs: " in message
+    (difference,) = message.partition("differs: ")[2].partition(". To build it")[0].split("; ")
     assert difference.startswith(f"{what} is ")
     assert "0.25" in difference.partition("but was")[0]
     assert "0.5" in difference.partition("but was")[2]
@@ -296,8 +297,8 @@ def test_entry_says_what_is_compiled_in_and_refuses_another_value(built: Path) -
     with pytest.raises(CacheError) as caught:
         gtstub.load(path, {"da_min": 0.25})
     assert str(caught.value) == (
-        f"The cache entry '{path}' has da_min = 0.5 compiled in, but is wanted with da_min = 0.25: build it for that"
-        " value, or leave it to run time."
+        f"The cache entry '{path}' has da_min = 0.5 compiled in, but da_min = 0.25 was requested: build it for that"
+        " value, or pass the value at run time."
     )
     by_grid = [Entry(path).manifest().baked for path in built.glob("damped_by_grid-*")]
     assert {baked["_damped_by_grid.grid.da_min"] for baked in by_grid} == {0.5}

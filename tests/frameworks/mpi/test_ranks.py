@@ -263,6 +263,6 @@ def test_gt4py_program_is_lowered_by_one_rank(runs: Runs, tmp_path: Path) -> Non
     builder, other = sorted(said, key=lambda one: -one["lowered"])
     assert (builder["lowered"], other["lowered"]) == (1, 0)
     assert other["refusal"] == (
-        "Program 'scale' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all ranks"
-        " first."
+        "Program 'scale' is built in a cache that this rank cannot see: call 'gtstub.wait_for_compilation()' on all"
+        " ranks first."
     )

@@ -60,6 +60,6 @@ def test_build_elsewhere_is_not_waited_for(tmp_path: Path) -> None:
     with pytest.raises(CompilationError) as caught:
         wait_for({build: "prog"})
     assert str(caught.value) == (
-        "Program 'prog' is built where this rank does not see it: call 'gtstub.wait_for_compilation()' on all ranks"
-        " first."
+        "Program 'prog' is built in a cache that this rank cannot see: call 'gtstub.wait_for_compilation()' on all"
+        " ranks first."
     )

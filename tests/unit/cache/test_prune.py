@@ -239,8 +239,8 @@ def test_beginning_of_a_key(tmp_path: Path) -> None:
     assert pick(items, "prog-02").key == "prog-02"
     assert pick(items, "prog-01").path == tmp_path / "own" / "prog-01"
     for wrong, message in (
-        ("prog-0", "The key 'prog-0' is that of 3 entries: 'prog-01', 'prog-012', 'prog-02'."),
-        ("x", "The cache has no entry 'x': 'gtstub cache list' lists them."),
+        ("prog-0", "The keys of 3 entries begin with 'prog-0': 'prog-01', 'prog-012', 'prog-02'."),
+        ("x", "The cache has no entry 'x': 'gtstub cache list' lists its entries."),
     ):
         with pytest.raises(CacheError) as caught:
             pick(items, wrong)
@@ -259,8 +259,8 @@ def test_times_and_sizes() -> None:
     for wrong in ("", "d", "30", "3x", "-1d", "nan d"):
         with pytest.raises(ValueError) as caught:
             duration(wrong)
-        assert str(caught.value) == f"'{wrong}' is not a time as '30d': a number, and one of s, m, h, d, w."
+        assert str(caught.value) == f"'{wrong}' is not a duration such as '30d': a number, and one of s, m, h, d, w."
     for wrong in ("", "GiB", "3x", "-1", "inf"):
         with pytest.raises(ValueError) as caught:
             size(wrong)
-        assert str(caught.value).startswith(f"'{wrong}' is not a size as '2GiB': ")
+        assert str(caught.value).startswith(f"'{wrong}' is not a size such as '2GiB': ")

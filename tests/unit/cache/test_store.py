@@ -139,12 +139,12 @@ def test_entry_holds_files_only(cache: Cache, tmp_path: Path) -> None:
         (directory / "link").symlink_to(tmp_path)
         with pytest.raises(CacheError) as caught:
             cache.publish(directory, KEY, manifest)
-        assert str(caught.value) == f"A cache entry holds files only, but '{directory / 'link'}' is none."
+        assert str(caught.value) == f"A cache entry holds only files, but '{directory / 'link'}' is not a file."
         (directory / "link").unlink()
         (directory / STUB).unlink()
         with pytest.raises(CacheError) as caught:
             cache.publish(directory, KEY, manifest)
-        assert str(caught.value) == f"The cache entry '{KEY}' lacks its file '{STUB}'."
+        assert str(caught.value) == f"The manifest of cache entry '{directory}' lists no file '{STUB}'."
     assert names(cache.root) == []
 
 
@@ -297,7 +297,7 @@ def test_entry_of_another_version_of_gtstub_is_left_alone(cache: Cache, schema: 
     assert cache.find(KEY) is None
     with pytest.raises(CacheError) as caught:
         publish(cache, KEY)
-    assert str(caught.value) == f"The cache entry '{path}' is of another version of gtstub: take it away."
+    assert str(caught.value) == f"Another version of gtstub made the cache entry '{path}': remove it."
     assert (path / "manifest.json").read_text() == text
 
 
@@ -308,8 +308,8 @@ def test_value_that_was_compiled_in(cache: Cache, toolchain: Toolchain) -> None:
     path = build(cache, toolchain, baked={"da_min": 3.0, "n": 4}).path
     assert Entry(path).load({"da_min": 3.0, "left_to_run_time": 1}).name == "prog"
     assert refusal(path, da_min=2.5) == (
-        f"The cache entry '{path}' has da_min = 3.0 compiled in, but is wanted with da_min = 2.5: build it for that"
-        " value, or leave it to run time."
+        f"The cache entry '{path}' has da_min = 3.0 compiled in, but da_min = 2.5 was requested: build it for that"
+        " value, or pass the value at run time."
     )
 
 
@@ -326,8 +326,8 @@ def test_cpu_that_lacks_a_feature(cache: Cache, toolchain: Toolchain) -> None:
     with pytest.raises(CacheError) as caught:
         publish(cache, "prog-4567", machine=Machine(has))
     assert str(caught.value) == (
-        f"The cache entry '{other.path}' was built for a CPU with 'avx1024', which this one lacks, and so it cannot"
-        " stand for the one built here: name another directory in GTSTUB_CACHE_DIR."
+        f"The cache entry '{other.path}' was built for a CPU with 'avx1024', which this one lacks. It cannot"
+        " replace the one built here: name another directory in GTSTUB_CACHE_DIR."
     )
     assert (other.path / "manifest.json").read_bytes() == content, "It is whole, and fits another machine."
     assert publish(cache, "prog-4567", machine=Machine(("avx1024", *has))) == other, "Nobody said it was for this one."

@@ -119,7 +119,7 @@ def test_path_of_a_program(cache: Cache, tmp_path: Path, monkeypatch: pytest.Mon
     assert said("path", "prog_t") == f"{cache.root / 'prog_two-00'}\n"
     refused = run("path", "prig")
     assert (refused.exit_code, refused.stdout) == (6, "")
-    assert refused.stderr == "The cache has no entry 'prig': 'gtstub cache list' lists them.\n"
+    assert refused.stderr == "The cache has no entry 'prig': 'gtstub cache list' lists its entries.\n"
 
 
 def test_path_of_one_of_several_entries(cache: Cache) -> None:
@@ -186,7 +186,7 @@ def test_show_says_what_a_key_is_made_of(cache: Cache) -> None:
 def test_show_of_a_key_that_is_none() -> None:
     result = run("show", "nothing")
     assert (result.exit_code, result.stdout) == (6, "")
-    assert result.stderr == "The cache has no entry 'nothing': 'gtstub cache list' lists them.\n"
+    assert result.stderr == "The cache has no entry 'nothing': 'gtstub cache list' lists its entries.\n"
 
 
 # --- verify -----------------------------------------------------------------------------------------------------------
@@ -231,9 +231,9 @@ def test_prune(cache: Cache) -> None:
 
 
 def test_prune_refuses_what_is_no_time_and_no_size() -> None:
-    assert "'3x' is not a time as '30d'" in run("prune", "--older-than", "3x").stderr
+    assert "'3x' is not a duration such as '30d'" in run("prune", "--older-than", "3x").stderr
     result = run("prune", "--max-size", "3x")
-    assert "'3x' is not a size as '2GiB'" in result.stderr
+    assert "'3x' is not a size such as '2GiB'" in result.stderr
     assert result.exit_code == 2
 
 

@@ -1,10 +1,10 @@
-"""The plug-in for gt4py: a backend whose programs are called through stubs."""
+"""The gt4py plug-in: a backend that calls programs through stubs."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ from gtstub.frameworks.gt4py.workflow import (
 )
 from gtstub.program import registry
 from gtstub.settings import Mode, mode
+from gtstub.signature.model import ProgramSignature, SdfgSignature
 from gtstub.toolchain import compiler, cpu
 from gtstub.toolchain.arch import toolkit
 
@@ -45,30 +46,30 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class StubBackend(gtx_backend.Backend[Any]):
-    """gt4py's DaCe backend whose programs are called through stubs."""
+    """gt4py's DaCe backend, with calls through stubs. `external_workspace` is as in `make_backend`."""
 
+    executor: StubWorkflow
     external_workspace: dace_workflow.ExternalWorkspace | None = None
 
     def __post_init__(self) -> None:
-        # Also where a backend is made of another one by dataclasses.replace(): its settings are part of the key.
+        # This also covers backends made by dataclasses.replace(), whose settings change the key.
         if isinstance(self.transforms, FindingTransforms):
-            transforms = dataclasses.replace(self.transforms, request=self.request)
-            object.__setattr__(self, "transforms", transforms)
+            object.__setattr__(self, "transforms", dataclasses.replace(self.transforms, request=self.request))
 
     def request(self, inp: ConcreteProgramDef[Any, Any]) -> Request:
         """
-        The entry of a program with its compile-time arguments. Nothing is lowered. Where nothing is built, or no
-        compiler is found, it is an entry that is there, of whichever toolchain is known to the cache.
+        The entry of a program with its compile-time arguments; does not lower the program. In mode Run, or without a
+        compiler, the entry of any toolchain that the cache knows.
 
-        Raises ToolchainError where there is none, and nothing to build it with.
+        Raises ToolchainError without such an entry and without a compiler, except in mode Run.
         """
-        compilation = self._compilation
+        compilation = self.executor.compilation
         place = open_cache(compilation.step.cache_lifetime)
         reading = fingerprint.read(inp)
         ingredients = {
             **reading.ingredients,
             **self._description,
-            # As the environment has them now: a build reads it then, too.
+            # Read from the current environment, because a build reads it at the same time.
             "dace_config": compilation.dace_ingredients,
             "cpu": cpu.key_features(compilation.flags),
         }
@@ -82,13 +83,12 @@ class StubBackend(gtx_backend.Backend[Any]):
 
     @functools.cached_property
     def _description(self) -> dict[str, Any]:
-        """What the backend itself adds to a key: its steps with all their settings."""
-        steps, compilation = self.executor, self._compilation
+        """The ingredients of the backend itself: its steps with all their settings."""
+        steps, compilation = self.executor, self.executor.compilation
         step = compilation.step
-        transforms = {each.name: getattr(self.transforms, each.name) for each in dataclasses.fields(self.transforms)}
         return {
             "backend": {
-                "transforms": describe({**transforms, "request": None}),
+                "transforms": describe({**vars(self.transforms), "request": None}),
                 "translation": describe(steps.translation.step),
                 "bindings": describe(steps.bindings),
                 "device": step.device_type.name,
@@ -99,11 +99,12 @@ class StubBackend(gtx_backend.Backend[Any]):
             "versions": versions(),
         }
 
-    @property
-    def _compilation(self) -> StubCompilation:
-        compilation = self.executor.compilation
-        assert isinstance(compilation, StubCompilation)
-        return compilation
+    def signatures(self, inp: ConcreteProgramDef[Any, Any]) -> tuple[ProgramSignature, SdfgSignature]:
+        """Both signatures of a program with its compile-time arguments. Lowers the program, but does not build it."""
+        assert isinstance(self.transforms, FindingTransforms)
+        with self.executor.compilation.dace_context():
+            source = self.executor.translation(self.transforms.lower(inp))
+            return source.signature, self.executor.bindings(source).binding_source.sdfg
 
     def load_artifact(self, artifact: stages.CompilationArtifact) -> Program:
         assert isinstance(artifact, Entry)
@@ -112,15 +113,15 @@ class StubBackend(gtx_backend.Backend[Any]):
         program, manifest = artifact.load_with_manifest()
         for storage, device in manifest.workspaces.items():
             memory = (self.external_workspace or {}).get(core_definitions.DeviceType[device.upper()])
-            if memory is not None:  # Else the program refuses to run, as gt4py's own does.
+            if memory is not None:  # Without it, the program refuses to run, like gt4py's own.
                 program.set_workspace(storage, memory)
-        program.set_metrics(
-            vars(config),
-            "COLLECT_METRICS_LEVEL",
-            metrics.PERFORMANCE,
-            functools.partial(metrics.add_sample_to_current_source, metrics.COMPUTE_METRIC),
-        )
+        collect_metrics(program, functools.partial(metrics.add_sample_to_current_source, metrics.COMPUTE_METRIC))
         return program
+
+
+def collect_metrics(program: Program, add_sample: Callable[[float], None]) -> None:
+    """Lets a program pass the seconds of each call to `add_sample` when gt4py's configuration asks for metrics."""
+    program.set_metrics(vars(config), "COLLECT_METRICS_LEVEL", metrics.PERFORMANCE, add_sample)
 
 
 def _built_with(request: Request, made: Mapping[str, Any]) -> Request:
@@ -128,15 +129,15 @@ def _built_with(request: Request, made: Mapping[str, Any]) -> Request:
 
 
 def _of_any_toolchain(request: Request) -> Request:
-    """An entry that is there, by whichever toolchain; where there is none, one that is not."""
+    """An existing entry of any toolchain, or else a request for an entry that does not exist."""
     place = request.cache
     known = [_built_with(request, each.ingredients) for each in compiler.known(place.layers)]
     there = list({each.key: each for each in known if each.is_there}.values())
     if len(there) > 1:
-        there.sort(key=lambda each: place.find(each.key) is None)  # whole ones first
+        there.sort(key=lambda each: place.find(each.key) is None)  # Whole entries come first.
     if there:
         return there[0]
-    # Entries that were imported came without what CMake had said.
+    # Imported entries arrive without the record of their toolchain.
     nearest = place.nearest(request.program, request.ingredients)
     if nearest is not None and [each.path for each in nearest.differences] == ["toolchain"]:
         return _built_with(request, nearest.manifest.ingredients["toolchain"])
@@ -144,7 +145,7 @@ def _of_any_toolchain(request: Request) -> Request:
 
 
 def open_cache(lifetime: config.BuildCacheLifetime) -> Cache:
-    """The cache of gtstub; where nothing names one, beside what gt4py caches for as long."""
+    """The cache of gtstub. Unless the environment names its directory, it is next to gt4py's cache of this lifetime."""
     beside = Path(gtx_cache.get_cache_base_path(lifetime)).resolve() / "gtstub"
     return open_cache_of(beside, ranks.current().path)
 
@@ -164,13 +165,14 @@ def make_backend(
     dace_config: Mapping[str, Any] | None = None,
 ) -> StubBackend | None:
     """
-    The backend for `program.with_backend(...)`. Parameters and defaults are those of gt4py's `make_dace_backend`.
-    None in mode Python, which for gt4py is embedded execution.
+    The backend for `program.with_backend(...)`, with the parameters and defaults of gt4py's `make_dace_backend`. In
+    mode Python it is None, which gt4py takes for embedded execution.
 
-    icon4py's backend descriptors name a `device` instead of saying `gpu`; one of the two is needed.
-    `dace_config` overrides settings of the DaCe configuration (docs/dace-config.md): {"compiler.cpu.args": "-O2"}.
-    Raises ConfigError for a name in `optimization_args` that gt4py would ignore, and for a setting that DaCe would.
-    A workspace in `external_workspace` must be contiguous and aligned to 256 bytes.
+    - Either `gpu` or `device` is required; icon4py's backend descriptors use `device`.
+    - `dace_config` overrides settings of the DaCe configuration (docs/dace-config.md): {"compiler.cpu.args": "-O2"}.
+    - A workspace in `external_workspace` must be contiguous and aligned to 256 bytes.
+
+    Raises ConfigError for unknown names in `optimization_args`, which gt4py would ignore, and in `dace_config`.
     """
     if (gpu is None) == (device is None):
         raise TypeError("make_backend() takes either 'gpu' or 'device'.")
@@ -190,20 +192,19 @@ def make_backend(
         use_zero_origin=use_zero_origin,
         use_max_domain_range_on_unstructured_shift=use_max_domain_range_on_unstructured_shift,
     )
-    steps = backend.executor
-    transforms = {step.name: getattr(backend.transforms, step.name) for step in dataclasses.fields(backend.transforms)}
+    steps, transforms = backend.executor, backend.transforms
     compilation = StubCompilation(steps.compilation, dict(dace_config or {}))
     compilation.dace_ingredients  # noqa: B018  raises
     runner.install()
     return StubBackend(
         name=f"{backend.name}_gtstub",
         executor=StubWorkflow(
-            # Without gt4py's cache of SDFGs, which does not know how DaCe was configured.
+            # Omits gt4py's cache of SDFGs, whose keys lack the DaCe configuration.
             translation=SigningTranslation(steps.translation.step),
             bindings=StubBindings("rocm" if compilation.device == "rocm" else "cuda"),
             compilation=compilation,
         ),
         allocator=backend.allocator,
-        transforms=FindingTransforms(**{**transforms, "past_to_itir": KeepingLowering(transforms["past_to_itir"])}),
+        transforms=FindingTransforms(**{**vars(transforms), "past_to_itir": KeepingLowering(transforms.past_to_itir)}),
         external_workspace=external_workspace,
     )

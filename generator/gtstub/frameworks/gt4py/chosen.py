@@ -1,4 +1,4 @@
-"""Makes the gt4py backend that `gtstub.backends.choose` chose."""
+"""Makes the gt4py backend of a choice of `gtstub.backends.choice`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ KNOWN: Mapping[Backend, options.Known] = {"gtfn": options.GTFN, "dace": options.
 
 def make_chosen_backend(choice: Choice, descriptor: Mapping[str, Any] = NOTHING) -> gtx_backend.Backend[Any]:
     """
-    The chosen backend. Raises ConfigError for an option that it does not know, with the line that has it.
+    The chosen backend. `descriptor` is a backend descriptor of icon4py with the device and factory of the choice; its
+    options override those of the choice.
 
-    `descriptor` is one of icon4py's: the choice follows its device and factory, and its options win over the choice's.
+    Raises ConfigError for an unknown option, with the line of the table that sets it.
     """
     gpu = choice.device == "gpu"
     merged = _merged(converted(choice), _overrides(choice, descriptor))
@@ -39,7 +40,7 @@ def make_chosen_backend(choice: Choice, descriptor: Mapping[str, Any] = NOTHING)
 
 
 def converted(choice: Choice) -> dict[str, Any]:
-    """The options of a choice as gt4py takes them. Raises ConfigError as `make_chosen_backend` does."""
+    """The options of a choice, converted for gt4py. Raises ConfigError as `make_chosen_backend` does."""
 
     def refuse(path: tuple[str, ...], what: str) -> ConfigError:
         setting = next(reason.setting for reason in choice.reasons if reason.setting.path[1 : len(path) + 1] == path)
@@ -63,7 +64,7 @@ def _option(choice: Choice, path: tuple[str, ...]) -> str:
 
 
 def _merged(values: Mapping[Any, Any], overrides: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Tables within them are merged as well."""
+    """Merges nested tables as well."""
     merged = dict(values)
     for name, value in overrides.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)

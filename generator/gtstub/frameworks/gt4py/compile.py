@@ -1,10 +1,10 @@
-"""`gtstub.compile()` for gt4py's programs: which variants it compiles, with which arguments bound."""
+"""`gtstub.compile()`: binds arguments of a gt4py program and compiles its variants."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gt4py.next import backend as gtx_backend
@@ -18,11 +18,9 @@ from gtstub.backends.tables import load_tables
 from gtstub.cache.lookup import Request
 from gtstub.errors import ConfigError
 from gtstub.frameworks.gt4py import fingerprint
-from gtstub.frameworks.gt4py.argument_types import ArgumentTypes
 from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.gt4py.internals import versions
-from gtstub.frameworks.gt4py.signatures import lowered_signatures
 from gtstub.frameworks.gt4py.target import CompiledTarget, EmbeddedTarget
 from gtstub.program.compiled import Builder, CompiledProgram, Interface, product
 from gtstub.settings import Mode, mode
@@ -34,7 +32,7 @@ NOTHING: Mapping[str, Any] = {}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CompileOptions:
-    """The keyword arguments of `compile`, which says what they mean."""
+    """The keyword arguments of `compile`."""
 
     horizontal_sizes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     vertical_sizes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -49,7 +47,7 @@ class CompileOptions:
 
     @property
     def names(self) -> Iterator[str]:
-        """All parameters of the program that are given a value or values."""
+        """The names of all parameters with values, in all tables."""
         tables = (self.horizontal_sizes, self.vertical_sizes, self.bound_args, self.bound_static_args, self.static_args)
         return itertools.chain.from_iterable(tables)
 
@@ -59,7 +57,7 @@ class CompileOptions:
 
     @property
     def static_values(self) -> dict[str, Sequence[Any]]:
-        """For each static argument the list of its values."""
+        """The list of values of each static argument."""
         of_sizes = self.horizontal_sizes if self.static_horizontal_sizes else {}
         one = {**of_sizes, **self.vertical_sizes, **self.bound_static_args}
         return {**{name: [value] for name, value in one.items()}, **self.static_args}
@@ -80,45 +78,31 @@ def compile(  # noqa: A001  gt4py's own word for it
     overridable: bool = False,
 ) -> CompiledProgram:
     """
-    Compiles a gt4py program or field operator, and binds arguments of it.
+    Compiles a gt4py program or field operator, and binds some of its arguments.
 
-    Returns a callable that takes the unbound parameters, by position or keyword. All variants, the product of the lists
-    in `static_args`, are built in parallel. The first call of a variant waits for it, or
-    `gtstub.wait_for_compilation()` does, or this function itself if GTSTUB_WAIT=1 is set. `CompiledProgram.compile`
-    adds variants later.
+    Returns a callable that takes the unbound parameters by position or keyword. gtstub builds all variants, the product
+    of the lists in `static_args`, in parallel. The first call of a variant waits for its build, as does
+    `gtstub.wait_for_compilation()`, or this function if GTSTUB_WAIT=1 is set. `CompiledProgram.compile` adds variants.
 
-    - `horizontal_sizes`: scalars that are bound. With `static_horizontal_sizes` they are static, and ranks of a
-    parallel
-      run whose sizes differ compile variants of their own.
-    - `vertical_sizes`, `bound_static_args`: scalars (or tuples of them) that are bound and compiled in.
-    - `bound_args`: fields and scalars that are bound. They are checked here.
-    - `static_args`: for each name the list of values that calls may pass.
-    - `backend_tag`: a tag or its name (docs/backends.md), CPU by default; `backend`: a backend of gt4py's instead.
-    - `offset_provider`: bound. If it is a list of several, each call passes one of them.
-    - `overridable`: a call may pass bound arguments too, by keyword, as functools.partial allows.
+    - `horizontal_sizes`: scalars to bind. With `static_horizontal_sizes` they are also compiled in, and ranks of a
+      parallel run with different sizes compile their own variants.
+    - `vertical_sizes`, `bound_static_args`: scalars (or tuples of them) to bind and compile in.
+    - `bound_args`: fields and scalars to bind. Their types are checked at once.
+    - `static_args`: for each name, the list of values that calls may pass.
+    - `backend_tag`: a tag or its name (docs/backends.md), CPU by default; `backend`: a gt4py backend instead of a tag.
+    - `offset_provider`: the offset provider to bind, or a list of several; then each call passes one of them.
+    - `overridable`: calls may override bound arguments by keyword, as functools.partial allows.
 
-    Raises TypeError or ValueError for arguments that do not fit the program. Errors of a build are raised by whoever
-    waits for it.
+    Raises TypeError or ValueError for arguments that do not fit the program. The code that waits for a build gets the
+    errors of the build.
     """
-    variants = _variants(
-        program,
-        CompileOptions(
-            horizontal_sizes=horizontal_sizes,
-            vertical_sizes=vertical_sizes,
-            bound_args=bound_args,
-            bound_static_args=bound_static_args,
-            static_args=static_args,
-            backend_tag=backend_tag,
-            backend=backend,
-            offset_provider=offset_provider,
-            static_horizontal_sizes=static_horizontal_sizes,
-            overridable=overridable,
-        ),
-    )
-    target = variants.target
-    builder = Builder(variants.static_value, target.start, target.load, runners.reset_default_runner)
-    compiled = CompiledProgram.make(variants.interface, builder)
-    compiled.add(*variants.combinations)
+    options = locals().copy()
+    del options["program"]
+    target, interface, combinations = _prepare(program, CompileOptions(**options))
+    static_value = target.argument_types.static_value
+    builder = Builder(static_value, target.start, target.load, runners.reset_default_runner)
+    compiled = CompiledProgram.make(interface, builder)
+    compiled.add(*combinations)
     if settings.waits():
         compiled.wait()
     return compiled
@@ -126,22 +110,22 @@ def compile(  # noqa: A001  gt4py's own word for it
 
 def requests(program: Any, options: CompileOptions) -> list[Request]:
     """
-    The entries that `compile` would look for with these options. Nothing is compiled.
+    The entries that `compile` would look up with these options. Compiles nothing.
 
-    Raises ConfigError if the backend is one of gt4py's, and what `compile` raises.
+    Raises ConfigError for a backend of gt4py's own, and the errors of `compile`.
     """
     return [backend.request(concrete) for backend, concrete in _concrete(program, options)]
 
 
 def signatures(program: Any, options: CompileOptions) -> list[tuple[ProgramSignature, SdfgSignature]]:
-    """Both signatures of each variant that `compile` would build with these options; it is lowered, not built."""
-    return [lowered_signatures(concrete, backend) for backend, concrete in _concrete(program, options)]
+    """Both signatures of each variant that `compile` would build with these options. Lowers the variants only."""
+    return [backend.signatures(concrete) for backend, concrete in _concrete(program, options)]
 
 
 def sources(program: Any, options: CompileOptions) -> list[Mapping[str, Any]]:
     """
-    What the signatures of each variant that `compile` would build are made of: the program's own text and all that it
-    uses, static values, tables, and the versions of what lowers it. Nothing is lowered.
+    The ingredients of the signatures of each variant that `compile` would build: the source of the program and of all
+    that it uses, static values, tables, and the versions of gt4py and DaCe. Lowers nothing.
     """
     of_others = {name: version for name, version in versions().items() if name != "gtstub"}
     return [
@@ -151,34 +135,24 @@ def sources(program: Any, options: CompileOptions) -> list[Mapping[str, Any]]:
 
 def _concrete(program: Any, options: CompileOptions) -> Iterator[tuple[StubBackend, ConcreteProgramDef[Any, Any]]]:
     """Each variant, with the backend that builds it."""
-    variants = _variants(program, options)
-    target = variants.target
+    target, interface, combinations = _prepare(program, options)
     if not isinstance(target, CompiledTarget) or not isinstance(target.backend, StubBackend):
-        raise ConfigError(f"Program '{program.__name__}' gets a backend of gt4py's, which has no cache entries.")
-    for static in variants.combinations:
-        for provider in variants.interface.offset_providers:
+        raise ConfigError(f"Program '{program.__name__}' uses a backend of gt4py's own, which has no cache entries.")
+    for static in combinations:
+        for provider in interface.offset_providers:
             yield target.backend, target.concrete(static, provider)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Variants:
-    """What is to be compiled: a combination of static arguments for each variant."""
-
-    target: EmbeddedTarget | CompiledTarget
-    interface: Interface
-    combinations: Sequence[Mapping[str, Any]]
-    static_value: Callable[[str, Any], Any]
-
-
-def _variants(program: Any, options: CompileOptions) -> _Variants:
+def _prepare(
+    program: Any, options: CompileOptions
+) -> tuple[EmbeddedTarget | CompiledTarget, Interface, list[dict[str, Any]]]:
+    """Checks all arguments; returns also the combination of static arguments of each variant."""
     _check_program(program)
     target = _target(program, options)
     providers = _providers(target.name, options.offset_provider)
     target.check_names(options.names)
-    types = ArgumentTypes(target.name, target.types)
-    choices = options.static_values
+    types, choices, bound = target.argument_types, options.static_values, options.bound
     combinations = product(target.name, choices, types.static_value)
-    bound = options.bound
     for name, value in bound.items():
         types.check(name, value)
     interface = Interface(
@@ -190,7 +164,7 @@ def _variants(program: Any, options: CompileOptions) -> _Variants:
         statics=tuple(scalar for name in target.types if name in choices for scalar in types.static_scalars(name)),
         offset_providers=providers,
     )
-    return _Variants(target, interface, combinations, types.static_value)
+    return target, interface, combinations
 
 
 def _check_program(program: Any) -> None:
@@ -207,8 +181,8 @@ def _check_program(program: Any) -> None:
     ):
         if given:
             raise TypeError(
-                f"Program '{program.__name__}' has {what} of gt4py's own: compile the program without them, and say"
-                " here what is bound and what is static."
+                f"Program '{program.__name__}' has {what} of gt4py's own: compile it without them, and pass bound and"
+                " static arguments to 'gtstub.compile()'."
             )
 
 

@@ -1,7 +1,7 @@
 """
-gt4py's runner of compilation jobs, asked only where something is to be compiled.
+A runner of compilation tasks that calls gt4py's own runner only for programs without a cache entry.
 
-gt4py hands every program to worker processes, also one that is in the cache; each takes seconds to start.
+gt4py submits every program to worker processes, each of which takes seconds to start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gtstub.frameworks.gt4py.stages import FoundProgramDef
 
 
 class FindingRunner:
-    """Answers at once where the lowering found an entry; else gt4py's own runner does, made when it is needed."""
+    """Returns the entry that the lowering step found, or submits the task to gt4py's own runner, created on demand."""
 
     def __init__(self, own: runners.Runner | None = None) -> None:
         self._own = own
@@ -43,5 +43,5 @@ _from_config = runners.from_config
 
 
 def install() -> None:
-    """Makes it gt4py's default runner, now and whenever gt4py makes a new one."""
+    """Installs `FindingRunner` as gt4py's default runner, now and whenever gt4py creates a new one."""
     replace_default_runner(FindingRunner)

@@ -1,4 +1,4 @@
-"""What gtstub's steps hand on between gt4py's: programs whose entry was found, and programs that were lowered."""
+"""The data that gtstub's steps pass between gt4py's steps: programs with a found entry, and lowered programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gtstub.cache.lookup import Request
 
 @dataclasses.dataclass
 class FoundProgramDef(CompilableProgramDef):
-    """A program that need not be lowered, because its entry was found. `data` is None."""
+    """A program with a cache entry, which gt4py need not lower. `data` is None."""
 
     entry: Entry
 
@@ -23,8 +23,8 @@ class FoundProgramDef(CompilableProgramDef):
 @dataclasses.dataclass
 class LoweredProgramDef(CompilableProgramDef):
     """
-    A lowered program. `parameter_types` are the types before lowering, which replaces named collections by tuples;
-    `request` names the entry to build.
+    A lowered program. `parameter_types` are the types before lowering, which replaces named collections with tuples;
+    `request` is the entry to build.
     """
 
     parameter_types: Mapping[str, ts.TypeSpec]

@@ -1,4 +1,4 @@
-"""What `gtstub.compile()` compiles: a gt4py program with its backend, or with none."""
+"""The targets of `gtstub.compile()`: a gt4py program with a backend, or embedded in Python."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import concurrent.futures
 import dataclasses
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
@@ -19,15 +20,16 @@ from gt4py.next.type_system import type_specifications as ts
 
 from gtstub import _host, ranks
 from gtstub.building.pending import done, start
-from gtstub.errors import CacheError
-from gtstub.frameworks.gt4py.argument_types import parameter_types
-from gtstub.frameworks.gt4py.backend import StubBackend
+from gtstub.errors import CacheError, SignatureError
+from gtstub.frameworks.gt4py.argument_types import ArgumentTypes, parameter_types
+from gtstub.frameworks.gt4py.backend import StubBackend, collect_metrics
 from gtstub.settings import Mode, mode
+from gtstub.signature.model import ProgramSignature, SdfgSignature
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """What callers of a program pass."""
+    """A program and its parameters."""
 
     program: Any
 
@@ -41,38 +43,32 @@ class Target:
 
     @functools.cached_property
     def types(self) -> Mapping[str, Any]:
-        """The parameters in order, with their types."""
+        """The types of the parameters, in order."""
         return parameter_types(self.program)
+
+    @property
+    def argument_types(self) -> ArgumentTypes:
+        return ArgumentTypes(self.name, self.types)
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
-        defined = inspect.signature(self.definition).parameters
-        return inspect.Signature(
-            [
-                inspect.Parameter(
-                    name,
-                    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                    annotation=defined[name].annotation if name in defined else inspect.Parameter.empty,
-                )
-                for name in self.types
-            ],
-            return_annotation=None,
-        )
+        annotations = inspect.get_annotations(self.definition)
+        kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+        parameters = [inspect.Parameter(name, kind, annotation=annotations.get(name, empty)) for name in self.types]
+        return inspect.Signature(parameters, return_annotation=None)
 
     def check_names(self, given: Iterable[str]) -> None:
-        """Raises TypeError for a name that is not a parameter, or that comes twice."""
-        seen: set[str] = set()
-        for name in given:
+        """Raises TypeError for a name that is not a parameter, or that occurs twice."""
+        for name, count in Counter(given).items():
             if name not in self.types:
                 raise TypeError(f"Program '{self.name}' has no parameter '{name}'; it has {', '.join(self.types)}.")
-            if name in seen:
+            if count > 1:
                 raise TypeError(f"Argument '{name}' of program '{self.name}' was given twice.")
-            seen.add(name)
 
 
 @dataclasses.dataclass(frozen=True)
 class EmbeddedTarget(Target):
-    """A program that gt4py runs in Python."""
+    """A program that gt4py executes embedded in Python."""
 
     def start(self, *_: Mapping[str, Any]) -> concurrent.futures.Future[Any]:
         return done(None)
@@ -96,7 +92,7 @@ class CompiledTarget(Target):
     backend: gtx_backend.Backend[Any]
 
     def concrete(self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]) -> ConcreteProgramDef[Any, Any]:
-        """The program with what is known of its arguments."""
+        """The program with its compile-time arguments: parameter types, static values, and the offset provider."""
         contexts = {}
         if static:
             descriptors = {name: arguments.StaticArg(value) for name, value in static.items()}
@@ -112,10 +108,21 @@ class CompiledTarget(Target):
         )
         return ConcreteProgramDef(self.program.definition_stage, compile_time_args)
 
+    def signatures(
+        self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]
+    ) -> tuple[ProgramSignature, SdfgSignature]:
+        """Both signatures of the program with the static values of scalar parameters, lowered but not built."""
+        for name in static:
+            if not isinstance(self.types.get(name), ts.ScalarType):
+                raise SignatureError(f"Program '{self.name}' has no scalar parameter '{name}' to be static.")
+        assert isinstance(self.backend, StubBackend)
+        exact = {name: self.argument_types.static_value(name, value) for name, value in static.items()}
+        return self.backend.signatures(self.concrete(exact, offset_provider))
+
     def start(self, static: Mapping[str, Any], offset_provider: Mapping[str, Any]) -> concurrent.futures.Future[Any]:
         """
-        The entry, if it is in the cache. Else the program is lowered here, and gt4py's runner does the rest: in
-        processes, unless gt4py is told other.
+        Finds the entry in the cache, or lowers the program here and submits the build to gt4py's runner, which by
+        default uses worker processes.
         """
         concrete = self.concrete(static, offset_provider)
 
@@ -127,7 +134,7 @@ class CompiledTarget(Target):
             if mode() == Mode.RUN:
                 raise CacheError(
                     f"Program '{self.name}' has no entry in gtstub's cache, because '{self.backend.name}' is a backend"
-                    " of gt4py's own, and mode 'Run' builds nothing: use a backend of gtstub's, or another mode."
+                    " of gt4py's own, and mode 'Run' builds nothing: use a gtstub backend, or another mode."
                 )
             return submit()
         request = self.backend.request(concrete)
@@ -138,13 +145,8 @@ class CompiledTarget(Target):
     def load(self, artifact: Any) -> Callable[..., None]:
         executable = self.backend.load_artifact(artifact)
         if isinstance(executable, _host.Program):
-            # gt4py's own front door, which would say whose metrics these are, is not there.
-            executable.set_metrics(
-                vars(metrics.config),
-                "COLLECT_METRICS_LEVEL",
-                metrics.PERFORMANCE,
-                functools.partial(_sample, self.name),
-            )
+            # A call bypasses gt4py's own entry point, which would select the source of the metrics.
+            collect_metrics(executable, functools.partial(_sample, self.name))
             return executable
         types = ts.FunctionType(pos_only_args=[], pos_or_kw_args=self.types, kw_only_args={}, returns=ts.VoidType())
         extract = arguments.make_primitive_value_args_extractor(types)

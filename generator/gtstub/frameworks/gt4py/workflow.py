@@ -1,6 +1,6 @@
 """
-The steps of gt4py's DaCe workflow, replaced or surrounded: an entry is looked for before anything is lowered; the
-bindings step generates a stub; the compilation step compiles it while DaCe compiles the SDFG, and publishes both.
+The steps of gt4py's DaCe workflow, replaced or wrapped. The lowering step first looks for a cache entry. The bindings
+step generates a stub. The compilation step compiles the stub while DaCe compiles the SDFG, and publishes both.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from gtstub.toolchain.compiler import find as find_toolchain
 
 @dataclasses.dataclass(frozen=True)
 class KeepingLowering:
-    """gt4py's lowering of a program, and what it drops."""
+    """gt4py's lowering of a program. Keeps the parameter types, which gt4py drops."""
 
     step: workflow.Workflow[ConcretePASTProgramDef, CompilableProgramDef]
 
@@ -56,7 +56,7 @@ class KeepingLowering:
 
 @dataclasses.dataclass(frozen=True)
 class FindingTransforms(gtx_backend.Transforms):
-    """gt4py's lowering, left out where the cache has what would come of it."""
+    """gt4py's lowering, skipped for programs with a cache entry."""
 
     request: Callable[[ConcreteProgramDef[Any, Any]], Request] | None = None
 
@@ -78,7 +78,7 @@ class FindingTransforms(gtx_backend.Transforms):
 
 @dataclasses.dataclass(frozen=True)
 class SignedSource(stages.ProgramSource[code_specs.SDFGCodeSpec]):
-    """An SDFG with the signature of the program that it was lowered from."""
+    """An SDFG with the signature of its program."""
 
     signature: ProgramSignature
     request: Request | None
@@ -86,7 +86,7 @@ class SignedSource(stages.ProgramSource[code_specs.SDFGCodeSpec]):
 
 @dataclasses.dataclass(frozen=True)
 class StubSource(stages.BindingSource[code_specs.SDFGCodeSpec, code_specs.SourceCodeSpec]):
-    """A stub (`source_code` is the text of its C file) with the signature of the SDFG that it calls."""
+    """A stub with the signature of the SDFG that it calls. `source_code` is the stub's C code."""
 
     stub: Stub
     sdfg: SdfgSignature
@@ -94,15 +94,14 @@ class StubSource(stages.BindingSource[code_specs.SDFGCodeSpec, code_specs.Source
 
 @dataclasses.dataclass(frozen=True)
 class SigningTranslation:
-    """gt4py's translation, and the signature of what it translates."""
+    """gt4py's translation, with the signature of the program added."""
 
     step: workflow.Workflow[CompilableProgramDef, stages.ProgramSource[code_specs.SDFGCodeSpec]]
 
     def __call__(self, inp: LoweredProgramDef) -> SignedSource:
         source = self.step(inp)
-        members = {field.name: getattr(source, field.name) for field in dataclasses.fields(source)}
         signature = program_signature(inp, source, inp.parameter_types)
-        return SignedSource(**members, signature=signature, request=inp.request)
+        return SignedSource(**vars(source), signature=signature, request=inp.request)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,14 +122,15 @@ class StubBindings:
 
 @dataclasses.dataclass(frozen=True)
 class StubWorkflow(recipes.OTFCompileWorkflow):
-    """Runs the steps where no other process does so for the same entry; else waits for that one."""
+    """Runs the steps, unless another process runs them for the same entry; then waits for that process."""
+
+    compilation: StubCompilation
 
     def __call__(self, inp: FoundProgramDef | LoweredProgramDef) -> Entry:
         if isinstance(inp, FoundProgramDef):
             return inp.entry
         assert inp.request is not None
         build = cast(Callable[[], Entry], functools.partial(super().__call__, inp))
-        assert isinstance(self.compilation, StubCompilation)
         with self.compilation.dace_context():
             return build_once(inp.request.cache, inp.request.key, build)
 
@@ -138,8 +138,8 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
 @dataclasses.dataclass(frozen=True)
 class StubCompilation:
     """
-    Builds a cache entry; `step` is gt4py's own compilation, whose settings are used. `dace_config` is what overrides
-    the DaCe configuration.
+    Builds a cache entry with the settings of `step`, gt4py's own compilation. `dace_config` overrides settings of the
+    DaCe configuration.
     """
 
     step: dace_compilation.DaCeCompiler
@@ -195,28 +195,28 @@ class StubCompilation:
 
     @property
     def flags(self) -> str:
-        """Those for code that runs on a CPU, wherever they stand."""
+        """All compiler flags for CPU code, including those of host code in GPU programs."""
         values = self._dace_config(dace_config.configuration)
         names = ("compiler.cpu.args", "compiler.cuda.args")[: 1 if self.device == "cpu" else 2]
         return " ".join(values[name].value for name in names)
 
     @property
     def dace_ingredients(self) -> dict[str, Any]:
-        """What a key has of the DaCe configuration."""
+        """The part of the DaCe configuration that is in the key."""
         return self._dace_config(dace_config.ingredients)
 
     def dace_context(self) -> AbstractContextManager[None]:
-        """DaCe's configuration for a build."""
+        """Sets DaCe's configuration for a build."""
         return self._dace_config(dace_config.frozen)
 
     def _dace_config[T](self, of: Callable[[Device, str, Mapping[str, Any]], T]) -> T:
         overrides = self.dace_config
-        if self.device != "cpu" and (known := get_device_arch()):  # as gt4py does: a build must not ask the GPU
+        if self.device != "cpu" and (known := get_device_arch()):  # As in gt4py, a build must not query the GPU.
             overrides = {"compiler.cuda.cuda_arch": known, "compiler.cuda.hip_arch": known, **overrides}
         return of(self.device, self.step.cmake_build_type.value, overrides)
 
     def _machine(self, cxx: str) -> Machine:
-        """What a machine must have that is to run the library."""
+        """The hardware that the library requires. `cxx` is the C++ compiler."""
         values = self._dace_config(dace_config.configuration)
         compiler = [values["compiler.cpu.executable"].value or cxx]
         return Machine(
@@ -226,7 +226,7 @@ class StubCompilation:
         )
 
     def _compile_sdfg(self, inp: stages.ExtensionSource[Any, Any], signature: SdfgSignature, folder: Path) -> Path:
-        """Lets DaCe build the SDFG in `folder`; returns its library."""
+        """Builds the SDFG with DaCe in `folder`; returns the path of its library."""
         if self.has_trace_markers:
             _, sdfg = add_trace_markers(inp)
         else:
