@@ -13,7 +13,7 @@ from gtstub.cache.entry import Entry
 from gtstub.cli.options import FILE, example, force_option, json_options, output_option
 from gtstub.cli.output import Answer, print_code, progress
 from gtstub.cli.tables.plan import print_plan, print_slots
-from gtstub.errors import GtstubError, SignatureError
+from gtstub.errors import GtstubError
 from gtstub.plan.document import plan_to_json
 from gtstub.plan.planner import make_plan
 
@@ -24,20 +24,11 @@ sdfg_argument = click.argument("sdfg_file", metavar="SDFG.json", type=FILE)
 program_argument = click.argument("program_file", metavar="PROGRAM.json", type=FILE)
 
 
-def _read_text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise SignatureError(f"'{file}' is not JSON: it is not UTF-8 text.") from None
-
-
 def _read_signatures(sdfg_file: Path, program_file: Path) -> tuple[SdfgSignature, ProgramSignature]:
     from gtstub.signature.documents import program_from_json, sdfg_from_json
 
-    return (
-        sdfg_from_json(_read_text(sdfg_file), str(sdfg_file)),
-        program_from_json(_read_text(program_file), str(program_file)),
-    )
+    sdfg = sdfg_from_json(sdfg_file.read_bytes(), str(sdfg_file))
+    return sdfg, program_from_json(program_file.read_bytes(), str(program_file))
 
 
 def _write_stub(files: Mapping[Path, str], force: bool) -> None:
@@ -144,7 +135,7 @@ def show(files: tuple[Path, ...], code: bool, header: bool) -> Answer:
         from gtstub.codegen.stub import make_stub
 
         name = f"{program.name}_stub.{'c' if code else 'h'}"
-        text = _read_text(entry / name) if entry else make_stub(sdfg, program).files[name]
+        text = (entry / name).read_text(encoding="utf-8") if entry else make_stub(sdfg, program).files[name]
         return Answer({}, functools.partial(print_code, text))
     call_plan = make_plan(sdfg, program)
     document = {**plan_to_json(call_plan), **({"manifest": manifest.to_json()} if manifest else {})}

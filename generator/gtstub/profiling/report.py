@@ -18,7 +18,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gtstub.errors import SignatureError
 from gtstub.profiling.model import Profile
 
 if TYPE_CHECKING:
@@ -33,11 +32,7 @@ class Report(Profile):
         """Reads a report that `save` or GTSTUB_PROFILE has written. Raises SignatureError for any other file."""
         from gtstub.signature.documents import parse
 
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise SignatureError(f"'{path}' is not JSON: it is not UTF-8 text.") from None
-        return Report(parse(text, str(path), "profile"))
+        return Report(parse(Path(path).read_bytes(), str(path), "profile"))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the report as JSON, for 'gtstub profile'."""

@@ -34,7 +34,7 @@ def sdfg_to_json(signature: model.SdfgSignature) -> str:
     return _canonical({"schema": "gtstub/sdfg-signature/1", **_plain(signature)})
 
 
-def program_from_json(text: str, source: str) -> model.ProgramSignature:
+def program_from_json(text: str | bytes, source: str) -> model.ProgramSignature:
     """Reads a program signature; `source` is its file name for error messages. Raises SignatureError."""
     document = parse(text, source, "program")
     return model.ProgramSignature(
@@ -57,7 +57,7 @@ def program_from_json(text: str, source: str) -> model.ProgramSignature:
     )
 
 
-def sdfg_from_json(text: str, source: str) -> model.SdfgSignature:
+def sdfg_from_json(text: str | bytes, source: str) -> model.SdfgSignature:
     """Reads an SDFG signature; `source` is its file name for error messages. Raises SignatureError."""
     document = parse(text, source, "sdfg")
     signature = model.SdfgSignature(
@@ -117,10 +117,12 @@ def _argument(item: dict[str, Any]) -> model.Argument:
     return model.ArrayArgument(item["name"], item["dtype"], item["device"], item["access"], axes)
 
 
-def parse(text: str, source: str, kind: str) -> dict[str, Any]:
+def parse(text: str | bytes, source: str, kind: str) -> dict[str, Any]:
     """Reads and validates a document of a kind with a schema: 'program', 'sdfg' or 'profile'. Raises SignatureError."""
     try:
-        document = json.loads(text)
+        document = json.loads(text if isinstance(text, str) else text.decode())
+    except UnicodeDecodeError:
+        raise SignatureError(f"'{source}' is not JSON: it is not UTF-8 text.") from None
     except json.JSONDecodeError as error:
         raise SignatureError(
             f"'{source}' is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."

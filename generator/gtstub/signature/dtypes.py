@@ -6,19 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-DType = Literal[
-    "bool",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-    "uint32",
-    "int64",
-    "uint64",
-    "float32",
-    "float64",
-]
+DType = Literal["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
 """numpy's names."""
 
 DTYPES: tuple[DType, ...] = get_args(DType)
