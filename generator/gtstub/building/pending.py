@@ -26,7 +26,7 @@ from gtstub.cache.entry import Entry
 from gtstub.errors import CompilationError
 from gtstub.ranks import Ranks
 from gtstub.util.atomic import replacing
-from gtstub.util.console import make_error_console
+from gtstub.util.console import make_console
 
 if TYPE_CHECKING:
     from gtstub.cache.store import Cache
@@ -187,7 +187,7 @@ def wait_for(builds: Mapping[Future[Any], str]) -> None:
     _, pending = concurrent.futures.wait(builds, timeout=PATIENCE)
     if not pending:
         return
-    console = make_error_console()
+    console = make_console(stderr=True)
     begin = time.monotonic()
     with console.status("") as status:
         while pending:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import click
 
 from gtstub.cli.options import FILE, example, jq_option
-from gtstub.cli.output import Json, progress
+from gtstub.cli.output import print_json, progress
 from gtstub.cli.stub import write_file
 
 
@@ -78,4 +78,4 @@ def extract(
         click.echo(texts["sdfg"], nl=False)
     else:
         documents = {kind: json.loads(text) for kind, text in texts.items()}
-        Json(filter_).print(documents["sdfg"] if is_file else documents)
+        print_json(documents["sdfg"] if is_file else documents, filter_)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from gtstub.cli.output import Answer, Json
+from gtstub.cli.output import Answer, print_json
 
 FILE = click.Path(path_type=Path)
 """The type of arguments and options that are paths."""
@@ -31,7 +31,7 @@ def json_options(command: Callable[..., Answer]) -> Callable[..., None]:
     def wrapped(*args: Any, as_json: bool, filter_: str | None, **kwargs: Any) -> None:
         answer = command(*args, **kwargs)
         if as_json or filter_ is not None:
-            Json(filter_).print(answer.document)
+            print_json(answer.document, filter_)
         else:
             answer.show()
         click.get_current_context().exit(answer.exit_code)

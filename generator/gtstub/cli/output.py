@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from gtstub.errors import GtstubError
-from gtstub.util.console import make_console, make_error_console
+from gtstub.util.console import make_console
 
 
 class FilterError(GtstubError):
@@ -29,17 +29,10 @@ class Answer:
     exit_code: int = 0
 
 
-@dataclasses.dataclass(frozen=True)
-class Json:
-    """Prints documents as JSON, or the results of the jq filter `filter` on them."""
-
-    filter: str | None = None
-
-    def print(self, document: Mapping[str, Any]) -> None:
-        """Prints one result after the other. Strings have no quotes, as a shell needs them."""
-        results = [document] if self.filter is None else _filtered(document, self.filter)
-        for result in results:
-            click.echo(result if isinstance(result, str) else json.dumps(result, indent=1, ensure_ascii=False))
+def print_json(document: Mapping[str, Any], filter_: str | None = None) -> None:
+    """Prints a document as JSON, or each result of a jq filter on it. Strings have no quotes, as a shell needs them."""
+    for result in [document] if filter_ is None else _filtered(document, filter_):
+        click.echo(result if isinstance(result, str) else json.dumps(result, indent=1, ensure_ascii=False))
 
 
 def _filtered(document: Mapping[str, Any], filter_: str) -> list[Any]:
@@ -68,6 +61,6 @@ def print_code(text: str) -> None:
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[None]:
     """Shows the text `what` on a terminal until the block ends."""
-    console = make_error_console()
+    console = make_console(stderr=True)
     with console.status(f"{what} ...") if console.is_terminal else contextlib.nullcontext():
         yield

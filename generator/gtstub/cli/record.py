@@ -14,7 +14,7 @@ from gtstub.cli.options import FILE, example
 from gtstub.errors import GtstubError
 from gtstub.recorded.archive import PROGRAMS, Archive, archive_paths, archives, loaded_programs
 from gtstub.recorded.serialbox import write_serialbox_files
-from gtstub.util.console import make_bar, make_error_console
+from gtstub.util.console import make_bar, make_console
 from gtstub.util.suggest import did_you_mean
 
 
@@ -79,7 +79,7 @@ def _prepare(output: Path) -> None:
 
 
 def _run(command: Sequence[str], output: Path, programs: Sequence[str], calls: str | None) -> int:
-    console = make_error_console()
+    console = make_console(stderr=True)
     if console.is_terminal:  # without a bar, which would disturb the output of the command
         console.print(f"Recording the calls of '{command[0]}' to '{output}'.", soft_wrap=True)
     settings = {

@@ -16,7 +16,7 @@ from gtstub.building.outcome import Outcome, State, print_summary
 from gtstub.building.pending import Build, is_missing_here, raise_all, wait_for
 from gtstub.cache.entry import Entry
 from gtstub.settings import Mode, mode
-from gtstub.util.console import make_error_console
+from gtstub.util.console import make_console
 
 
 class Variant(Protocol):
@@ -119,7 +119,7 @@ def _end() -> None:
 def _summarize(outcomes: Sequence[Outcome]) -> bool:
     """Prints the summary. Returns True if a build failed."""
     if ranks.current().rank == ranks.current().peers[0]:  # Ranks with the same code path have the same summary.
-        print_summary(outcomes, make_error_console())
+        print_summary(outcomes, make_console(stderr=True))
     return any(each.state == "failed" for each in outcomes)
 
 

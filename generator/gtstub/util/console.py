@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def make_console(*, stderr: bool = False) -> Console:
+    """On stderr, a console is for messages about the progress of long operations."""
     from rich.console import Console
 
     console = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
@@ -26,16 +27,11 @@ def make_console(*, stderr: bool = False) -> Console:
     return console
 
 
-def make_error_console() -> Console:
-    """A console on stderr, for messages about the progress of long operations."""
-    return make_console(stderr=True)
-
-
 def make_bar() -> Progress:
     """A progress bar on stderr. It is shown on a terminal only, and disappears at the end."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    console = make_error_console()
+    console = make_console(stderr=True)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 

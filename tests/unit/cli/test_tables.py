@@ -9,7 +9,7 @@ import re
 import pytest
 
 from gtstub.cli.doctor import _print as print_checks
-from gtstub.cli.output import FilterError, Json, print_code
+from gtstub.cli.output import FilterError, print_code, print_json
 from gtstub.cli.tables.plan import print_plan, print_slots
 from gtstub.plan.document import plan_to_json
 from gtstub.plan.model import CallPlan
@@ -339,7 +339,7 @@ def test_code_on_a_terminal_has_colours_and_the_same_text(capsys: pytest.Capture
 
 
 def test_a_document_is_json(capsys: pytest.CaptureFixture[str]) -> None:
-    Json().print({"ü": [1, None]})
+    print_json({"ü": [1, None]})
     text = capsys.readouterr().out
     assert json.loads(text) == {"ü": [1, None]}
     assert "ü" in text
@@ -356,7 +356,7 @@ def test_a_document_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_jq_prints_a_result_a_line(filter_: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
-    Json(filter_).print({"a": 1, "b": ["x", "y"]})
+    print_json({"a": 1, "b": ["x", "y"]}, filter_)
     assert capsys.readouterr().out == expected
 
 
@@ -371,5 +371,5 @@ def test_jq_prints_a_result_a_line(filter_: str, expected: str, capsys: pytest.C
 )
 def test_a_bad_filter_is_one_sentence(filter_: str, reason: str) -> None:
     with pytest.raises(FilterError) as error:
-        Json(filter_).print({"a": 1})
+        print_json({"a": 1}, filter_)
     assert str(error.value) == f"The jq filter '{filter_}' does not work: {reason}."
