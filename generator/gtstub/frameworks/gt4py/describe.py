@@ -20,15 +20,16 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import numpy as np
+from gt4py.eve import concepts
 from gt4py.eve import utils as eve_utils
 from gt4py.next import common, fingerprinting
 from gt4py.next.ffront import fbuiltins, source_utils
-from gt4py.next.ffront.stages import DSLFieldOperatorDef, DSLProgramDef
+from gt4py.next.ffront.stages import DSLFieldOperatorDef, DSLProgramDef, FOASTOperatorDef, PASTProgramDef
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py.internals import is_fingerprinted_field
-from gtstub.util.canonical import plain
+from gtstub.util.canonical import canonical, plain
 
 KNOWN_BY_VERSION = {"gt4py", "dace", "numpy", "gtstub", *sys.stdlib_module_names}
 """The packages whose functions and classes are described by name."""
@@ -108,6 +109,10 @@ class Reader:
             return self._stage(value.definition_stage, str(value.__gt_type__()))
         if isinstance(value, DSLProgramDef | DSLFieldOperatorDef):
             return self._stage(value, "")
+        if isinstance(value, FOASTOperatorDef | PASTProgramDef):
+            return self._ast_stage(value)
+        if isinstance(value, concepts.Node):
+            return hashlib.sha256(canonical(self._node(value))).hexdigest()
         if dataclasses.is_dataclass(value):
             members = {
                 field.name: self.describe(getattr(value, field.name))
@@ -139,6 +144,25 @@ class Reader:
             for variable, value in source_utils.get_closure_vars_from_function(function).items():
                 self._variable(f"{name}.{variable}", value, used)
         return name
+
+    def _ast_stage(self, stage: FOASTOperatorDef | PASTProgramDef) -> Any:
+        """A program or operator that gt4py has parsed already: its syntax tree, and the objects that its names mean."""
+        members = {field.name: getattr(stage, field.name) for field in dataclasses.fields(stage)}
+        tree = stage.past_node if isinstance(stage, PASTProgramDef) else stage.foast_node
+        used = frozenset(str(text) for text in tree.walk_values() if isinstance(text, str))
+        for variable, value in sorted(members.pop("closure_vars").items()):
+            self._variable(f"{tree.id}.{variable}", value, used)
+        return self.describe(members)
+
+    def _node(self, value: Any) -> Any:
+        """A tree of gt4py's IR without the places of its nodes in source files, so that a model can be moved."""
+        match value:
+            case concepts.Node():
+                names = sorted(value.__datamodel_fields__.keys() - {"location"})
+                return {"node": type(value).__qualname__, **{name: self._node(getattr(value, name)) for name in names}}
+            case list() | tuple():
+                return [self._node(element) for element in value]
+        return self.describe(value)
 
     def _function(self, function: types.FunctionType) -> str:
         """A function that Python runs, such as an optimization hook: its code, and the objects that the code uses."""

@@ -16,17 +16,21 @@ from typing import Any
 
 import numpy as np
 from gt4py.next import common
+from gt4py.next.ffront.stages import DSLFieldOperatorDef, DSLProgramDef, FOASTOperatorDef, PASTProgramDef
+from gt4py.next.iterator import ir as itir
 from gt4py.next.otf import arguments
 from gt4py.next.otf.definitions import ConcreteProgramDef
 
+from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py.describe import Reader, describe
 from gtstub.util.canonical import plain
 
 
 @dataclasses.dataclass(frozen=True)
 class Reading:
-    """A program's ingredients of a key, and the compiled-in values by the names that users see."""
+    """A program's name, its ingredients of a key, and the compiled-in values by the names that users see."""
 
+    name: str
     ingredients: dict[str, Any]
     baked: dict[str, Any]
 
@@ -51,7 +55,21 @@ def read(inp: ConcreteProgramDef[Any, Any]) -> Reading:
         "offset_provider": {name: _provider_element(element) for name, element in sorted(args.offset_provider.items())},
     }
     baked = {**reader.scalars, **_sizes(args.offset_provider), **_members(static, "value", plain)}
-    return Reading(ingredients, baked)
+    return Reading(_name(inp.data), ingredients, baked)
+
+
+def _name(stage: Any) -> str:
+    """The name of a program at any stage of gt4py's lowering: a function, a syntax tree, or a program of its IR."""
+    match stage:
+        case DSLProgramDef() | DSLFieldOperatorDef():
+            return str(stage.definition.__name__)
+        case PASTProgramDef():
+            return str(stage.past_node.id)
+        case FOASTOperatorDef():
+            return str(stage.foast_node.id)
+        case itir.Program():
+            return str(stage.id)
+    raise CacheError(f"A gt4py program cannot be an object of type '{type(stage).__name__}'.")
 
 
 def _members(descriptors: Mapping[str, Any], member: str, convert: Callable[[Any], Any]) -> dict[str, Any]:

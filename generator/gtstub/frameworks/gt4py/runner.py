@@ -25,7 +25,8 @@ class FindingRunner:
         self._making = threading.Lock()
 
     def submit(self, task: runners.CompilationTask) -> concurrent.futures.Future[Any]:
-        found = task.construct_compilable(False)
+        # A task that no other process can do is of a backend with a `compile` of its own, and none of gtstub's business.
+        found = None if task.no_offload_reason else task.construct_compilable(False)
         if isinstance(found, FoundProgramDef):
             return done(found.entry)
         with self._making:

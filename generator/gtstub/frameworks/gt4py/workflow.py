@@ -70,7 +70,10 @@ class FindingTransforms(gtx_backend.Transforms):
         return dataclasses.replace(self.lower(inp), request=request)
 
     def lower(self, inp: ConcreteProgramDef[Any, Any]) -> LoweredProgramDef:
-        return cast(LoweredProgramDef, super().__call__(inp))
+        lowered = super().__call__(inp)
+        if isinstance(lowered, LoweredProgramDef):
+            return lowered
+        return LoweredProgramDef(lowered.data, lowered.args, {})  # a program of gt4py's IR, which needs no lowering
 
 
 # --- Translation and bindings -----------------------------------------------------------------------------------------
