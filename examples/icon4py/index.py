@@ -80,4 +80,4 @@ def _slots(leaf: Leaf, plan: CallPlan) -> str:
 
 
 def _part(source: AxisValue) -> str:
-    return f"{source.property} {source.axis}"
+    return f"{source.name} {source.axis}"
