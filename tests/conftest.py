@@ -53,6 +53,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory, toolchain: toolchains.To
 BUILDS = ("build", "build_of", "roots")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in its own hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     Lowering a program takes up to a minute, and building the runtime seconds. All tests of one program, and all tests

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from gtstub.plan.describe import describe_leaf, describe_statics
 from gtstub.plan.model import AxisValue, CallPlan, FieldLeaf, Leaf, Metric, StaticLeaf
 
 HEAD = """\
@@ -49,7 +48,7 @@ def index_page(plans: Mapping[str, CallPlan]) -> str:
     ]
     for place, plan in plans.items():
         written = [f"`{leaf.path}`" for leaf in plan.leaves if isinstance(leaf, FieldLeaf) and leaf.written]
-        counts = (len(plan.slots), len(plan.arguments), len(describe_statics(plan)))
+        counts = (len(plan.slots), len(plan.arguments), len(plan.statics))
         stub = Path(place).name
         lines.append(f"| [{stub}](#{stub}) | {' | '.join(map(str, counts))} | {', '.join(written)} |")
     for place, plan in plans.items():
@@ -63,11 +62,11 @@ def _arguments(plan: CallPlan) -> Iterator[str]:
     yield "|---|---|---|"
     for leaf in plan.leaves:
         if not isinstance(leaf, StaticLeaf):
-            yield f"| `{leaf.path}` | {describe_leaf(leaf)} | {_slots(leaf, plan)} |"
+            yield f"| `{leaf.path}` | {leaf.text} | {_slots(leaf, plan)} |"
     others = [slot for slot in plan.slots if isinstance(slot.source, Metric)]
     if others:
         yield f"| | gt4py's metrics | {', '.join(f'{slot.index} `{slot.name}`' for slot in others)} |"
-    if statics := describe_statics(plan):
+    if statics := [f"{leaf.path} = {leaf.value!r}" for leaf in plan.statics]:
         yield ""
         yield f"Compiled in: {', '.join(f'`{static}`' for static in statics)}."
 
@@ -81,4 +80,4 @@ def _slots(leaf: Leaf, plan: CallPlan) -> str:
 
 
 def _part(source: AxisValue) -> str:
-    return f"{source.property} {source.axis}"
+    return f"{source.name} {source.axis}"

@@ -9,8 +9,8 @@
 
 /* Indices along a dimension, in base 0. If no field has the dimension, `stop` is NO_STOP and `shortest` is 0. */
 typedef struct range {
-    int64_t start, stop; /* from the lowest to behind the highest index of all fields */
-    int64_t shortest;    /* index behind the last one of the field that ends first */
+    int64_t start, stop; /* from the lowest index of all fields to one after the highest */
+    int64_t shortest;    /* one after the last index of the field that ends first */
 } range;
 
 #define NO_STOP INT64_MAX

@@ -7,7 +7,7 @@
 /* The memory that an array uses, in bytes from array->data; both are 0 if the array has no elements. */
 typedef struct gts_extent {
     int64_t low;  /* of the first byte; not positive */
-    int64_t high; /* behind the last byte */
+    int64_t high; /* one after the last byte */
 } gts_extent;
 
 /* Computes the size of all elements in bytes, and their extent; false if either exceeds what an address can hold. */

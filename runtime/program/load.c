@@ -127,7 +127,8 @@ static size_t descriptor_words(const gts_stub *stub)
 
 #define CACHE_LINE 64
 
-_Static_assert(offsetof(gts_program, stub) == CACHE_LINE, "what calls with known arrays need is one cache line");
+_Static_assert(offsetof(gts_program, stub) == CACHE_LINE,
+               "the members for calls with known arrays must fill one cache line");
 
 static gts_program *new_program(const gts_stub *stub)
 {

@@ -90,7 +90,7 @@ static void *allocate(reader *in, size_t size)
     return memory;
 }
 
-/* Reads a program behind its keyword; NULL when memory runs out, or if the file ends within the program. */
+/* Reads a program after its keyword; NULL when memory runs out, or if the file ends within the program. */
 static gts_archive_program *read_program(reader *in)
 {
     const char *const id = next_word(in);
@@ -156,7 +156,7 @@ static gts_archive_program *find_program(const gts_archive_index *index, const c
     return program;
 }
 
-/* Reads a call behind its keyword; NULL when memory runs out, or if the file ends within the call. */
+/* Reads a call after its keyword; NULL when memory runs out, or if the file ends within the call. */
 static gts_archive_call *read_call(const gts_archive_index *index, reader *in)
 {
     gts_archive_program *const program = find_program(index, next_word(in));

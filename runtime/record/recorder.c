@@ -27,7 +27,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Selecting programs and calls ------------------------------------------------------------------------------ */
 
-/* Reads a number of a range, or returns `open` if there is none; *rest is the text behind it. */
+/* Reads a number of a range, or returns `open` if there is none; *rest is the text after it. */
 static uint64_t read_number(const char *text, uint64_t open, const char **rest)
 {
     char *end = (char *)text;

@@ -241,6 +241,7 @@ def test_device_memory_is_read_by_its_interface(on_gpu: Bound) -> None:
         (TypeError, Cuda(shape=(1,) * 9), "must have 2 dimensions ('Edge', 'K'), not 9."),
         (TypeError, Cuda(shape=[1, 1]), "has a '__cuda_array_interface__' that gtstub cannot read."),
         (TypeError, Cuda(strides=(1,)), "has a '__cuda_array_interface__' that gtstub cannot read."),
+        (ValueError, Cuda(data=(4097, False)), "must be aligned to its element size 8."),
         (TypeError, Cuda(data=4096), "has a '__cuda_array_interface__' that gtstub cannot read."),
         (
             ValueError,
@@ -336,6 +337,7 @@ SQUARE = domain({"Edge": (0, EDGES), "K": (0, EDGES)})
         ),
         (ValueError, {"vn": Cuda()}, "'vn' must be on device 'cpu', not on 'cuda'."),
         (ValueError, {"vn": UNALIGNED}, "'vn' must be aligned to its element size 8."),
+        (ValueError, {"vn": DLPack(UNALIGNED, versioned=True)}, "'vn' must be aligned to its element size 8."),
         (
             ValueError,
             {"vn": RECORDS["a"]},

@@ -45,12 +45,13 @@ def imported(file: Path) -> Iterator[str]:
     pending: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             pending.extend(node.orelse)
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file} has a relative import."
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         pending.extend(ast.iter_child_nodes(node))
 
@@ -122,6 +123,37 @@ def test_python_is_known_to_the_python_host_alone() -> None:
     assert [file for file in knows if not file.is_relative_to(runtime / "python")] == []
 
 
+ORDER_OF_THE_RUNTIME = ["include", "base", "program", "arguments", "profile|record", "python"]
+"""The folders of the runtime: a file includes headers of its own folder and of those before it (docs/design.md)."""
+
+
+def included(file: Path) -> Iterator[str]:
+    """The folders of the runtime whose headers a file includes."""
+    for name in re.findall(r'#include [<"]([a-z_]+)/\w', file.read_text(encoding="utf-8")):
+        yield "include" if name == "gtstub" else name
+
+
+def test_no_file_of_the_runtime_includes_a_folder_above_its_own() -> None:
+    place = {name: number for number, names in enumerate(ORDER_OF_THE_RUNTIME) for name in names.split("|")}
+    checked = 0
+    for file in (ROOT / "runtime").rglob("*.[ch]"):
+        own = file.relative_to(ROOT / "runtime").parts[0]
+        for other in set(included(file)) & place.keys() - {own}:
+            assert place[other] < place[own], f"{file} includes {other}/."
+            checked += 1
+    assert checked > 30
+
+
+def test_unit_tests_import_no_framework() -> None:
+    strangers = [
+        f"{file} imports {name}"
+        for file in Path(__file__).parent.rglob("*.py")
+        for name in imported(file)
+        if name.partition(".")[0] in FRAMEWORKS
+    ]
+    assert strangers == []
+
+
 def write(root: Path, texts: Mapping[str, str]) -> Path:
     for name, text in texts.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -140,10 +172,16 @@ def test_the_walls_hold(tmp_path: Path) -> None:
             "codegen/stub.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from gtstub.cli import app",
             "util/a.py": "from gtstub import _host\nimport gtstub.util.b",
             "util/b.py": "from gtstub.util.a import one",
+            "util/c.py": "if not TYPE_CHECKING:\n    from gtstub.cli import app",
         },
     )
     graph = imports_of(root)
-    assert upward(graph) == ["gtstub.plan.model imports gtstub.codegen.stub"]
+    assert upward(graph) == [
+        "gtstub.plan.model imports gtstub.codegen.stub",
+        "gtstub.util.c imports gtstub.cli.app",
+    ]
     assert depth({name: others for name, others in graph.items() if ".util" not in name}) == 3
     with pytest.raises(graphlib.CycleError):
         graphlib.TopologicalSorter(graph).prepare()
+    with pytest.raises(AssertionError, match=r"a\.py has a relative import"):
+        imports_of(write(tmp_path / "relative", {"a.py": "from .b import c"}))

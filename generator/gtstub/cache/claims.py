@@ -1,6 +1,6 @@
 """
-Claims: files that say which process builds an entry. Claims replace locks, which many parallel file systems promise but
-do not implement reliably.
+Claims: files that say which process builds an entry. Claims replace locks, which are unreliable on some
+parallel file systems.
 
 A claim is a file `<root>/.claims/<key>.<generation>`. The process that creates the file owns the claim. Among several
 claims of a key, the one with the highest generation counts. The claim of a process that has ended stays: the next

@@ -18,8 +18,9 @@ PARTS = (
     "toolchain/cmake",
     "frameworks/dace",
     "frameworks/gt4py",
+    "frameworks/hooks.py",
 )
-"""Paths in this package. The other parts look up, build, call or print entries and do not change their contents."""
+"""Paths in this package. The other parts find, publish, call or print entries, and do not change their contents."""
 
 
 @functools.cache

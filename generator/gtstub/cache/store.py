@@ -101,7 +101,7 @@ class Cache:
         process was faster, returns that process's entry.
 
         Raises CacheError if the cache cannot be written, if a library is missing, or if the key has an entry of another
-        version of gtstub or one that this machine cannot run, because two kinds of machines would replace it in turns.
+        version of gtstub or one that this machine cannot run, because two kinds of machines would keep replacing it.
         """
         try:
             for file in directory.iterdir():

@@ -20,7 +20,7 @@ typedef struct gts_axis {
     unsigned int fixed; /**< GTS_START | ...: the properties that were fixed at compile time, to the values below */
     unsigned int slots; /**< GTS_START | ...: the properties that slots take; their values must fit an int32 */
     int64_t start;      /**< index of the first element */
-    int64_t stop;       /**< index behind the last element */
+    int64_t stop;       /**< index after the last element */
     int64_t size;       /**< number of elements */
     int64_t stride;     /**< elements from one index to the next */
 } gts_axis;

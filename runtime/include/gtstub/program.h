@@ -113,7 +113,7 @@ static inline const gts_array *gts_array_of(const gts_program *self, uint32_t le
     return &self->leaf[leaf].current->array;
 }
 
-/** The index behind the last element of an axis. */
+/** The index after the last element of an axis. */
 static inline int64_t gts_stop(const gts_array *array, int32_t axis)
 {
     return array->origin[axis] + array->shape[axis];

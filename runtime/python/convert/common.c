@@ -51,12 +51,19 @@ static GTS_COLD int refuse_stride(const gts_py_argument *argument, int32_t axis,
                          stride, axis, itemsize);
 }
 
-int gts_py_set_strides(const gts_py_argument *argument, gts_array *array, const int64_t *byte_strides)
+int gts_py_check_alignment(const gts_py_argument *argument, const gts_array *array)
 {
     const size_t itemsize = gts_dtype_size(array->dtype); /* a power of two */
-    const int shift = __builtin_ctzll(itemsize);
     if (GTS_UNLIKELY(((uintptr_t)array->data & (itemsize - 1)) != 0))
         return GTS_PY_REFUSE(argument, GTS_VALUE_ERROR, "must be aligned to its element size %zu.", itemsize);
+    return 0;
+}
+
+int gts_py_set_strides(const gts_py_argument *argument, gts_array *array, const int64_t *byte_strides)
+{
+    const size_t itemsize = gts_dtype_size(array->dtype);
+    const int shift = __builtin_ctzll(itemsize);
+    GTS_TRY(gts_py_check_alignment(argument, array));
     for (int32_t axis = 0; axis < array->rank; ++axis) {
         if (GTS_UNLIKELY(((uint64_t)byte_strides[axis] & (itemsize - 1)) != 0))
             return refuse_stride(argument, axis, byte_strides[axis], itemsize);

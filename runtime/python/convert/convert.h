@@ -48,6 +48,9 @@ typedef struct gts_py_leaf {
 /* Finds numpy's types if numpy has been imported; false if it has not, or after an exception. */
 bool gts_py_find_numpy(gts_py_state *);
 
+/* Refuses an array, whose `data` and `dtype` are set, if its elements are not aligned to their size. */
+int gts_py_check_alignment(const gts_py_argument *, const gts_array *array);
+
 /* Sets the strides of `array`, whose other members are set. Refuses elements that are not aligned to their size. */
 int gts_py_set_strides(const gts_py_argument *, gts_array *array, const int64_t *byte_strides);
 

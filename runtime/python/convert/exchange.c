@@ -92,7 +92,7 @@ static int read_cuda(const gts_py_argument *argument, PyObject *interface, gts_a
         return refuse_interface(argument);
     if (strides == NULL || strides == Py_None) {
         set_contiguous(array);
-        return 0;
+        return gts_py_check_alignment(argument, array);
     }
     int64_t byte_strides[GTS_MAX_RANK];
     if (!read_integers(strides, array->rank, byte_strides))
@@ -169,7 +169,7 @@ static int read_tensor(const gts_py_argument *argument, const dl_tensor *tensor,
         set_contiguous(array);
     else
         memcpy(array->strides, tensor->strides, bytes);
-    return 0;
+    return gts_py_check_alignment(argument, array);
 }
 
 /* Calls __dlpack__ for a tensor of DLPack 1; producers of version 0 do not know the argument. */

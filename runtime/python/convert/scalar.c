@@ -8,7 +8,7 @@
 #include <numpy/ndarraytypes.h>
 #include <numpy/arrayscalars.h>
 
-/* A numpy scalar of any dtype has its value directly behind the object head. */
+/* A numpy scalar of any dtype has its value directly after the object head. */
 #define OBVAL_OFFSET offsetof(PyDoubleScalarObject, obval)
 _Static_assert(offsetof(PyBoolScalarObject, obval) == OBVAL_OFFSET &&
                    offsetof(PyIntScalarObject, obval) == OBVAL_OFFSET,

@@ -20,6 +20,7 @@ DECIDES = {
     "frameworks/dace/reduce.jq": "frameworks/dace",
     "frameworks/dace/dace_config.toml": "frameworks/dace",
     "frameworks/gt4py/workflow.py": "frameworks/gt4py",
+    "frameworks/hooks.py": "frameworks/hooks.py",
     "abi.py": "abi.py",
     "templates/stub.c.j2": "templates",
     "include/gtstub/stub.h": "include",

@@ -2,7 +2,8 @@
 Describes the objects that a program or its backend uses as JSON for a cache key.
 
 Equal objects have equal descriptions in every process. The description of a function or class contains its text and
-the objects that it uses. Those of gt4py, DaCe and Python are described by name, because their versions are in the key.
+the objects that it uses. Those of gt4py, DaCe, gtstub, numpy and Python are described by name. The versions of the
+first three are in the key.
 """
 
 from __future__ import annotations
