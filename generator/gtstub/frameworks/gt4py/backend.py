@@ -12,10 +12,7 @@ from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
 from gt4py.next import config
 from gt4py.next.instrumentation import metrics
-from gt4py.next.otf import stages
 from gt4py.next.otf.compilation import cache as gtx_cache
-from gt4py.next.otf.definitions import ConcreteProgramDef
-from gt4py.next.program_processors.runners.dace.workflow import backend as dace_backend
 from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
 
 from gtstub import ranks
@@ -25,7 +22,13 @@ from gtstub.cache.store import Cache
 from gtstub.cache.store import open_cache as open_cache_of
 from gtstub.frameworks.gt4py import fingerprint, options, runner
 from gtstub.frameworks.gt4py.describe import describe
-from gtstub.frameworks.gt4py.internals import versions
+from gtstub.frameworks.gt4py.internals import (
+    CompilationArtifact,
+    ConcreteProgramDef,
+    ExecutableProgram,
+    make_dace_backend,
+    versions,
+)
 from gtstub.frameworks.gt4py.workflow import (
     FindingTransforms,
     KeepingLowering,
@@ -106,7 +109,7 @@ class StubBackend(gtx_backend.Backend[Any]):
             source = self.executor.translation(self.transforms.lower(inp))
             return source.signature, self.executor.bindings(source).binding_source.sdfg
 
-    def load_artifact(self, artifact: stages.CompilationArtifact) -> Program | stages.ExecutableProgram:
+    def load_artifact(self, artifact: CompilationArtifact) -> Program | ExecutableProgram:
         if not isinstance(artifact, Entry):  # from an object around this backend that has a `compile` of its own
             return super().load_artifact(artifact)
         if mode() == Mode.BUILD:
@@ -182,7 +185,7 @@ def make_backend(
         return None
     if gpu is None:
         gpu = device != core_definitions.DeviceType.CPU
-    backend = dace_backend.make_dace_backend(
+    backend = make_dace_backend(
         gpu=gpu,
         auto_optimize=auto_optimize,
         async_sdfg_call=async_sdfg_call,

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from gt4py.next import backend as gtx_backend
-from gt4py.next.program_processors.runners import gtfn
-from gt4py.next.program_processors.runners.dace import make_dace_backend
 
 from gtstub.backends.choice import Choice
 from gtstub.backends.tables import Backend
 from gtstub.errors import ConfigError
 from gtstub.frameworks.gt4py import options
 from gtstub.frameworks.gt4py.backend import make_backend
+from gtstub.frameworks.gt4py.internals import make_dace_backend, make_gtfn_backend
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -32,11 +31,8 @@ def make_chosen_backend(choice: Choice, descriptor: Mapping[str, Any] = NOTHING)
     if choice.backend != "gtfn":
         make_one = make_backend if choice.backend == "gtstub" else make_dace_backend
         return make_one(gpu, **merged)
-    of_step = {
-        f"otf_workflow__{'bare_translation__' if name in options.GTFN_TRANSLATION else ''}{name}": value
-        for name, value in merged.items()
-    }
-    return gtfn.GTFNBackendFactory(gpu=gpu, **of_step)
+    steps = {name: value for name, value in merged.items() if name in options.GTFN_WORKFLOW}
+    return make_gtfn_backend(gpu, steps, {name: value for name, value in merged.items() if name not in steps})
 
 
 def converted(choice: Choice) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 from gt4py.next import backend as gtx_backend
 from gt4py.next import common
 from gt4py.next.otf import runners
-from gt4py.next.otf.definitions import ConcreteProgramDef
 
 from gtstub import settings
 from gtstub.backends.choice import Tag, choose
@@ -20,7 +19,7 @@ from gtstub.errors import ConfigError
 from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
-from gtstub.frameworks.gt4py.internals import versions
+from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, versions
 from gtstub.frameworks.gt4py.target import CompiledTarget, EmbeddedTarget
 from gtstub.program.compiled import Builder, CompiledProgram, Interface, product
 from gtstub.settings import Mode, mode

@@ -19,10 +19,10 @@ from gt4py.next import common
 from gt4py.next.ffront.stages import DSLFieldOperatorDef, DSLProgramDef, FOASTOperatorDef, PASTProgramDef
 from gt4py.next.iterator import ir as itir
 from gt4py.next.otf import arguments
-from gt4py.next.otf.definitions import ConcreteProgramDef
 
 from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py.describe import Reader, describe
+from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.util.canonical import plain
 
 

@@ -1,7 +1,8 @@
 """
-The internals of gt4py that gtstub uses, and the versions of the packages that lower and compile a program.
+The internals of gt4py that gtstub uses, the differences between its versions, and the versions of the packages that
+lower and compile a program.
 
-After an upgrade of gt4py, check this module first.
+After an upgrade of gt4py, check this module first. No other module asks for a version of gt4py.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import functools
 import hashlib
 import importlib
 import json
+from collections.abc import Mapping
 from importlib.metadata import distribution
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gt4py.next import config
+from gt4py.next import backend, config
 from gt4py.next.common import _connectivity as make_connectivity
 from gt4py.next.common import _field as make_field
 from gt4py.next.fingerprinting import _is_fingerprinted_field as is_fingerprinted_field
@@ -24,7 +27,91 @@ from gt4py.next.program_processors.runners.dace.workflow.compilation import _add
 from gtstub._version import __version__
 from gtstub.cache.own_files import own_files
 
-__all__ = ["add_trace_markers", "is_fingerprinted_field", "make_connectivity", "make_field", "replace_default_runner"]
+if find_spec("gt4py.next.otf.definitions") is not None:  # up to gt4py 1.2.2
+    from gt4py.next.otf.code_specs import SDFGCodeSpec, SourceCodeSpec
+    from gt4py.next.otf.definitions import CompilableProgramDef, ConcreteProgramDef
+    from gt4py.next.otf.stages import (
+        BindingSource,
+        CompilationArtifact,
+        ExecutableProgram,
+        ExtensionSource,
+        ProgramSource,
+    )
+    from gt4py.next.program_processors.runners.dace import make_dace_backend
+    from gt4py.next.program_processors.runners.gtfn import GTFNBackendFactory
+
+    def make_gtfn_backend(gpu: bool, steps: Mapping[str, Any], translation: Mapping[str, Any]) -> backend.Backend[Any]:
+        """A GTFN backend with options of its steps, and of its translation step alone."""
+        options = {f"otf_workflow__{name}": value for name, value in steps.items()}
+        options |= {f"otf_workflow__bare_translation__{name}": value for name, value in translation.items()}
+        return GTFNBackendFactory(gpu=gpu, **options)
+
+else:  # from gt4py 1.2.3
+    from gt4py.next.otf.artifacts import (
+        BindingSource,
+        CompilationArtifact,
+        ExecutableProgram,
+        ExtensionSource,
+        ProgramSource,
+        SDFGCodeSpec,
+        SourceCodeSpec,
+    )
+    from gt4py.next.otf.stages import CompilableProgramDef, ConcreteProgramDef
+    from gt4py.next.program_processors.runners import dace, gtfn
+
+    def make_dace_backend(
+        gpu: bool,
+        auto_optimize: bool = True,
+        async_sdfg_call: bool = True,
+        optimization_args: dict[str, Any] | None = None,
+        external_workspace: Any = None,
+        unstructured_horizontal_has_unit_stride: bool = config.UNSTRUCTURED_HORIZONTAL_HAS_UNIT_STRIDE,
+        use_metrics: bool = True,
+        use_zero_origin: bool = False,
+        use_max_domain_range_on_unstructured_shift: bool | None = None,
+    ) -> backend.Backend[Any]:
+        """gt4py's function of this name, which is deprecated."""
+        translation = functools.partial(
+            dace.make_dace_translator,
+            auto_optimize_args=optimization_args,
+            async_sdfg_call=async_sdfg_call,
+            use_metrics=use_metrics,
+            disable_field_origin_on_program_arguments=use_zero_origin,
+            use_max_domain_range_on_unstructured_shift=use_max_domain_range_on_unstructured_shift,
+        )
+        shared = dace.DaCeConfig(
+            gpu=gpu,
+            auto_optimize=auto_optimize,
+            external_workspace=external_workspace,
+            unstructured_horizontal_has_unit_stride=unstructured_horizontal_has_unit_stride,
+        )
+        return dace.make_dace_toolchain(shared, translation=translation)
+
+    def make_gtfn_backend(gpu: bool, steps: Mapping[str, Any], translation: Mapping[str, Any]) -> backend.Backend[Any]:
+        """A GTFN backend with options of its steps, and of its translation step alone."""
+        translator = functools.partial(gtfn.make_gtfn_translation, **translation)
+        return gtfn.make_gtfn_toolchain(gtfn.GTFNConfig(gpu=gpu, **steps), translation=translator)
+
+
+__all__ = [
+    "BindingSource",
+    "CompilableProgramDef",
+    "CompilationArtifact",
+    "ConcreteProgramDef",
+    "ExecutableProgram",
+    "ExtensionSource",
+    "ProgramSource",
+    "SDFGCodeSpec",
+    "SourceCodeSpec",
+    "add_trace_markers",
+    "is_fingerprinted_field",
+    "make_connectivity",
+    "make_dace_backend",
+    "make_field",
+    "make_gtfn_backend",
+    "replace_default_runner",
+    "versions",
+]
 
 
 def replace_default_runner(runner: type) -> None:

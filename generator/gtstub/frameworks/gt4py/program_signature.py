@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 from gt4py.next import common
-from gt4py.next.otf import arguments, stages
-from gt4py.next.otf.definitions import CompilableProgramDef
+from gt4py.next.otf import arguments
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.errors import SignatureError
+from gtstub.frameworks.gt4py.internals import CompilableProgramDef, ProgramSource
 from gtstub.signature.model import (
     Connectivity,
     Dimension,
@@ -30,7 +30,7 @@ from gtstub.signature.model import (
 
 def program_signature(
     compilable: CompilableProgramDef,
-    source: stages.ProgramSource[Any],
+    source: ProgramSource[Any],
     declared: Mapping[str, ts.TypeSpec] = MappingProxyType({}),
 ) -> ProgramSignature:
     """

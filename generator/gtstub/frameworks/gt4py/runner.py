@@ -25,7 +25,7 @@ class FindingRunner:
         self._making = threading.Lock()
 
     def submit(self, task: runners.CompilationTask) -> concurrent.futures.Future[Any]:
-        # A task that no other process can do is of a backend with a `compile` of its own, and none of gtstub's business.
+        # A backend with a `compile` of its own cannot be offloaded; its task is opaque.
         found = None if task.no_offload_reason else task.construct_compilable(False)
         if isinstance(found, FoundProgramDef):
             return done(found.entry)

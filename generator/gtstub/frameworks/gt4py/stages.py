@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Mapping
 
 from gt4py.next import utils
-from gt4py.next.otf.definitions import CompilableProgramDef
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
+from gtstub.frameworks.gt4py.internals import CompilableProgramDef
 
 
 @dataclasses.dataclass

@@ -15,7 +15,6 @@ from gt4py.next import common
 from gt4py.next.ffront.decorator import Program
 from gt4py.next.instrumentation import metrics
 from gt4py.next.otf import arguments, compilation_tasks, runners
-from gt4py.next.otf.definitions import ConcreteProgramDef
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub import _host, ranks
@@ -23,6 +22,7 @@ from gtstub.building.pending import done, start
 from gtstub.errors import CacheError, SignatureError
 from gtstub.frameworks.gt4py.argument_types import ArgumentTypes, parameter_types
 from gtstub.frameworks.gt4py.backend import StubBackend, collect_metrics
+from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.settings import Mode, mode
 from gtstub.signature.model import ProgramSignature, SdfgSignature
 

@@ -18,9 +18,8 @@ from dace.codegen import compiler as dace_compiler
 from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
 from gt4py.next.ffront.stages import ConcretePASTProgramDef
-from gt4py.next.otf import arguments, code_specs, recipes, stages, workflow
+from gt4py.next.otf import arguments, recipes, workflow
 from gt4py.next.otf.compilation.common import get_device_arch
-from gt4py.next.otf.definitions import CompilableProgramDef, ConcreteProgramDef
 from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
 
 from gtstub.building.waiting import build_once
@@ -30,7 +29,16 @@ from gtstub.cache.manifest import Built, Machine, Manifest
 from gtstub.codegen.stub import Stub, make_stub
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.sdfg_signature import check_arguments, sdfg_signature
-from gtstub.frameworks.gt4py.internals import add_trace_markers
+from gtstub.frameworks.gt4py.internals import (
+    BindingSource,
+    CompilableProgramDef,
+    ConcreteProgramDef,
+    ExtensionSource,
+    ProgramSource,
+    SDFGCodeSpec,
+    SourceCodeSpec,
+    add_trace_markers,
+)
 from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 from gtstub.signature import documents
@@ -80,7 +88,7 @@ class FindingTransforms(gtx_backend.Transforms):
 
 
 @dataclasses.dataclass(frozen=True)
-class SignedSource(stages.ProgramSource[code_specs.SDFGCodeSpec]):
+class SignedSource(ProgramSource[SDFGCodeSpec]):
     """An SDFG with the signature of its program."""
 
     signature: ProgramSignature
@@ -88,7 +96,7 @@ class SignedSource(stages.ProgramSource[code_specs.SDFGCodeSpec]):
 
 
 @dataclasses.dataclass(frozen=True)
-class StubSource(stages.BindingSource[code_specs.SDFGCodeSpec, code_specs.SourceCodeSpec]):
+class StubSource(BindingSource[SDFGCodeSpec, SourceCodeSpec]):
     """A stub with the signature of the SDFG that it calls. `source_code` is the stub's C code."""
 
     stub: Stub
@@ -99,7 +107,7 @@ class StubSource(stages.BindingSource[code_specs.SDFGCodeSpec, code_specs.Source
 class SigningTranslation:
     """gt4py's translation, with the signature of the program added."""
 
-    step: workflow.Workflow[CompilableProgramDef, stages.ProgramSource[code_specs.SDFGCodeSpec]]
+    step: workflow.Workflow[CompilableProgramDef, ProgramSource[SDFGCodeSpec]]
 
     def __call__(self, inp: LoweredProgramDef) -> SignedSource:
         source = self.step(inp)
@@ -113,11 +121,11 @@ class StubBindings:
 
     gpu: Device
 
-    def __call__(self, inp: SignedSource) -> stages.ExtensionSource[Any, Any]:
+    def __call__(self, inp: SignedSource) -> ExtensionSource[Any, Any]:
         raw = cast(Mapping[str, Any], inp.source_code)
         sdfg = sdfg_signature(dace.SDFG.from_json(raw), raw, self.gpu)
         stub = make_stub(sdfg, inp.signature)
-        return stages.ExtensionSource(inp, StubSource(stub.files[stub.source], (), stub=stub, sdfg=sdfg))
+        return ExtensionSource(inp, StubSource(stub.files[stub.source], (), stub=stub, sdfg=sdfg))
 
 
 # --- Compilation ------------------------------------------------------------------------------------------------------
@@ -148,7 +156,7 @@ class StubCompilation:
     step: dace_compilation.DaCeCompiler
     dace_config: Mapping[str, Any]
 
-    def __call__(self, inp: stages.ExtensionSource[Any, Any]) -> Entry:
+    def __call__(self, inp: ExtensionSource[Any, Any]) -> Entry:
         source, stub = inp.program_source, inp.binding_source
         assert isinstance(source, SignedSource)
         assert isinstance(stub, StubSource)
@@ -228,7 +236,7 @@ class StubCompilation:
             arch="" if self.device == "cpu" else arch("gpu"),
         )
 
-    def _compile_sdfg(self, inp: stages.ExtensionSource[Any, Any], signature: SdfgSignature, folder: Path) -> Path:
+    def _compile_sdfg(self, inp: ExtensionSource[Any, Any], signature: SdfgSignature, folder: Path) -> Path:
         """Builds the SDFG with DaCe in `folder`; returns the path of its library."""
         if self.has_trace_markers:
             _, sdfg = add_trace_markers(inp)
