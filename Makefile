@@ -1,12 +1,12 @@
 # Every target does its own set-up, in .venv and build/ alone. On a new machine: make demo, make test.
-# PYTHON=PATH names the interpreter, JOBS=N says how many tests run at a time, ARGS='...' goes to pytest, the demo or the
-# benchmarks.
+# PYTHON=PATH names the interpreter, JOBS=N says how many tests run at a time, GT4PY=VERSION tests with another gt4py,
+# ARGS='...' goes to pytest, the demo or the benchmarks.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule fortran-demo test soak lint format warnings asan valgrind bench bench-starts bench-build wheel
+.PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind bench bench-starts bench-build wheel
 .PHONY: wheel-test generated check-generated docs clean
 
 export PYTHON
@@ -64,6 +64,7 @@ fortran-demo: .venv/.gtstub .venv/.py2fgen ## drive icon4py's diffusion from For
 
 # The tests of one run share their SDFG builds, and start without those of the run before. -O1: without what DaCe's own
 # flags add to CMake's. serial: a build process of gt4py imports gt4py first.
+ifndef GT4PY
 test: CACHE := $(CURDIR)/build/test-cache
 test: .venv/.gtstub .venv/.py2fgen ## run the tests; some part of them: make test ARGS=tests/unit
 	rm -rf $(CACHE)
@@ -71,6 +72,24 @@ test: .venv/.gtstub .venv/.py2fgen ## run the tests; some part of them: make tes
 	GT4PY_BUILD_CACHE_DIR=$(CACHE) GT4PY_BUILD_CACHE_LIFETIME=persistent GTSTUB_CACHE_DIR=$(CACHE)/gtstub \
 	    GT4PY_BUILD_JOBS_MODE=serial CXXFLAGS="$${CXXFLAGS:--O1}" \
 	    $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+else
+# The tests that need nothing of icon4py, which requires one version of gt4py, in an environment with another version.
+test: export VENV := build/gt4py-$(GT4PY)
+test: $(SOURCES)
+	.ci/install dependencies gt4py test
+	.ci/install gt4py==$(GT4PY)
+	.ci/install gtstub
+	GT4PY_BUILD_JOBS_MODE=serial CXXFLAGS="$${CXXFLAGS:--O1}" $(VENV)/bin/python -m pytest -n $(JOBS) $(ARGS) \
+	    $(addprefix tests/frameworks/gt4py/,test_stages.py test_runner.py)
+endif
+
+# gt4py's own tests on gtstub's backend, where a checkout has them beside it.
+SUITE := ../shared/suites/gt4py
+SUITE_PYTHON ?= .venv/bin/python
+suite: .venv/.gtstub ## run gt4py's own tests on gtstub's backend
+	@[ -x $(SUITE)/run ] || { echo "suite: there are no tests of gt4py in $(SUITE)"; exit 1; }
+	mkdir -p build/suite
+	GTSTUB_CACHE_DIR=$(CURDIR)/build/suite SUITE_BACKEND=ours:cpu $(SUITE)/run $(SUITE_PYTHON) -n $(JOBS) $(ARGS)
 
 bench: .venv/.gtstub .venv/.bench ## measure calls beside their peers, and write docs/performance.md
 	$(BIN)/python -m tests.benchmarks.run $(ARGS)

@@ -20,7 +20,6 @@ import gt4py.next as gtx
 import numpy as np
 from gt4py.next import common
 from gt4py.next.otf.arguments import CompileTimeArgs
-from gt4py.next.otf.definitions import ConcreteProgramDef
 from gt4py.next.program_processors.runners.dace import make_dace_backend
 from icon4py.model.atmosphere.diffusion.stencils.apply_diffusion_to_vn import apply_diffusion_to_vn
 from icon4py.model.common import dimension as dims
@@ -30,6 +29,7 @@ from rich.table import Table
 
 from gtstub.cli.tables.plan import print_slots
 from gtstub.frameworks.gt4py.backend import make_backend
+from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.plan.planner import make_plan
 from gtstub.signature import documents
 

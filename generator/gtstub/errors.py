@@ -50,6 +50,10 @@ class ConfigError(GtstubError):
     exit_code = 8
 
 
+class VersionError(GtstubError, ImportError):
+    """The installed gt4py is of a version that gtstub does not support."""
+
+
 class CompilationError(GtstubError):
     """A variant of a program could not be built. The reason is the `__cause__`."""
 

@@ -23,7 +23,7 @@ from gtstub import settings
 from gtstub.building.waiting import Waiter, Watch
 from gtstub.cache.claims import FAILURES, LOWERING, claiming
 from gtstub.cache.entry import Entry
-from gtstub.errors import CompilationError
+from gtstub.errors import CompilationError, reason
 from gtstub.ranks import Ranks
 from gtstub.util.atomic import replacing
 from gtstub.util.console import make_console
@@ -131,7 +131,7 @@ class Build(Future[Entry]):
         """Writes an error to the note for the other ranks; returns the error to raise on this rank."""
         if self._ranks.size == 1:
             return error
-        text = f"Rank {self._ranks.rank} could not build '{self.key}': {error}"
+        text = f"Rank {self._ranks.rank} could not build '{self.key}': {reason(error)}"
         note = {"text": text, "id": uuid.uuid4().hex}  # The id distinguishes it from an earlier failure.
         with suppress(OSError):  # Without a note, the other ranks take over the build and fail themselves.
             self._note.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from typing import Any
 from gtstub import _host
 from gtstub.building.pending import done, raise_all, wait_for
 from gtstub.cache.entry import Entry
-from gtstub.errors import CacheError, CompilationError
+from gtstub.errors import CacheError, CompilationError, reason
 from gtstub.program import registry
 from gtstub.settings import Mode, mode
 from gtstub.signature.dtypes import NUMBERS, DType
@@ -136,7 +136,6 @@ class CompiledProgram(_host.Dispatcher):
         self._adding = threading.Lock()
         self.__signature__ = _unbound(interface)
         self.__doc__ = interface.doc
-        registry.register(self)
         return self
 
     @property
@@ -149,7 +148,9 @@ class CompiledProgram(_host.Dispatcher):
         wait_for({variant.result: self.__name__})
         if (error := variant.result.exception()) is not None:
             where = f" for ({variant.label})" if variant.label else ""
-            raise CompilationError(f"Program '{self.__name__}' could not be compiled{where}: {error}") from error
+            raise CompilationError(
+                f"Program '{self.__name__}' could not be compiled{where}: {reason(error)}"
+            ) from error
         return variant.result.result()
 
     def compile(self, **static_args: Sequence[Any]) -> None:
@@ -258,6 +259,7 @@ def restore(interface: Interface, variants: Sequence[tuple[int, Mapping[str, Any
     program = CompiledProgram.make(interface, builder)
     for provider, static, path in variants:
         program.place(Variant(provider, static, done(Entry(path))))
+    registry.register(program)
     return program
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
+from gtstub._version import GT4PY_VERSIONS
 from gtstub.errors import ToolchainError
 from gtstub.install import RUNTIME
 from gtstub.toolchain.compiler import find, find_cmake
@@ -97,9 +98,10 @@ def _own_part(name: str, load: Callable[[], str]) -> Check:
 
 def _gt4py() -> Check:
     check = _optional("gt4py", "gt4py", "makes stubs for new programs: 'pip install gtstub[gt4py]'.")
-    if check.advice or check.found == (tested := _tested("gt4py")):
+    if check.advice or check.found.startswith(GT4PY_VERSIONS):
         return check
-    return dataclasses.replace(check, advice=f"gtstub was tested with gt4py {tested}: 'pip install gt4py=={tested}'.")
+    advice = f"gtstub supports gt4py {', '.join(GT4PY_VERSIONS)}: 'pip install gt4py=={GT4PY_VERSIONS[-1]}'."
+    return dataclasses.replace(check, ok=False, advice=advice)
 
 
 def _dace() -> Check:

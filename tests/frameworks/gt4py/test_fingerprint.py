@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from gt4py.next.ffront import type_info as ffront_type_info
 from gt4py.next.otf import arguments
-from gt4py.next.otf.definitions import ConcreteProgramDef
 
 from gtstub.cache.key import differences
 from gtstub.cache.lookup import Request
@@ -25,7 +24,7 @@ from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.gt4py.describe import describe
-from gtstub.frameworks.gt4py.internals import versions
+from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, versions
 
 MODEL = """
 import enum

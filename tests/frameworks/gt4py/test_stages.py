@@ -16,11 +16,11 @@ from gt4py.next.iterator import ir as itir
 from gt4py.next.iterator.builtins import as_fieldop, deref, make_tuple, named_range, plus, unstructured_domain
 from gt4py.next.iterator.runtime import fendef, fundef, set_at
 from gt4py.next.otf import arguments
-from gt4py.next.otf.definitions import ConcreteProgramDef
 
 from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py import backend as plugin
 from gtstub.frameworks.gt4py import fingerprint
+from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 
 I = gtx.Dimension("I")
 FieldI = gtx.Field[[I], gtx.float64]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from gtstub import __version__
@@ -36,3 +39,8 @@ def test_help_of_each_command_has_an_example(command: str) -> None:
 
 def test_a_wrong_option_is_a_usage_error() -> None:
     assert run("plan", "--nonsense").exit_code == 2
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "gtstub", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"gtstub {__version__}\n", "")

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import gtstub
+from gtstub._version import GT4PY_VERSIONS
 from gtstub.toolchain.doctor import Check, checks
 
 NAMES = [
@@ -125,12 +126,20 @@ def test_dace_that_breaks_gt4py_is_found(tmp_path: Path, monkeypatch: pytest.Mon
     assert found["DaCe"].advice == "Install another: 'pip install dace==2.0.0a10'."
 
 
-def test_gt4py_of_another_version_is_no_error_but_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gt4py_of_another_version_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     information = tmp_path / "gt4py-9.9.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: gt4py\nVersion: 9.9\n")
     monkeypatch.syspath_prepend(tmp_path)
     (check,) = (check for check in checks() if check.name == "gt4py")
-    assert check.ok
+    assert not check.ok
     assert check.found == "9.9"
-    assert check.advice == "gtstub was tested with gt4py 1.2.1: 'pip install gt4py==1.2.1'."
+    assert check.advice == "gtstub supports gt4py 1.2.1, 1.2.2, 1.2.3: 'pip install gt4py==1.2.3'."
+
+
+def test_the_extra_takes_the_supported_versions_of_gt4py() -> None:
+    (requirement,) = (each for each in metadata.requires("gtstub") or () if each.startswith("gt4py"))
+    assert set(requirement.partition(";")[0].removeprefix("gt4py").strip().split(",")) == {
+        f">={GT4PY_VERSIONS[0]}",
+        f"<={GT4PY_VERSIONS[-1]}",
+    }

@@ -21,6 +21,7 @@ from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, versions
 from gtstub.frameworks.gt4py.target import CompiledTarget, EmbeddedTarget
+from gtstub.program import registry
 from gtstub.program.compiled import Builder, CompiledProgram, Interface, product
 from gtstub.settings import Mode, mode
 from gtstub.signature.model import ProgramSignature, SdfgSignature
@@ -104,6 +105,7 @@ def compile(  # noqa: A001  gt4py's own word for it
     compiled.add(*combinations)
     if settings.waits():
         compiled.wait()
+    registry.register(compiled)  # Not before: a caller that has handled an error must not get it again.
     return compiled
 
 
