@@ -148,7 +148,8 @@ class CompiledProgram(_host.Dispatcher):
         wait_for({variant.result: self.__name__})
         if (error := variant.result.exception()) is not None:
             where = f" for ({variant.label})" if variant.label else ""
-            raise CompilationError(
+            text = f"could not be compiled{where}: {reason(error)}"
+            raise CompilationError(f"Program '{self.__name__}' {text}") from error
                 f"Program '{self.__name__}' could not be compiled{where}: {reason(error)}"
             ) from error
         return variant.result.result()
