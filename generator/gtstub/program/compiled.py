@@ -150,8 +150,6 @@ class CompiledProgram(_host.Dispatcher):
             where = f" for ({variant.label})" if variant.label else ""
             text = f"could not be compiled{where}: {reason(error)}"
             raise CompilationError(f"Program '{self.__name__}' {text}") from error
-                f"Program '{self.__name__}' could not be compiled{where}: {reason(error)}"
-            ) from error
         return variant.result.result()
 
     def compile(self, **static_args: Sequence[Any]) -> None:
