@@ -14,7 +14,7 @@ import pytest
 from gt4py.next import common
 from gt4py.next.backend import DEFAULT_TRANSFORMS
 from gt4py.next.iterator import ir as itir
-from gt4py.next.iterator.builtins import as_fieldop, deref, make_tuple, named_range, plus, unstructured_domain
+from gt4py.next.iterator.builtins import as_fieldop, deref, named_range, plus, unstructured_domain
 from gt4py.next.iterator.runtime import fendef, fundef, set_at
 from gt4py.next.otf import arguments
 
@@ -157,22 +157,11 @@ def add(a: Any, b: Any) -> Any:
     return plus(deref(a), deref(b))
 
 
-@fundef
-def same(a: Any) -> Any:
-    return deref(a)
-
-
 @fendef
 def two_programs_in_one(a: Any, b: Any, out: Any, other: Any, n: Any) -> None:
     domain = unstructured_domain(named_range(Cell, 0, n))
     set_at(as_fieldop(add, domain)(a, b), domain, out)
     set_at(as_fieldop(add, domain)(out, b), domain, other)
-
-
-@fendef
-def tuple_out(a: Any, b: Any, out: Any, other: Any, n: Any) -> None:
-    domain = unstructured_domain(named_range(Cell, 0, n))
-    set_at(make_tuple(as_fieldop(add, domain)(a, b), as_fieldop(same, domain)(a)), domain, make_tuple(out, other))
 
 
 def test_a_program_of_the_iterator_level(backend: plugin.StubBackend, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,11 +172,3 @@ def test_a_program_of_the_iterator_level(backend: plugin.StubBackend, monkeypatc
         np.testing.assert_array_equal(out.asnumpy(), np.arange(6.0) + 10.0)
         np.testing.assert_array_equal(other.asnumpy(), np.arange(6.0) + 20.0)
         forbid_builds(monkeypatch)
-
-
-def test_a_program_of_the_iterator_level_writes_a_tuple(backend: plugin.StubBackend) -> None:
-    a, b = gtx.as_field([Cell], np.arange(6.0)), gtx.as_field([Cell], np.full(6, 10.0))
-    out = (gtx.as_field([Cell], np.zeros(6)), gtx.as_field([Cell], np.zeros(6)))
-    tuple_out(a, b, *out, np.int32(4), offset_provider={}, backend=backend)
-    np.testing.assert_array_equal(out[0].asnumpy(), [10, 11, 12, 13, 0, 0])
-    np.testing.assert_array_equal(out[1].asnumpy(), [0, 1, 2, 3, 0, 0])
