@@ -39,7 +39,7 @@ help: ## say what there is
 	.ci/install --no-deps icon4py-tools==0.4.1 icon4py-bindings==0.4.1
 	@touch $@
 
-.venv/.lint .venv/.bench: .venv/.%: .venv/.dependencies
+.venv/.lint .venv/.bench .venv/.suite: .venv/.%: .venv/.dependencies
 	.ci/install dependencies $*
 	@touch $@
 
@@ -86,7 +86,7 @@ endif
 # gt4py's own tests on gtstub's backend, where a checkout has them beside it.
 SUITE := ../shared/suites/gt4py
 SUITE_PYTHON ?= .venv/bin/python
-suite: .venv/.gtstub ## run gt4py's own tests on gtstub's backend
+suite: .venv/.gtstub .venv/.suite ## run gt4py's own tests on gtstub's backend
 	@[ -x $(SUITE)/run ] || { echo "suite: there are no tests of gt4py in $(SUITE)"; exit 1; }
 	mkdir -p build/suite
 	GTSTUB_CACHE_DIR=$(CURDIR)/build/suite SUITE_BACKEND=ours:cpu $(SUITE)/run $(SUITE_PYTHON) -n $(JOBS) $(ARGS)

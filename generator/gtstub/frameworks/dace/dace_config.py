@@ -173,10 +173,16 @@ def frozen(device: Device, build_type: str, overrides: Mapping[str, Any] = NOTHI
                 f"DaCe was imported with '{name}' = {value!r}, but gtstub builds with {settings[name].value!r}:"
                 f" remove it from '{Config.cfg_filename()}', or set it in 'DACE_{name.replace('.', '_')}'."
             )
-    before = {name: Config.get(name) for name in settings}
+    before = {}
+    for name, setting in settings.items():
+        try:
+            before[name] = Config.get(name)
+        except KeyError:  # The file lists the settings of the newest supported DaCe; older ones lack some.
+            if setting.by == "dace_config":
+                raise ConfigError(f"The installed DaCe has no setting '{name}'.") from None
     try:
-        for name, setting in settings.items():
-            Config.set(*name.split("."), value=setting.value)
+        for name in before:
+            Config.set(*name.split("."), value=settings[name].value)
         yield
     finally:
         for name, value in before.items():
