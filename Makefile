@@ -39,7 +39,7 @@ help: ## say what there is
 	.ci/install --no-deps icon4py-tools==0.4.1 icon4py-bindings==0.4.1
 	@touch $@
 
-.venv/.lint .venv/.bench .venv/.suite: .venv/.%: .venv/.dependencies
+.venv/.lint .venv/.bench: .venv/.%: .venv/.dependencies
 	.ci/install dependencies $*
 	@touch $@
 
@@ -83,13 +83,17 @@ test: $(SOURCES)
 	    $(addprefix tests/frameworks/gt4py/,test_stages.py test_runner.py)
 endif
 
-# gt4py's own tests on gtstub's backend, where a checkout has them beside it.
+# gt4py's own tests, where a checkout has them beside it. In an environment of their own, because pytest-mpi, which they
+# need, skips all tests that are marked 'mpi'.
 SUITE := ../shared/suites/gt4py
-SUITE_PYTHON ?= .venv/bin/python
-suite: .venv/.gtstub .venv/.suite ## run gt4py's own tests on gtstub's backend
+suite: export VENV := build/suite
+suite: $(SOURCES) ## run gt4py's own tests on gtstub's backend
 	@[ -x $(SUITE)/run ] || { echo "suite: there are no tests of gt4py in $(SUITE)"; exit 1; }
-	mkdir -p build/suite
-	GTSTUB_CACHE_DIR=$(CURDIR)/build/suite SUITE_BACKEND=ours:cpu $(SUITE)/run $(SUITE_PYTHON) -n $(JOBS) $(ARGS)
+	.ci/install dependencies gt4py test suite
+	.ci/install gt4py==$(or $(GT4PY),1.2.1)
+	.ci/install gtstub
+	mkdir -p $(VENV)/cache
+	GTSTUB_CACHE_DIR=$(CURDIR)/$(VENV)/cache SUITE_BACKEND=ours:cpu $(SUITE)/run $(VENV)/bin/python -n $(JOBS) $(ARGS)
 
 bench: .venv/.gtstub .venv/.bench ## measure calls beside their peers, and write docs/performance.md
 	$(BIN)/python -m tests.benchmarks.run $(ARGS)

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+from gtstub.program import registry
 from gtstub.program.compiled import Builder, CompiledProgram, Interface, StaticScalar, product
 from gtstub.signature.model import StaticArgument
 from gtstub.toolchain.compiler import Toolchain
@@ -77,4 +78,5 @@ class Variants:
         )
         all_choices = {**{name: [value] for name, value in bound.items()}, **choices}
         program.add(*product("host", all_choices, lambda _, value: value))
+        registry.register(program)
         return program

@@ -127,6 +127,8 @@ def parse(text: str | bytes, source: str, kind: str) -> dict[str, Any]:
         raise SignatureError(
             f"'{source}' is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
         ) from None
+    except ValueError as error:  # of a number with too many digits
+        raise SignatureError(f"'{source}' is not JSON: {error}.") from None
     except RecursionError:
         raise SignatureError(f"'{source}' is not {_TITLES[kind]}: it is nested too deeply.") from None
     violations = sorted(_validator(kind).iter_errors(document), key=lambda error: error.json_path)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import functools
 import inspect
 import json
 import os
 import re
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,9 @@ from icon4py.model.common import model_backends, model_options
 import gtstub
 from gtstub import _host
 from gtstub.cache.entry import Entry
+from gtstub.errors import CompilationError
 from gtstub.frameworks import icon4py
+from gtstub.program import registry
 from gtstub.program.compiled import CompiledProgram
 from tests.support import small_programs as small
 from tests.support.checkout import ROOT
@@ -143,6 +147,18 @@ def test_gtstub_wait_builds_before_compile_returns(wait: str, is_built: bool, mo
     program.wait()
     runner.shutdown()
     assert isinstance(program.prepare_variant(0), _host.Program)
+
+
+def test_an_error_that_was_handled_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed: concurrent.futures.Future[Any] = concurrent.futures.Future()
+    failed.set_exception(OSError("no space"))
+    monkeypatch.setattr("gtstub.frameworks.gt4py.target.CompiledTarget.start", lambda *_: failed)
+    monkeypatch.setattr(registry, "_alive", weakref.WeakSet())
+    monkeypatch.setenv("GTSTUB_WAIT", "1")
+    with pytest.raises(CompilationError, match="could not be compiled: no space") as caught:
+        gtstub.compile(small.in_place)
+    gtstub.wait_for_compilation()
+    del caught  # until here it keeps the program alive
 
 
 def test_metrics_go_to_the_program(relax: CompiledProgram, monkeypatch: pytest.MonkeyPatch) -> None:

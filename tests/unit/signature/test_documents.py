@@ -145,6 +145,11 @@ def test_deeply_nested_json_is_refused() -> None:
     assert refusal(documents.program_from_json, "[" * 200_000) == message
 
 
+def test_a_number_of_too_many_digits_is_refused() -> None:
+    message = refusal(documents.program_from_json, f'{{"name": {"1" * 5000}}}')
+    assert message.startswith("'file.json' is not JSON: Exceeds the limit (4300 digits)")
+
+
 def test_the_other_document_is_refused() -> None:
     assert refusal(documents.program_from_json, documents.sdfg_to_json(SDFG)) == (
         "'file.json' is not a program signature: at '$.schema',"

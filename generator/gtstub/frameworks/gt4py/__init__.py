@@ -10,9 +10,10 @@ from gtstub.errors import VersionError
 
 # Before gt4py's modules are imported, because other versions lack some of them. A development version counts as the
 # release that it precedes or follows.
-if (release := re.match(r"[0-9]+\.[0-9]+\.[0-9]+", version("gt4py"))) is None or release[0] not in GT4PY_VERSIONS:
+installed = version("gt4py")
+if (release := re.match(r"[0-9]+\.[0-9]+\.[0-9]+", installed)) is None or release[0] not in GT4PY_VERSIONS:
     raise VersionError(
-        f"gtstub supports gt4py {', '.join(GT4PY_VERSIONS)}, but {version('gt4py')} is installed:"
+        f"gtstub supports gt4py {', '.join(GT4PY_VERSIONS)}, but {installed} is installed:"
         f" 'pip install gt4py=={GT4PY_VERSIONS[-1]}'."
     )
 
