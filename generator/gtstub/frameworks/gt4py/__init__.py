@@ -17,6 +17,6 @@ if (release := re.match(r"[0-9]+\.[0-9]+\.[0-9]+", installed)) is None or releas
         f" 'pip install gt4py=={GT4PY_VERSIONS[-1]}'."
     )
 
-from gtstub.frameworks.gt4py.backend import make_backend
+from gtstub.frameworks.gt4py.backend import make_backend  # noqa: E402
 
 __all__ = ["make_backend"]
