@@ -9,24 +9,32 @@
 /* The value of an integer, or 0 or 1 for a bool. A uint64 is converted to int64; converting it back restores it. */
 static inline int64_t gts_element_integer(gts_dtype dtype, const void *element)
 {
+/* memcpy(), because the memory may be declared with another type. */
+#define GTS_READ(type)                                                                                                 \
+    {                                                                                                                  \
+        type number;                                                                                                   \
+        (void)memcpy(&number, element, sizeof number);                                                                 \
+        return number;                                                                                                 \
+    }
     switch (dtype) {
     case GTS_BOOL:
-        return *(const uint8_t *)element != 0;
+        return *(const unsigned char *)element != 0;
     case GTS_INT8:
-        return *(const int8_t *)element;
+        GTS_READ(int8_t)
     case GTS_UINT8:
-        return *(const uint8_t *)element;
+        GTS_READ(uint8_t)
     case GTS_INT16:
-        return *(const int16_t *)element;
+        GTS_READ(int16_t)
     case GTS_UINT16:
-        return *(const uint16_t *)element;
+        GTS_READ(uint16_t)
     case GTS_INT32:
-        return *(const int32_t *)element;
+        GTS_READ(int32_t)
     case GTS_UINT32:
-        return *(const uint32_t *)element;
+        GTS_READ(uint32_t)
     default:
-        return *(const int64_t *)element;
+        GTS_READ(int64_t)
     }
+#undef GTS_READ
 }
 
 /* The value of a float32 or a float64. */

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from gtstub.cache.cleanup import set_aside
 from gtstub.cache.inventory import Item, age, inventory
@@ -19,21 +19,21 @@ SIZES = {"": 1, "B": 1} | {
 
 
 def duration(text: str) -> float:
-    """The seconds of a duration such as '30d'. Raises ValueError."""
+    """The seconds of a duration such as '30d'. Raises ValueError, also for '3M', which could mean months."""
     return _product(text, DURATIONS, "a duration such as '30d'")
 
 
 def size(text: str) -> float:
-    """The bytes of a size such as '2GiB'. Raises ValueError."""
-    return _product(text, SIZES, "a size such as '2GiB'")
+    """The bytes of a size such as '2GiB', in any case. Raises ValueError."""
+    return _product(text, SIZES, "a size such as '2GiB'", str.lower)
 
 
-def _product(text: str, units: Mapping[str, int], kind: str) -> float:
+def _product(text: str, units: Mapping[str, int], kind: str, fold: Callable[[str], str] = str) -> float:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
-    factors = {unit.lower(): factor for unit, factor in units.items()}
-    if found is None or found[2].lower() not in factors:
+    factors = {fold(unit): factor for unit, factor in units.items()}
+    if found is None or fold(found[2]) not in factors:
         raise ValueError(f"'{text}' is not {kind}: a number, and one of {', '.join(filter(None, units))}.")
-    return float(found[1]) * factors[found[2].lower()]
+    return float(found[1]) * factors[fold(found[2])]
 
 
 def unwanted(cache: Cache, older_than: float | None = None, max_size: float | None = None) -> list[Item]:

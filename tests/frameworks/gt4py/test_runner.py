@@ -59,14 +59,6 @@ class Recorder:
         pass
 
 
-@pytest.fixture
-def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> plugin.StubBackend:
-    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
-    made = plugin.make_backend(gpu=False, auto_optimize=False)
-    assert made is not None
-    return made
-
-
 MODES: dict[str, Callable[[Path], runners.Runner]] = {
     "serial": lambda _: runners.SerialRunner(),
     "thread": lambda _: runners.ThreadRunner(1),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import dace
@@ -75,14 +74,6 @@ STAGES: dict[str, Callable[[], Any]] = {
     "past": past,
     "ir": ir,
 }
-
-
-@pytest.fixture
-def backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> plugin.StubBackend:
-    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "cache"))
-    made = plugin.make_backend(gpu=False, auto_optimize=False)
-    assert made is not None
-    return made
 
 
 def forbid_builds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -256,7 +256,7 @@ def test_times_and_sizes() -> None:
         *(100, 1024, 1000, 2048, 500_000_000),
         *(1.5 * 2**30, 2**40),
     ]
-    for wrong in ("", "d", "30", "3x", "-1d", "nan d"):
+    for wrong in ("", "d", "30", "3x", "3M", "-1d", "nan d"):
         with pytest.raises(ValueError) as caught:
             duration(wrong)
         assert str(caught.value) == f"'{wrong}' is not a duration such as '30d': a number, and one of s, m, h, d, w."
