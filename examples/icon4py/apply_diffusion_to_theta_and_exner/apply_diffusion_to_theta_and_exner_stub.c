@@ -17,7 +17,7 @@ typedef struct apply_diffusion_to_theta_and_exner_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *area, *exner, *geofac_div, *geofac_n2s_c, *geofac_n2s_nbh;
     int32_t *gt_conn_C2E, *gt_conn_C2E2C, *gt_conn_E2C;
@@ -34,7 +34,7 @@ struct slots {
         __zd_vertoffset_K_stride;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -410,4 +410,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0edbba34d89b8e747fe5d14cb6e673c865a5ef0343dce484890c319c08819fdc */
+/* gtstub: sha256 of the text above: f188dcd4c5dfef2d703b3d2cdca3b31863bb928cb7a12a310e11e9f6187e2f35 */

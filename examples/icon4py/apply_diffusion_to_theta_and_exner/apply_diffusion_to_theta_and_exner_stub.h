@@ -49,7 +49,7 @@ struct apply_diffusion_to_theta_and_exner_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *program,
     const struct apply_diffusion_to_theta_and_exner_args *args);
@@ -59,4 +59,4 @@ GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 1f698227c749a80217aaea1f948f4a053227e8618f0bc906ef7dfbc97e47c301 */
+/* gtstub: sha256 of the text above: 527d8bcb31c280e7990851f43b83c89a28453edc7ca91d5824c309b18640fd8c */

@@ -17,7 +17,7 @@ typedef struct apply_diffusion_to_vn_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *area_edge, *diff_multfac_vn;
     int32_t *gt_conn_E2C2V;
@@ -32,7 +32,7 @@ struct slots {
         __vn_K_stride, __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -374,4 +374,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: df58422c710b0b395548e01d87beba3b89bf805175f108495559bc66f6ec1504 */
+/* gtstub: sha256 of the text above: 4e53f95434638e2302120e3fee825e9418fdac367cfae9a792a8d0b5d5d8ed6f */

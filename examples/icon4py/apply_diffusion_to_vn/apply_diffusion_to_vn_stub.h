@@ -49,7 +49,7 @@ struct apply_diffusion_to_vn_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *program, const struct apply_diffusion_to_vn_args *args);
 
@@ -58,4 +58,4 @@ GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *program, const struct app
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: c0422c467a96a606691583f37c46362a0409b8d17220e384298005bde4cb40f4 */
+/* gtstub: sha256 of the text above: 51d01f77f2f9991f7407d46ae1720c22b218c32037f7c97d74c66638b324858b */

@@ -17,7 +17,7 @@ typedef struct apply_diffusion_to_w_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *area, *diff_multfac_n2w, *dwdx, *dwdy, *geofac_grg_x, *geofac_grg_y, *geofac_n2s;
     int32_t *gt_conn_C2E2CO;
@@ -30,7 +30,7 @@ struct slots {
         __w_old_K_range_0, __w_old_K_stride;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -334,4 +334,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2a052de936afd1032e7192b69af1a6db98dfd6d491ce0730ee46aa86a0237b4b */
+/* gtstub: sha256 of the text above: b115dbf022722a03c681cd16a4afe5d8c2ade48800caa87f04c70c1858b269b4 */

@@ -47,7 +47,7 @@ struct apply_diffusion_to_w_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int apply_diffusion_to_w_call(gts_program *program, const struct apply_diffusion_to_w_args *args);
 
@@ -56,4 +56,4 @@ GTS_EXPORT int apply_diffusion_to_w_call(gts_program *program, const struct appl
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: dce780a81ce2bbd45ff5798c8251c8ba5d67b2122ec96eef008c1fbd4b194592 */
+/* gtstub: sha256 of the text above: a5c87cfebf647ccfdaa683f2552a15eca700aa043a8e6738e0ea3d3c20ce6158 */

@@ -17,7 +17,7 @@ typedef struct apply_nabla2_and_nabla4_global_to_vn_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *area_edge, *diff_multfac_vn, *kh_smag_e, *vn, *z_nabla2_e, *z_nabla4_e2;
     int32_t __area_edge_Edge_range_0, __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_stride, __kh_smag_e_Edge_range_0,
@@ -26,7 +26,7 @@ struct slots {
         __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride, horizontal_end, horizontal_start, vertical_end, vertical_start;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -279,4 +279,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7ff1c6f8c6a72e66e44cde7579f33d7c08285ad62e0600f82abf81bb610aabcc */
+/* gtstub: sha256 of the text above: 554b2f84b3ed00bf4b0695601958b9cdbb622fc7707ddea169b5690998d97014 */

@@ -35,7 +35,7 @@ struct apply_nabla2_and_nabla4_global_to_vn_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int apply_nabla2_and_nabla4_global_to_vn_call(gts_program *program,
     const struct apply_nabla2_and_nabla4_global_to_vn_args *args);
@@ -45,4 +45,4 @@ GTS_EXPORT int apply_nabla2_and_nabla4_global_to_vn_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: c3bf13fffd5a8e70368780f8d380323a8c74f7fa929f5e74c94bc3a935720608 */
+/* gtstub: sha256 of the text above: 491bd713e6bcab62dcf090d701dda99490952aa3f80f970cd37aeef34b9c514e */

@@ -17,7 +17,7 @@ typedef struct apply_nabla2_and_nabla4_to_vn_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *area_edge, *diff_multfac_vn, *kh_smag_e, *nudgecoeff_e, *vn, *z_nabla2_e, *z_nabla4_e2;
     int32_t __area_edge_Edge_range_0, __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_stride, __kh_smag_e_Edge_range_0,
@@ -28,7 +28,7 @@ struct slots {
     int32_t vertical_end, vertical_start;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -298,4 +298,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a5a59f93397adc500871e393a3d3c054ae2fa802d2ce28d044a7d8804caa5ec0 */
+/* gtstub: sha256 of the text above: c4b7408caf3076659b7bb22d9639a8415c952924c69851291e7bb83c46ccecbf */

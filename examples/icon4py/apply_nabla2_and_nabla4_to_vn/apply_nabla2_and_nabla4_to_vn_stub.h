@@ -37,7 +37,7 @@ struct apply_nabla2_and_nabla4_to_vn_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int apply_nabla2_and_nabla4_to_vn_call(gts_program *program,
     const struct apply_nabla2_and_nabla4_to_vn_args *args);
@@ -47,4 +47,4 @@ GTS_EXPORT int apply_nabla2_and_nabla4_to_vn_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: aace982dfde519d2b888a1b7c5e20b9781687403e579741f4aa5fa9531d1683f */
+/* gtstub: sha256 of the text above: 044cd280b8352262fec0d5651dc7b91b5873c0c5737fcf2318a19880ea8fa9b6 */

@@ -17,7 +17,7 @@ typedef struct calculate_diagnostic_quantities_for_turbulence_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *diff_multfac_smag, *div_ic, *e_bln_c_s, *geofac_div;
     int32_t *gt_conn_C2E;
@@ -29,7 +29,7 @@ struct slots {
         __vn_K_range_0, __vn_K_stride, __wgtfac_c_Cell_range_0, __wgtfac_c_K_range_0, __wgtfac_c_K_stride;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -312,4 +312,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 55b000716e406f91e1f5f02cf536fb79fa2efb347eca19aa202b1960f71dd24d */
+/* gtstub: sha256 of the text above: 745c94c6f72df27f190227434f2872a5fd319c73add555570aec80de589df884 */

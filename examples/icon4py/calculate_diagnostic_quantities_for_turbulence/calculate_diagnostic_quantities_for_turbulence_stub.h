@@ -40,7 +40,7 @@ struct calculate_diagnostic_quantities_for_turbulence_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *program,
     const struct calculate_diagnostic_quantities_for_turbulence_args *args);
@@ -50,4 +50,4 @@ GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 5e6c75e0befb91c68935a6bfd555d03e53efe9ecb1a3f21f5bef7bd13d861a46 */
+/* gtstub: sha256 of the text above: 046ace293832438c83e5a506e8996650116c60625fca16416ea21412c7412f9f */

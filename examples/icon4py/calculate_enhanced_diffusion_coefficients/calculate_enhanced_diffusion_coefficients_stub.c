@@ -17,7 +17,7 @@ typedef struct calculate_enhanced_diffusion_coefficients_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     int32_t *gt_conn_C2E2C, *gt_conn_E2C;
     double *kh_smag_e, *theta_ref_mc, *theta_v;
@@ -26,7 +26,7 @@ struct slots {
         __theta_ref_mc_K_stride, __theta_v_Cell_range_0, __theta_v_K_range_0, __theta_v_K_stride;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -265,4 +265,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 598b0c241232827a354331d814d3b8449bb991550f1a03884dde6406ddd407ed */
+/* gtstub: sha256 of the text above: fd10abec44d55bc61e6af88fd34a7b7e60421f8cc1e35185388e2da0a20fde6d */

@@ -39,7 +39,7 @@ struct calculate_enhanced_diffusion_coefficients_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int calculate_enhanced_diffusion_coefficients_call(gts_program *program,
     const struct calculate_enhanced_diffusion_coefficients_args *args);
@@ -49,4 +49,4 @@ GTS_EXPORT int calculate_enhanced_diffusion_coefficients_call(gts_program *progr
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: aef67d420a5d889998c913725439a1ef29bf3e18b7b7711f4cbbf7872a04156b */
+/* gtstub: sha256 of the text above: 727610dd1b5d9b21181a99fca69b2d8bfbba147095d1d53d7fa5bb913931231d */

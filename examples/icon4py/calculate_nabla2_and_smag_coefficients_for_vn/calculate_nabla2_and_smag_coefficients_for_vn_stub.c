@@ -17,7 +17,7 @@ typedef struct calculate_nabla2_and_smag_coefficients_for_vn_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *diff_multfac_smag, *dual_normal_vert_x, *dual_normal_vert_y;
     int32_t *gt_conn_E2C2V;
@@ -36,7 +36,7 @@ struct slots {
     double smag_offset;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -418,4 +418,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cd740821ee5140b29456a4cbded4c81b5704f1add5619a22a7bbfe45e3008e83 */
+/* gtstub: sha256 of the text above: 47faf056bb0be1362ec5d994b954cc25c66cc59a96f7274f37d4fa45aa97fd99 */

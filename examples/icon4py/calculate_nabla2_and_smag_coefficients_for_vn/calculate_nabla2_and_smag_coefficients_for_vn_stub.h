@@ -49,7 +49,7 @@ struct calculate_nabla2_and_smag_coefficients_for_vn_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int calculate_nabla2_and_smag_coefficients_for_vn_call(gts_program *program,
     const struct calculate_nabla2_and_smag_coefficients_for_vn_args *args);
@@ -59,4 +59,4 @@ GTS_EXPORT int calculate_nabla2_and_smag_coefficients_for_vn_call(gts_program *p
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: fdcc5f86061192cd26dc22f9ee55f070841b7f0f091a3ef52f6f00af10316191 */
+/* gtstub: sha256 of the text above: f6f53a3aff7670022c157ffc583ec27d792089471303a67d95b1f32f1f903566 */

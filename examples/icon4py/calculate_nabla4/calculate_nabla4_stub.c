@@ -17,7 +17,7 @@ typedef struct calculate_nabla4_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     int32_t *gt_conn_E2C2V;
     double *inv_primal_edge_length, *inv_vert_vert_length, *primal_normal_vert_v1, *primal_normal_vert_v2, *u_vert,
@@ -30,7 +30,7 @@ struct slots {
         __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride, horizontal_end, horizontal_start, vertical_end, vertical_start;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -330,4 +330,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b0693d3245b16876bf47eab3014f1a7beb279151354ac83976fc0674da5fc952 */
+/* gtstub: sha256 of the text above: 2bf0052405f96eb2025b00b96094777b74ee9abc7e3e5dc062c5b2bc13df193b */

@@ -39,7 +39,7 @@ struct calculate_nabla4_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int calculate_nabla4_call(gts_program *program, const struct calculate_nabla4_args *args);
 
@@ -48,4 +48,4 @@ GTS_EXPORT int calculate_nabla4_call(gts_program *program, const struct calculat
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 8fd326532aaf64989237f3e9e31c441ab93dc1b1b00d4978e8884eb69ca68d92 */
+/* gtstub: sha256 of the text above: 8d6aea8ebaf6feacc35b26adc1f84146daf691e3c53b6b6475faafa52ab84a18 */

@@ -17,7 +17,7 @@ typedef struct compute_advection_in_corrector_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *area, *c_intp, *coeff1_dwdz, *coeff2_dwdz, *contravariant_corrected_w_at_cells_on_model_levels,
         *contravariant_correction_at_cells_on_half_levels, *ddqz_z_half, *e_bln_c_s, *geofac_n2s;
@@ -47,7 +47,7 @@ struct slots {
     double cfl_w_limit, dtime, scalfac_exdiff;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -570,4 +570,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ee27bf79cb67e209cdf4e958b6a7eff3e5baa0e55ab691ce7ef43b5bddbb19f1 */
+/* gtstub: sha256 of the text above: 33af7f34ae36eec951f3952e57df7cf7d05feda6a66b5eec705928114d47f6c2 */

@@ -63,7 +63,7 @@ struct compute_advection_in_corrector_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int compute_advection_in_corrector_call(gts_program *program,
     const struct compute_advection_in_corrector_args *args);
@@ -73,4 +73,4 @@ GTS_EXPORT int compute_advection_in_corrector_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 3406f8680fdb3f06342de2998b9ca255e70294d450130df8ec7a19c09ca4472f */
+/* gtstub: sha256 of the text above: bdfdc63fc3b083d336fd77eb3a3c6ae86f2b25b7ad90635bf7afc7e27bb9ad6e */

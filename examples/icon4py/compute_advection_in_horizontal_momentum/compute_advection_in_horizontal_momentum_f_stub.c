@@ -17,7 +17,7 @@ typedef struct compute_advection_in_horizontal_momentum_f_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *area_edge, *c_lin_e, *coeff_gradekin, *contravariant_corrected_w_at_cells_on_model_levels,
         *coriolis_frequency, *ddqz_z_full_e, *e_bln_c_s, *geofac_grdiv, *geofac_rot;
@@ -40,7 +40,7 @@ struct slots {
         __vn_on_half_levels_K_stride;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -494,4 +494,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 08cdfbc32fca465260b40c626fd7f2abf60b87d2f0c4bfd92a9d837c7f94b742 */
+/* gtstub: sha256 of the text above: dbb06413b27ec645ac89cf8a3f9ec968e5341786cf622927b4b3d580539b5c45 */

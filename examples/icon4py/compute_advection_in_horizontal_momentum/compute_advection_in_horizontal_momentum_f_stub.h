@@ -56,7 +56,7 @@ struct compute_advection_in_horizontal_momentum_f_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int compute_advection_in_horizontal_momentum_f_call(gts_program *program,
     const struct compute_advection_in_horizontal_momentum_f_args *args);
@@ -66,4 +66,4 @@ GTS_EXPORT int compute_advection_in_horizontal_momentum_f_call(gts_program *prog
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 8ff4ccb5a0f7869a223f91e43c27efae9ab74ab8c286a136ac1065d5eceb7a4c */
+/* gtstub: sha256 of the text above: da9edead4e87421487495cb029d65c8e4f87bdedb89cfef8b41a80e97daece3f */

@@ -17,7 +17,7 @@ typedef struct compute_advection_in_horizontal_momentum_t_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *area_edge, *c_lin_e, *coeff_gradekin, *contravariant_corrected_w_at_cells_on_model_levels,
         *coriolis_frequency, *ddqz_z_full_e, *e_bln_c_s, *geofac_grdiv, *geofac_rot;
@@ -42,7 +42,7 @@ struct slots {
     double cfl_w_limit, dtime, scalfac_exdiff;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -537,4 +537,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: bf9f45fa7283524e22fa9e8c902eebd7b26de638660e32fb3ab799ef64ca57c7 */
+/* gtstub: sha256 of the text above: 53841ea100406b1776d375324854623103210511e4590d35b1a29586a9b713e0 */

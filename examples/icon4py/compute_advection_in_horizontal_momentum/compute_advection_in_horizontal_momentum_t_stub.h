@@ -61,7 +61,7 @@ struct compute_advection_in_horizontal_momentum_t_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int compute_advection_in_horizontal_momentum_t_call(gts_program *program,
     const struct compute_advection_in_horizontal_momentum_t_args *args);
@@ -71,4 +71,4 @@ GTS_EXPORT int compute_advection_in_horizontal_momentum_t_call(gts_program *prog
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 14b825ea012b784ccad007485c62df4930359e554de2eed5d798f18c6de0cf25 */
+/* gtstub: sha256 of the text above: d51407574ee853dd271963cb79c4605c289caeed287c85af28b2d345653aca20 */

@@ -17,7 +17,7 @@ typedef struct compute_advection_in_predictor_f_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *area, *coeff1_dwdz, *coeff2_dwdz, *contravariant_corrected_w_at_cells_on_model_levels,
         *contravariant_correction_at_cells_on_half_levels, *contravariant_correction_at_edges_on_model_levels,
@@ -49,7 +49,7 @@ struct slots {
     double cfl_w_limit, dtime, scalfac_exdiff;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -516,4 +516,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9e20b0acc4bf2ea118523a52352b0b55b3fb35cb349a30cbce9b8cf9fa640803 */
+/* gtstub: sha256 of the text above: c800ae9d44f2182342b61a852af72d676dd41cf15f1aa9c03e4d0992fb443263 */

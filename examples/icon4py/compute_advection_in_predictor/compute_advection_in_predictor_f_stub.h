@@ -60,7 +60,7 @@ struct compute_advection_in_predictor_f_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int compute_advection_in_predictor_f_call(gts_program *program,
     const struct compute_advection_in_predictor_f_args *args);
@@ -70,4 +70,4 @@ GTS_EXPORT int compute_advection_in_predictor_f_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 030d2470d895db4497d1c869545311745d714296afa03b39030beba18fabcd49 */
+/* gtstub: sha256 of the text above: f69394285030243bb3989641ecd81630f140acf8fc8cf7ad5b7f31d0c848fa91 */

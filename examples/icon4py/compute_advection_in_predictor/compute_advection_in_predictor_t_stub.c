@@ -17,7 +17,7 @@ typedef struct compute_advection_in_predictor_t_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *area, *coeff1_dwdz, *coeff2_dwdz, *contravariant_corrected_w_at_cells_on_model_levels,
         *contravariant_correction_at_cells_on_half_levels, *contravariant_correction_at_edges_on_model_levels,
@@ -42,7 +42,7 @@ struct slots {
     double cfl_w_limit, dtime;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -447,4 +447,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0c0b1b077a0ba1a82ac5ff3e19f2300d237604dab662ad7c7b034624460286d8 */
+/* gtstub: sha256 of the text above: ce2a46ce1c47a9281117ddfd7ca909197ff18e4901c2bbfc9c23e801be37eddb */

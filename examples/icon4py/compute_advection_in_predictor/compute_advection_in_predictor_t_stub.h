@@ -57,7 +57,7 @@ struct compute_advection_in_predictor_t_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int compute_advection_in_predictor_t_call(gts_program *program,
     const struct compute_advection_in_predictor_t_args *args);
@@ -67,4 +67,4 @@ GTS_EXPORT int compute_advection_in_predictor_t_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 044168f420a52160cc6bce804c5afaf2304a6c79f67953b0060c523140762993 */
+/* gtstub: sha256 of the text above: 2e280bac7339c35247a20bc7d66b8d31a5691200486ba1eb8bc79bb528460950 */

@@ -17,7 +17,7 @@ typedef struct compute_diagnostics_from_normal_wind_f_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *c_intp, *contravariant_correction_at_edges_on_model_levels, *ddxn_z_full, *ddxt_z_full;
     int32_t *gt_conn_E2C, *gt_conn_E2C2E, *gt_conn_E2V, *gt_conn_V2C;
@@ -47,7 +47,7 @@ struct slots {
         __wgtfacq_e_K_stride;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -538,4 +538,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9083708b02c31f719c019057b51b7d4383f3636e6ce5851af1d9804d592f99a8 */
+/* gtstub: sha256 of the text above: d88f7f3b764b087dd64a3f50c68862f8e71ce458c0b9c80fdf07fb66c12731c8 */

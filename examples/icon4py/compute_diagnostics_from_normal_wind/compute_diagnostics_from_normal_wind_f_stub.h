@@ -59,7 +59,7 @@ struct compute_diagnostics_from_normal_wind_f_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int compute_diagnostics_from_normal_wind_f_call(gts_program *program,
     const struct compute_diagnostics_from_normal_wind_f_args *args);
@@ -69,4 +69,4 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_f_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 113634a4067a244fdc4fe181812084baf5cf3e5cce22978563e887ee7aad5873 */
+/* gtstub: sha256 of the text above: f016c40861d722c9e0ac0739afbb999bf37b916b0ae1058483395e39b3236195 */

@@ -17,7 +17,7 @@ typedef struct compute_diagnostics_from_normal_wind_t_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *c_intp, *contravariant_correction_at_edges_on_model_levels, *ddxn_z_full, *ddxt_z_full;
     int32_t *gt_conn_E2C2E;
@@ -38,7 +38,7 @@ struct slots {
         __wgtfac_e_K_stride, __wgtfacq_e_Edge_range_0, __wgtfacq_e_K_range_0, __wgtfacq_e_K_stride;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -453,4 +453,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: dba7a83275af28065a8d5e772679daddbf28cdf77bc11e6519c1589da73b3389 */
+/* gtstub: sha256 of the text above: 4cad6124d52cd58c18682385c3119e93f74cd58d8060a977975fef0069ccba33 */

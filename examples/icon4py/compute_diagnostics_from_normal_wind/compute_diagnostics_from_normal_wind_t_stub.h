@@ -56,7 +56,7 @@ struct compute_diagnostics_from_normal_wind_t_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int compute_diagnostics_from_normal_wind_t_call(gts_program *program,
     const struct compute_diagnostics_from_normal_wind_t_args *args);
@@ -66,4 +66,4 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_t_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: d2444bc46e031596f82a828d9fa1dfa0c3ec65cc02f07b593bd10d92342b16e0 */
+/* gtstub: sha256 of the text above: 4bca86fc71c6ba864cdfa56db7b3deb4c7ac87e9f995b850d586beb30f136dbf */

@@ -17,14 +17,14 @@ typedef struct copy_field_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *new_f, *old_f;
     int32_t __new_f_Cell_range_0, __new_f_Cell_range_1, __new_f_K_range_0, __new_f_K_range_1, __new_f_K_stride,
         __old_f_Cell_range_0, __old_f_K_range_0, __old_f_K_stride;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -203,4 +203,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d90d18e732c482ab79c734d4b1e3c8a1876391e005150b3ee8ff060cb141abc9 */
+/* gtstub: sha256 of the text above: e901a3c5c1b9a28f0af90c8d50d03d485afc4f74bf67375f82b0b614db581c27 */

@@ -27,7 +27,7 @@ struct copy_field_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int copy_field_call(gts_program *program, const struct copy_field_args *args);
 
@@ -36,4 +36,4 @@ GTS_EXPORT int copy_field_call(gts_program *program, const struct copy_field_arg
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 9bd3f3bc09bffbd058e46218ff0cc065fe9d98a52bdb9e327f20019de7da801f */
+/* gtstub: sha256 of the text above: a97e1ef134dd3df62a5ed06f05e97c7bd1ecc51a1a7650fcad37b529ff706300 */

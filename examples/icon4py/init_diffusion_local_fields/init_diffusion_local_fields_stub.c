@@ -17,7 +17,7 @@ typedef struct init_diffusion_local_fields_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *diff_multfac_vn, *enh_smag_fac, *smag_limit, *vect_a;
     int32_t __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_range_1, __diff_multfac_vn_K_stride,
@@ -27,7 +27,7 @@ struct slots {
         hdiff_smag_z3, hdiff_smag_z4, k4;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -288,4 +288,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ba00f89f43691f2a80d6ba4990d9bb1920c325d72340781e5cf72cb44a21b2d8 */
+/* gtstub: sha256 of the text above: 40c78ec8c15a0f5b170d22939f4a75f75e4c24b83da68c9d97cfeb1d5798ef42 */

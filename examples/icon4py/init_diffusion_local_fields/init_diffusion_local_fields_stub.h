@@ -39,7 +39,7 @@ struct init_diffusion_local_fields_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int init_diffusion_local_fields_call(gts_program *program,
     const struct init_diffusion_local_fields_args *args);
@@ -49,4 +49,4 @@ GTS_EXPORT int init_diffusion_local_fields_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 3b28884803f13a17f113e5a3537de1e096e820d411c3a41107ad53b1d5dd3f28 */
+/* gtstub: sha256 of the text above: 9a2511aa4e42969f6c255b35ce6d61114cee1fd4123db3da61abb92e371d6700 */

@@ -17,14 +17,14 @@ typedef struct init_nabla2_factor_in_upper_damping_zone_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *diff_multfac_n2w, *physical_heights;
     int32_t __diff_multfac_n2w_K_range_0, __diff_multfac_n2w_K_stride, __physical_heights_K_range_0,
         __physical_heights_K_stride;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -215,4 +215,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: de0401d12917a1f6f4fc63513d71b5bc7d1090bbe73f5b385c82a8d70ea4a6a3 */
+/* gtstub: sha256 of the text above: 11440ca4a826dd75efff7fec29b21099006aa362ba7163ef0115188a0357ed5d */

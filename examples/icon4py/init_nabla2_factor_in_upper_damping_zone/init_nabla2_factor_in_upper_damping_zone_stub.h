@@ -35,7 +35,7 @@ struct init_nabla2_factor_in_upper_damping_zone_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *program,
     const struct init_nabla2_factor_in_upper_damping_zone_args *args);
@@ -45,4 +45,4 @@ GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *progra
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 526a434199867d17505e9e523730943fc1965a5283f50b7b4c5f426eb3fbe8a7 */
+/* gtstub: sha256 of the text above: 8e81eaa5e9607429a2c0003ac6ab1b5949829115fd3410475a9611637ba7bc2b */

@@ -17,7 +17,7 @@ typedef struct mo_intp_rbf_rbf_vec_interpol_vertex_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     int32_t *gt_conn_V2E;
     double *p_e_in, *p_u_out, *p_v_out, *ptr_coeff_1, *ptr_coeff_2;
@@ -27,7 +27,7 @@ struct slots {
         __ptr_coeff_2_Vertex_range_0;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -272,4 +272,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b52a0fd4898c4ee7102f7b4f1797605e04f87c1e0eef3e7b86bf91a666441ef1 */
+/* gtstub: sha256 of the text above: 927b41c4ea44e7400639f2c8708a78237b4193d3822c437f5555d24dd42ebba0 */

@@ -37,7 +37,7 @@ struct mo_intp_rbf_rbf_vec_interpol_vertex_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *program,
     const struct mo_intp_rbf_rbf_vec_interpol_vertex_args *args);
@@ -47,4 +47,4 @@ GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 9547d5c14fef1e05c756add025c410d03919f9c722f55fe9f214603009eb09f2 */
+/* gtstub: sha256 of the text above: 72a07d0331650bc56fe6c8b6a210c3f6aff2430deb83e8770165550c5887b6d9 */

@@ -17,7 +17,7 @@ typedef struct scale_k_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *field, *scaled_field;
     int32_t __field_K_range_0, __field_K_stride, __scaled_field_K_range_0, __scaled_field_K_range_1,
@@ -25,7 +25,7 @@ struct slots {
     double factor;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -206,4 +206,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4d8a272224e197873f09b500deb15c46a2d10a2625306420768da380fd0b1def */
+/* gtstub: sha256 of the text above: 495026bef7f6388444ad7357c8835844edb77279718c021e62bd2f4d0a31d8ae */

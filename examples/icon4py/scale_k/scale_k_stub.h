@@ -28,7 +28,7 @@ struct scale_k_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int scale_k_call(gts_program *program, const struct scale_k_args *args);
 
@@ -37,4 +37,4 @@ GTS_EXPORT int scale_k_call(gts_program *program, const struct scale_k_args *arg
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 44bb186ee10921ef8d144ffe603f17ab2a498359912f5dc13469188251f8dc50 */
+/* gtstub: sha256 of the text above: ff785bc52bc93b85c1845b8d096c5fc5926fdf67f710ee7fc3e953dd33e0e252 */

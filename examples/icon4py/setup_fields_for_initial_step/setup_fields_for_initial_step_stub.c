@@ -17,7 +17,7 @@ typedef struct setup_fields_for_initial_step_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *diff_multfac_vn, *smag_limit;
     int32_t __diff_multfac_vn_K_range_0, __diff_multfac_vn_K_range_1, __diff_multfac_vn_K_stride,
@@ -25,7 +25,7 @@ struct slots {
     double hdiff_efdt_ratio, k4;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -215,4 +215,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: daca4625ae73c1ac01b990b27c554ef93601960bc6d211f7cf732a5367c68fc2 */
+/* gtstub: sha256 of the text above: 58fd830ff60f5f9f55f560f81b89de130813a1b01677ebe312a6bcc26ede66d4 */

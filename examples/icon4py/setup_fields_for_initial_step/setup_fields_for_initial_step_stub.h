@@ -29,7 +29,7 @@ struct setup_fields_for_initial_step_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int setup_fields_for_initial_step_call(gts_program *program,
     const struct setup_fields_for_initial_step_args *args);
@@ -39,4 +39,4 @@ GTS_EXPORT int setup_fields_for_initial_step_call(gts_program *program,
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 49adc0ddddd839e201b134fdbf28921379f4f4b838b16c6fb5e70467e2b88a2d */
+/* gtstub: sha256 of the text above: 9e78ab60e7af7c4a484fc7017fffa93feb23abefe0222fa28a5c531ff091882a */

@@ -17,7 +17,7 @@ typedef struct vertically_implicit_solver_at_corrector_step_fff_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *contravariant_correction_at_cells_on_half_levels, *corrector_vertical_wind_advective_tendency,
         *current_exner, *current_rho, *current_theta_v, *current_w, *ddqz_z_half,
@@ -64,7 +64,7 @@ struct slots {
     double dtime;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -752,4 +752,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 93cf6cd54afaf94901fdd55c730fd850130f52511b90ecd2324a4d348b5ce578 */
+/* gtstub: sha256 of the text above: 88631c6fd227b32bddf8011a7ccaa796ac847c6418beefa732e4585e408968de */

@@ -86,7 +86,7 @@ struct vertically_implicit_solver_at_corrector_step_fff_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int vertically_implicit_solver_at_corrector_step_fff_call(gts_program *program,
     const struct vertically_implicit_solver_at_corrector_step_fff_args *args);
@@ -96,4 +96,4 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_fff_call(gts_program
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: ed74f2c930a9caaf618e12b071b846baac8bcb338f8e9c3b1ccaf09eb8106633 */
+/* gtstub: sha256 of the text above: 01da449389160a41635d692cb5ac52dbe23621348a59fb83eefe7083919b016d */

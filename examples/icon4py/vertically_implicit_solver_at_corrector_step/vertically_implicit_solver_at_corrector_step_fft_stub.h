@@ -87,7 +87,7 @@ struct vertically_implicit_solver_at_corrector_step_fft_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int vertically_implicit_solver_at_corrector_step_fft_call(gts_program *program,
     const struct vertically_implicit_solver_at_corrector_step_fft_args *args);
@@ -97,4 +97,4 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_fft_call(gts_program
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 7a59ce22d5739531f0bce5fbaf1782229cac54a745b2e95eac3a2b16176a5962 */
+/* gtstub: sha256 of the text above: df859025b29305cbea1fe46d9c7ca3a1c40712911a5685e1a10ff3c3ed602616 */

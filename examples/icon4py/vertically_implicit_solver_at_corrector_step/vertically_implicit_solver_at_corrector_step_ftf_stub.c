@@ -17,7 +17,7 @@ typedef struct vertically_implicit_solver_at_corrector_step_ftf_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *contravariant_correction_at_cells_on_half_levels, *corrector_vertical_wind_advective_tendency,
         *current_exner, *current_rho, *current_theta_v, *current_w, *ddqz_z_half,
@@ -65,7 +65,7 @@ struct slots {
     double dtime, ndyn_substeps_var;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -763,4 +763,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: db25a4e443cddc683402860d749883392a84793db223165e42447bfa2b798ddb */
+/* gtstub: sha256 of the text above: b637d56e19f896896436c46591e4d9d8588673da55b2271018028fb8de1ffc2c */

@@ -88,7 +88,7 @@ struct vertically_implicit_solver_at_corrector_step_ftf_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int vertically_implicit_solver_at_corrector_step_ftf_call(gts_program *program,
     const struct vertically_implicit_solver_at_corrector_step_ftf_args *args);
@@ -98,4 +98,4 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_ftf_call(gts_program
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 71993f870a804a3971b9cce8c2de9ec9b5427d8add74f21b3e1269d824f79126 */
+/* gtstub: sha256 of the text above: a9f05efb1cf72303ee9736ff59da6c50d7c870ed26368f29229aab570c061b74 */

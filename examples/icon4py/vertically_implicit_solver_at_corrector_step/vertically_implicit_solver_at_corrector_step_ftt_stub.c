@@ -17,7 +17,7 @@ typedef struct vertically_implicit_solver_at_corrector_step_ftt_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *contravariant_correction_at_cells_on_half_levels, *corrector_vertical_wind_advective_tendency,
         *current_exner, *current_rho, *current_theta_v, *current_w, *ddqz_z_half,
@@ -71,7 +71,7 @@ struct slots {
     double dtime, ndyn_substeps_var, r_nsubsteps;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -800,4 +800,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d2dfde4c8d7e3977fd1bc9e65a193ae8ed1d6d4ec1e4f4591832d12b26b103b9 */
+/* gtstub: sha256 of the text above: 3b28c0f7212c687b6eabcb4d7c46d39f4ee10a502d0a22e93b8afac6076f53c9 */

@@ -89,7 +89,7 @@ struct vertically_implicit_solver_at_corrector_step_ftt_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int vertically_implicit_solver_at_corrector_step_ftt_call(gts_program *program,
     const struct vertically_implicit_solver_at_corrector_step_ftt_args *args);
@@ -99,4 +99,4 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_ftt_call(gts_program
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 8a480a09382ab7e59b20926857421fc8b333565c5068c137f4b291248b225ade */
+/* gtstub: sha256 of the text above: 7e47f2f2e2254fbb0772d3be7c1006bc2f4b071b36252bbfc9aa5d3a5a59e56b */

@@ -86,7 +86,7 @@ struct vertically_implicit_solver_at_corrector_step_tff_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int vertically_implicit_solver_at_corrector_step_tff_call(gts_program *program,
     const struct vertically_implicit_solver_at_corrector_step_tff_args *args);
@@ -96,4 +96,4 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_tff_call(gts_program
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 425b23cd9b5ec5620f3dfdc2d9818a173886ff0d1d1adcf3c4e217bd55f6732e */
+/* gtstub: sha256 of the text above: 60ba4157368f7feed6b1653a74736d7e1d7f79a208a3cc8b4007ccc9396eeef0 */

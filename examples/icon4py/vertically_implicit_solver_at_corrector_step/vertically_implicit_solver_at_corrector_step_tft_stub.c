@@ -17,7 +17,7 @@ typedef struct vertically_implicit_solver_at_corrector_step_tft_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *contravariant_correction_at_cells_on_half_levels, *corrector_vertical_wind_advective_tendency,
         *current_exner, *current_rho, *current_theta_v, *current_w, *ddqz_z_half,
@@ -70,7 +70,7 @@ struct slots {
     double dtime, r_nsubsteps;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -784,4 +784,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ce29cbb47b254c8c3df4bcf25778f679cfa681e3a0897088897ba5f829d0cfb1 */
+/* gtstub: sha256 of the text above: b8810fe17f08e2770da4656f071d41b0dc5aa83788022f84d7df8439385db4a1 */

@@ -87,7 +87,7 @@ struct vertically_implicit_solver_at_corrector_step_tft_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int vertically_implicit_solver_at_corrector_step_tft_call(gts_program *program,
     const struct vertically_implicit_solver_at_corrector_step_tft_args *args);
@@ -97,4 +97,4 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_tft_call(gts_program
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 5fc5990c5bcd295c25fd7ffab175da193b733cb598318ba38a913dcfbc5e7848 */
+/* gtstub: sha256 of the text above: d1b46136e9db96270288f1548014fb81019737b21ffd4335eb91eeacc1e2af35 */

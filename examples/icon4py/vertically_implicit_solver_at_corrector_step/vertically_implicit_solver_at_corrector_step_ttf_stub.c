@@ -17,7 +17,7 @@ typedef struct vertically_implicit_solver_at_corrector_step_ttf_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *contravariant_correction_at_cells_on_half_levels, *corrector_vertical_wind_advective_tendency,
         *current_exner, *current_rho, *current_theta_v, *current_w, *ddqz_z_half,
@@ -65,7 +65,7 @@ struct slots {
     double dtime, ndyn_substeps_var;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -763,4 +763,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6caa85f7e43ff5eaf44fb329d46ce72d4ad8eade103963033ec3d33ce908c621 */
+/* gtstub: sha256 of the text above: 34cb05285afb87b136f9bb9cc7c839a2827b8e8dcebbe4623bc5fd657337d0a1 */

@@ -88,7 +88,7 @@ struct vertically_implicit_solver_at_corrector_step_ttf_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int vertically_implicit_solver_at_corrector_step_ttf_call(gts_program *program,
     const struct vertically_implicit_solver_at_corrector_step_ttf_args *args);
@@ -98,4 +98,4 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_ttf_call(gts_program
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 19b91acba52aa0702248fa9edc22a5e7388900bd15c3783db96e37c8fa57da12 */
+/* gtstub: sha256 of the text above: 2a75cf9d3bebcd94edee9244e9713b5a82d306c474729655f29f21fb2cb18b95 */

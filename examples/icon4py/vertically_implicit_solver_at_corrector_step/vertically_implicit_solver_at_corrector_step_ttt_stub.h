@@ -89,7 +89,7 @@ struct vertically_implicit_solver_at_corrector_step_ttt_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int vertically_implicit_solver_at_corrector_step_ttt_call(gts_program *program,
     const struct vertically_implicit_solver_at_corrector_step_ttt_args *args);
@@ -99,4 +99,4 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_ttt_call(gts_program
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 635099c57aa11ae0c551ea8e7a11695f420454675b8e78d56274143cca4ed4e6 */
+/* gtstub: sha256 of the text above: f8d482ec5b3308c7a0c7e467ab4b28c52198cea42c4617954913170b74f78856 */

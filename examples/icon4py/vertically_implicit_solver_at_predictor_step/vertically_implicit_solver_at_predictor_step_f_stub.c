@@ -17,7 +17,7 @@ typedef struct vertically_implicit_solver_at_predictor_step_f_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *contravariant_correction_at_cells_on_half_levels, *contravariant_correction_at_edges_on_model_levels,
         *current_exner, *current_rho, *current_theta_v, *current_w, *ddqz_z_half, *dwdz_at_cells_on_model_levels,
@@ -66,7 +66,7 @@ struct slots {
     double dtime;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -786,4 +786,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 074a5b99cf62f84868775ce0ee8522a0edbf7b6e57d43e78cd03439a0ff1cba9 */
+/* gtstub: sha256 of the text above: 08c5bbe41c1ba810c54bf3af73d72603080851ed85e5e04a31679802268d58d0 */

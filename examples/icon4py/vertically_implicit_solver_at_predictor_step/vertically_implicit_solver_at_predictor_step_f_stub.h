@@ -87,7 +87,7 @@ struct vertically_implicit_solver_at_predictor_step_f_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int vertically_implicit_solver_at_predictor_step_f_call(gts_program *program,
     const struct vertically_implicit_solver_at_predictor_step_f_args *args);
@@ -97,4 +97,4 @@ GTS_EXPORT int vertically_implicit_solver_at_predictor_step_f_call(gts_program *
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: ed55a0a8f814949ded1b3b407d30bdc39838dcf5123d1e411785190671891e4b */
+/* gtstub: sha256 of the text above: 604219cbf7f3aa7fac9bdc340253a178bba1fce3ceeaea1f37697e70e2751fd0 */

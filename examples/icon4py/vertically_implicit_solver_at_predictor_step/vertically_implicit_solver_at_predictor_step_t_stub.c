@@ -17,7 +17,7 @@ typedef struct vertically_implicit_solver_at_predictor_step_t_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *contravariant_correction_at_cells_on_half_levels, *contravariant_correction_at_edges_on_model_levels,
         *current_exner, *current_rho, *current_theta_v, *current_w, *ddqz_z_half, *dwdz_at_cells_on_model_levels,
@@ -67,7 +67,7 @@ struct slots {
     double dtime;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -793,4 +793,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: bce27a826aa009c449ff6936ac5fb4ef561d25a8df0b62f5fdd1a04f440f4a8c */
+/* gtstub: sha256 of the text above: 0ae5cb6a4d562e63518a129752be4b2e42c5068ede7808a2ca084fc21eeb7d12 */

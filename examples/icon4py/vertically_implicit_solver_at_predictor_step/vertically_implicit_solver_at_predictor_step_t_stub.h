@@ -88,7 +88,7 @@ struct vertically_implicit_solver_at_predictor_step_t_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int vertically_implicit_solver_at_predictor_step_t_call(gts_program *program,
     const struct vertically_implicit_solver_at_predictor_step_t_args *args);
@@ -98,4 +98,4 @@ GTS_EXPORT int vertically_implicit_solver_at_predictor_step_t_call(gts_program *
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: a55e71714b621bf0e1c6148570f2c031cf038cb4c852821b5a92c91ef8ce329a */
+/* gtstub: sha256 of the text above: 8a5124cd1299e75fba9953cefe674fbf6d8681c9f0935b722d70f36cb2c96da1 */

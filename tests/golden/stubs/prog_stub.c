@@ -17,14 +17,14 @@ typedef struct prog_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     double *out, *x;
     int32_t __n;
     double factor;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -198,4 +198,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cbe946977166f8f1d87c1506f8e62f3926cbfadd152b3dc6608ab104cdfd6fb2 */
+/* gtstub: sha256 of the text above: 37532084206e24dc1b1c46e07a189af78dcebdf864bf1817aedfde8a33c37b0e */

@@ -28,7 +28,7 @@ struct prog_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int prog_call(gts_program *program, const struct prog_args *args);
 
@@ -37,4 +37,4 @@ GTS_EXPORT int prog_call(gts_program *program, const struct prog_args *args);
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 1e92941f2b94c1e52b4fc85e045dc70aa922918491a39e5c5bb0b4347170a855 */
+/* gtstub: sha256 of the text above: d9d188bf3fa1a28fe2fd4047ab19d7cce6a8f9ae041e3607d30ab69a611ac9fe */

@@ -17,7 +17,7 @@ typedef struct whole_args arguments;
 
 /* ---- Slots: what the SDFG is passed ---------------------------------------------------------------------------- */
 
-/* The slots that come from arguments; fill() shows the array behind each of them. */
+/* The slots that come from arguments; fill() names the array of each. */
 struct slots {
     int32_t *gt_conn_E2V;
     double *out_0, *out_1, *vn, *x_0;
@@ -28,7 +28,7 @@ struct slots {
     float x_1_1;
 };
 
-/* Fills the slots that come from arrays. The values of a symbol that several arrays show must be equal. */
+/* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
 {
     struct slots *const s = self->slots;
@@ -295,4 +295,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c172a7e7f47bd471981d7b0a422dc9e0c1d4b04a7ca2419eae3686bc95bd1f23 */
+/* gtstub: sha256 of the text above: edcab9f8cbcbe38a8fa62b6a2f6620cd4d0c56e4d3d190a50cc1bc41aedb1516 */

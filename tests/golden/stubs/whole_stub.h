@@ -33,7 +33,7 @@ struct whole_args {
  *
  * @param program  from gts_open() or gts_load()
  * @param args     read before the program runs, and no longer needed when the call returns
- * @return 0, or -1 and gts_last_error(program) says why; then nothing has run
+ * @return 0, or -1 if nothing has run; gts_last_error(program) then returns the reason
  */
 GTS_EXPORT int whole_call(gts_program *program, const struct whole_args *args);
 
@@ -42,4 +42,4 @@ GTS_EXPORT int whole_call(gts_program *program, const struct whole_args *args);
 #endif
 
 #endif
-/* gtstub: sha256 of the text above: 0630d499e43e84d66680035e95e08822540523a879d24e12b9eb714e7859d54b */
+/* gtstub: sha256 of the text above: 7c44ff87288159783ffe7ac3a31bc5bdf923ad2932b16075826ff75227ed583d */
