@@ -1,0 +1,44 @@
+"""A gt4py that gtstub does not support is refused before any of its modules is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gtstub._version import GT4PY_VERSIONS
+
+IMPORT = """
+import sys
+from gtstub.errors import VersionError
+try:
+    import gtstub.frameworks.gt4py
+except VersionError as error:
+    assert isinstance(error, ImportError)
+    print(error)
+print("gt4py" in sys.modules)
+"""
+
+
+def import_with(version: str, directory: Path) -> list[str]:
+    """The output of a process that imports the plug-in when the metadata of gt4py name `version`."""
+    information = directory / f"gt4py-{version}.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: gt4py\nVersion: {version}\n")
+    code = f"import sys; sys.path.insert(0, {str(directory)!r}); exec({IMPORT!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("version", ["1.2.0", "1.3.0", "9.9"])
+def test_another_version_is_refused(version: str, tmp_path: Path) -> None:
+    supported, newest = ", ".join(GT4PY_VERSIONS), GT4PY_VERSIONS[-1]
+    message = f"gtstub supports gt4py {supported}, but {version} is installed: 'pip install gt4py=={newest}'."
+    assert import_with(version, tmp_path) == [message, "False"]
+
+
+@pytest.mark.parametrize("version", [*GT4PY_VERSIONS, f"{GT4PY_VERSIONS[-1]}.dev3"])
+def test_supported_versions_and_their_development_are_imported(version: str, tmp_path: Path) -> None:
+    assert import_with(version, tmp_path) == ["True"]
