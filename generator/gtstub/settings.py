@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from gtstub.errors import ConfigError
+from gtstub.util.quantity import size
 from gtstub.util.suggest import did_you_mean
 
 MODE = "GTSTUB_MODE"
@@ -22,6 +23,9 @@ FV3_MODE = "FV3_DACEMODE"
 CACHE_DIR = "GTSTUB_CACHE_DIR"
 GT_CACHE_ROOT = "GT_CACHE_ROOT"
 """The directory of caches in icon4py and NDSL."""
+
+GT4PY_CACHE_DIR = "GT4PY_BUILD_CACHE_DIR"
+CACHE_MAX_SIZE = "GTSTUB_CACHE_MAX_SIZE"
 
 SHARED_CACHE_DIR = "GTSTUB_SHARED_CACHE_DIR"
 BUILD_TIMEOUT = "GTSTUB_BUILD_TIMEOUT"
@@ -54,13 +58,24 @@ def mode() -> Mode:
     return Mode.BUILD_AND_RUN
 
 
-def cache_dir() -> tuple[Path, str] | None:
-    """The directory of cache entries that the environment names, and the name of the variable; None if not set."""
-    if own := os.environ.get(CACHE_DIR):
-        return Path(own), CACHE_DIR
-    if root := os.environ.get(GT_CACHE_ROOT):
-        return Path(root) / ".gtstub_cache", GT_CACHE_ROOT
-    return None
+def cache_dir() -> tuple[Path, str]:
+    """The directory of cache entries, and the variable that names it; by default the user's cache directory."""
+    inner = {CACHE_DIR: "", GT_CACHE_ROOT: ".gtstub_cache", GT4PY_CACHE_DIR: ".gt4py_cache/gtstub"}
+    for variable, subdirectory in inner.items():
+        if directory := os.environ.get(variable):
+            return Path(directory) / subdirectory, variable
+    import platformdirs  # Here, because most callers name a directory.
+
+    return platformdirs.user_cache_path("gtstub"), "the user's cache directory"
+
+
+def cache_max_size() -> float:
+    """The bytes to which a cache is reduced when a program is built; 5 GiB by default, and inf for '0'."""
+    text = os.environ.get(CACHE_MAX_SIZE, "5GiB")
+    try:
+        return size(text) or math.inf
+    except ValueError as error:
+        raise ConfigError(f"{CACHE_MAX_SIZE}: {error}") from None
 
 
 def shared_cache_dirs() -> tuple[Path, ...]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from gtstub.building.waiting import build_once
 from gtstub.cache import bundle
 from gtstub.cache.entry import Entry
+from gtstub.cache.inventory import inventory
 from gtstub.cache.prune import remove, unwanted
 from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
@@ -66,7 +67,7 @@ class Worker:
         call(build_once(self._cache, key_of(number), build_here), number)
 
     def prune(self) -> None:
-        for item in unwanted(self._cache, max_size=self._random.choice([0, 50_000, 100_000])):
+        for item in unwanted(inventory(self._cache), max_size=self._random.choice([0, 50_000, 100_000])):
             remove(self._cache, item)
 
     def verify(self) -> None:

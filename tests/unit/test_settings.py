@@ -26,6 +26,18 @@ def test_malformed_time_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -
     assert str(caught.value) == f"GTSTUB_BUILD_TIMEOUT must be a number of seconds, but is '{text}'."
 
 
+def test_maximum_size_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(settings.CACHE_MAX_SIZE, raising=False)
+    assert settings.cache_max_size() == 5 * 2**30
+    monkeypatch.setenv(settings.CACHE_MAX_SIZE, "2GiB")
+    assert settings.cache_max_size() == 2 * 2**30
+    monkeypatch.setenv(settings.CACHE_MAX_SIZE, "0")
+    assert settings.cache_max_size() == float("inf")
+    monkeypatch.setenv(settings.CACHE_MAX_SIZE, "much")
+    with pytest.raises(ConfigError, match=r"^GTSTUB_CACHE_MAX_SIZE: 'much' is not a size such as '2GiB': a number, "):
+        settings.cache_max_size()
+
+
 @pytest.mark.parametrize("text", ["", "0"])
 def test_nothing_is_waited_for_by_default(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(settings.WAIT, text)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -148,6 +149,13 @@ class Entry(NamedTuple):
                 os.utime(self.path)
         except OSError:
             pass  # The entry may belong to another user.
+
+
+def is_entry(path: Path) -> bool:
+    """Whether a path is an entry, whole or not. The subdirectory of a code path, for example, is not."""
+    if path.name.startswith(".") or not path.is_dir():
+        return False
+    return Entry(path).manifest_file.exists() or re.search(r"-[0-9a-f]{32}$", path.name) is not None
 
 
 def unsupported(manifest: Manifest) -> str:

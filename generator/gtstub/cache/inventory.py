@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import time
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from gtstub.cache.entry import Entry
+from gtstub.cache.entry import Entry, is_entry
 from gtstub.cache.manifest import Manifest
-from gtstub.cache.store import Cache, is_entry
 from gtstub.errors import CacheError
+
+if TYPE_CHECKING:
+    from gtstub.cache.store import Cache
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,17 +22,49 @@ class Item:
     """
     An entry, whole or not. `bytes` is the size of its files. `built` and `used` are times in seconds since 1970; `used`
     is exact to the day, and unknown in a shared layer. The state 'broken' has a `problem`; 'foreign' means that another
-    version of gtstub made the entry. Only an entry that is ok has a manifest.
+    version of gtstub made the entry. Only an entry that is ok has a manifest, which is read when it is first needed.
     """
 
     entry: Entry
-    name: str
     bytes: int
-    built: float
     used: float
-    state: Literal["ok", "broken", "foreign"]
-    problem: str = ""
-    manifest: Manifest | None = None
+
+    @functools.cached_property
+    def _read(self) -> Manifest | CacheError:
+        try:
+            return self.entry.manifest()
+        except CacheError as error:
+            return error
+
+    @property
+    def manifest(self) -> Manifest | None:
+        return self._read if isinstance(self._read, Manifest) else None
+
+    @property
+    def problem(self) -> str:
+        return str(self._read) if isinstance(self._read, CacheError) else ""
+
+    @functools.cached_property
+    def state(self) -> Literal["ok", "broken", "foreign"]:
+        if self.manifest is not None:
+            return "ok"
+        return "foreign" if self.entry.is_foreign() else "broken"
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name if self.manifest is not None else self.key.rpartition("-")[0] or self.key
+
+    @property
+    def built(self) -> float:
+        return self.manifest.built.time if self.manifest is not None else self.used
+
+    @property
+    def static(self) -> dict[str, Any]:
+        """The values of the static arguments, by parameter."""
+        if self.manifest is None:
+            return {}
+        names = self.manifest.ingredients.get("static", {})
+        return {name: value for name, value in self.manifest.baked.items() if name in names}
 
     @property
     def key(self) -> str:
@@ -107,9 +142,4 @@ def _item(entry: Entry) -> Item | None:
         size = sum(file.lstat().st_size for file in entry.path.iterdir())
     except OSError:  # Another process has just removed it.
         return None
-    try:
-        manifest = entry.manifest()
-    except CacheError as error:
-        name = entry.key.rpartition("-")[0] or entry.key
-        return Item(entry, name, size, used, used, "foreign" if entry.is_foreign() else "broken", str(error))
-    return Item(entry, manifest.name, size, manifest.built.time, used, "ok", manifest=manifest)
+    return Item(entry, size, used)

@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+import dataclasses
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
+from gtstub import settings
 from gtstub.cache.cleanup import set_aside
+from gtstub.cache.entry import DAY
 from gtstub.cache.inventory import Item, age, inventory
-from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
 
-DURATIONS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-SIZES = {"": 1, "B": 1} | {
-    f"{prefix}{unit}": base**power
-    for power, prefix in enumerate("KMGT", 1)
-    for unit, base in (("", 1024), ("iB", 1024), ("B", 1000))
-}
+if TYPE_CHECKING:
+    from gtstub.cache.store import Cache
+
+LIMITED = ".limited"
+"""A file in the root of a cache. Its modification time is that of the last `limit_size`."""
+
+IN_USE = 2 * DAY
+"""Seconds for which an entry counts as in use. Entries record their last use to the day."""
 
 
-def duration(text: str) -> float:
-    """The seconds of a duration such as '30d'. Raises ValueError, also for '3M', which could mean months."""
-    return _product(text, DURATIONS, "a duration such as '30d'")
-
-
-def size(text: str) -> float:
-    """The bytes of a size such as '2GiB', in any case. Raises ValueError."""
-    return _product(text, SIZES, "a size such as '2GiB'", str.lower)
-
-
-def _product(text: str, units: Mapping[str, int], kind: str, fold: Callable[[str], str] = str) -> float:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
-    factors = {fold(unit): factor for unit, factor in units.items()}
-    if found is None or fold(found[2]) not in factors:
-        raise ValueError(f"'{text}' is not {kind}: a number, and one of {', '.join(filter(None, units))}.")
-    return float(found[1]) * factors[fold(found[2])]
-
-
-def unwanted(cache: Cache, older_than: float | None = None, max_size: float | None = None) -> list[Item]:
-    """
-    The entries of the cache's root that were not used for `older_than` seconds, and the least recently used ones beyond
-    a total size of `max_size` bytes. Ignores shared layers.
-    """
+def unwanted(items: Iterable[Item], older_than: float | None = None, max_size: float | None = None) -> list[Item]:
+    """The entries not used for `older_than` seconds, and the least recently used ones beyond `max_size` bytes."""
     found, kept = [], 0
-    for item in sorted(inventory(Cache(cache.root)), key=lambda item: age(item.used)):  # the most recently used first
+    for item in sorted(items, key=lambda item: age(item.used)):  # the most recently used first
         is_old = older_than is not None and age(item.used) > older_than
         if is_old or (max_size is not None and kept + item.bytes > max_size):
             found.append(item)
@@ -64,3 +50,33 @@ def remove(cache: Cache, item: Item) -> bool:
         except OSError as error:
             raise CacheError(f"The cache entry '{item.path}' cannot be removed: {error.strerror}.") from error
         return True
+
+
+def limit_size(cache: Cache) -> None:
+    """
+    Removes the least recently used entries of the cache's root beyond `settings.cache_max_size`, but none that is in
+    use. Prints on stderr what it removed, or that the entries in use are too large. Does nothing if the last time was
+    less than a day ago, because measuring a large cache takes long.
+    """
+    max_size, mark = settings.cache_max_size(), cache.root / LIMITED
+    with suppress(OSError):
+        if abs(time.time() - mark.stat().st_mtime) < DAY:
+            return
+    with suppress(OSError, CacheError):  # The program is built. A later process tries again.
+        mark.touch()
+        items = inventory(dataclasses.replace(cache, shared=()))
+        beyond = unwanted(items, max_size=max_size)
+        removed = [item for item in beyond if age(item.used) > IN_USE and remove(cache, item)]
+        _report(cache, max_size, removed, sum(item.bytes for item in items) - sum(item.bytes for item in removed))
+
+
+def _report(cache: Cache, max_size: float, removed: Sequence[Item], kept: int) -> None:
+    limit = f"its maximum size of {max_size / 2**20:.1f} MiB ({settings.CACHE_MAX_SIZE})"
+    if removed:
+        days = min(age(item.used) for item in removed) / DAY
+        count = "1 entry" if len(removed) == 1 else f"{len(removed)} entries"
+        text = f"removed {count}, not used for {days:.0f} days or more, from the cache '{cache.root}'"
+        print(f"gtstub: {text} because of {limit}.", file=sys.stderr)
+    if kept > max_size:
+        text = f"the entries of the cache '{cache.root}' that were used in the last two days exceed {limit}"
+        print(f"gtstub: {text}: {kept / 2**20:.1f} MiB. They stay.", file=sys.stderr)

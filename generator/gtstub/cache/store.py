@@ -11,8 +11,8 @@ from __future__ import annotations
 import dataclasses
 import errno
 import json
+import math
 import os
-import re
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from typing import Any
 from gtstub import settings
 from gtstub.cache import manifest as manifests
 from gtstub.cache.cleanup import building_name, discard, set_aside, sweep
-from gtstub.cache.entry import Entry, unsupported
+from gtstub.cache.entry import Entry, is_entry, unsupported
 from gtstub.cache.key import Difference, differences, short_name
 from gtstub.cache.manifest import File, Manifest
 from gtstub.errors import CacheError, unwritable
@@ -36,6 +36,10 @@ class Nearest:
     entry: Entry
     manifest: Manifest
     differences: list[Difference]
+
+    def distance(self) -> tuple[bool, int, float]:
+        has_other_static = any(each.path.partition(".")[0] == "static" for each in self.differences)
+        return has_other_static, len(self.differences), -self.manifest.built.time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,19 +71,19 @@ class Cache:
             with suppress(OSError):
                 yield from map(Entry, filter(is_entry, sorted(layer.iterdir())))
 
-    def nearest(self, name: str, ingredients: Mapping[str, Any], but: str = "") -> Nearest | None:
+    def nearest(self, name: str, ingredients: Mapping[str, Any], before: float = math.inf) -> Nearest | None:
         """
-        The entry of program `name` with the fewest differences from `ingredients`, without the entry of key `but`. Of
-        several such entries, the newest.
+        The entry of program `name` that is most similar to `ingredients`, of those built before a time. An entry with
+        the same static arguments comes first, then the one with the fewest differences, then the newest.
         """
         found = []
         for entry in self.entries():
-            if entry.key.rpartition("-")[0] == short_name(name) and entry.key != but:
+            if entry.key.rpartition("-")[0] == short_name(name):
                 with suppress(CacheError):
                     manifest = entry.manifest()
-                    if manifest.name == name:
+                    if manifest.name == name and manifest.built.time < before:
                         found.append(Nearest(entry, manifest, differences(ingredients, manifest.ingredients)))
-        return min(found, key=lambda each: (len(each.differences), -each.manifest.built.time), default=None)
+        return min(found, key=Nearest.distance, default=None)
 
     @contextmanager
     def private_directory(self, key: str) -> Iterator[Path]:
@@ -145,24 +149,12 @@ class Cache:
         return place
 
 
-def is_entry(path: Path) -> bool:
-    """Whether a path is an entry, whole or not. The subdirectory of a code path, for example, is not."""
-    if path.name.startswith(".") or not path.is_dir():
-        return False
-    return (path / manifests.FILE).exists() or re.search(r"-[0-9a-f]{32}$", path.name) is not None
-
-
-def open_cache(default: Path | None = None, code_path: str = "") -> Cache:
+def open_cache(code_path: str = "") -> Cache:
     """
-    The cache of this process, with the shared layers of GTSTUB_SHARED_CACHE_DIR. Its root is the directory that the
-    environment names (`settings.cache_dir`), or else `default`, or else the user's cache directory. `code_path` is a
+    The cache of this process: `settings.cache_dir`, and the shared layers of GTSTUB_SHARED_CACHE_DIR. `code_path` is a
     subdirectory of each layer.
     """
-    root, _ = settings.cache_dir() or (default, "")
-    if root is None:
-        import platformdirs  # Here, because most callers name a directory.
-
-        root = platformdirs.user_cache_path("gtstub")
+    root, _ = settings.cache_dir()
     first, *rest = dict.fromkeys(layer / code_path for layer in (root.absolute(), *settings.shared_cache_dirs()))
     return Cache(first, tuple(rest))
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "--cache",
     metavar="DIR",
     type=FILE,
-    help="The directory of the cache.  [default: GTSTUB_CACHE_DIR, or beside gt4py's own cache if that is persistent]",
+    help="Use this cache instead of the one that 'gtstub cache path' prints.",
 )
 @click.option("--dry-run", is_flag=True, help="Build nothing; exit with 1 if something is missing.")
 @click.option("--library", metavar="LIB", type=FILE, help="The library that DaCe built from the SDFG.")
@@ -84,17 +84,10 @@ def _build_set(file: Path, names: Sequence[str], jobs: int, cache: Path | None, 
 
     if cache is not None:
         os.environ[settings.CACHE_DIR] = str(cache.absolute())
-    is_named = settings.cache_dir() is not None
-    if not is_named and os.environ.get("GT4PY_BUILD_CACHE_LIFETIME", "").lower() != "persistent":
-        raise click.UsageError(
-            f"Name a cache with '--cache' or {settings.CACHE_DIR}: gt4py's own cache is removed after this run."
-        )
     try:
-        wanted = select(read_jobs(file), names)
+        wanted = longest_first(select(read_jobs(file), names), open_cache())
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="'--program'") from None
-    if is_named:
-        wanted = longest_first(wanted, open_cache())
     outcomes = list(_watched(pool.run(wanted, jobs, build_worker.outcome, dry_run), len(wanted)))
     is_well = all(outcome.state in ("built", "found") for outcome in outcomes)
     document = {"programs": [dataclasses.asdict(outcome) for outcome in outcomes]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,12 +11,13 @@ import click
 from gtstub import settings
 from gtstub.cache.cleanup import leftovers, sweep
 from gtstub.cache.inventory import code_paths, inventory, pick, pick_of_program
-from gtstub.cache.prune import duration, remove, size, unwanted
+from gtstub.cache.prune import remove, unwanted
 from gtstub.cache.store import Cache, open_cache
 from gtstub.cli.options import FILE, example, json_options
 from gtstub.cli.output import Answer, progress
 from gtstub.cli.tables import cache as tables
 from gtstub.errors import CacheError
+from gtstub.util.quantity import duration, size
 
 
 @click.group(name="cache", epilog=example("gtstub cache why graupel_run", "gtstub cache prune --older-than 30d"))
@@ -30,14 +30,8 @@ def cache() -> None:
     """
 
 
-def _beside_gt4py() -> Path | None:
-    """The entries beside gt4py's persistent cache, if there are any. They are used if no setting names a cache."""
-    directory = Path(os.environ.get("GT4PY_BUILD_CACHE_DIR", "")) / ".gt4py_cache" / "gtstub"
-    return directory if directory.is_dir() else None
-
-
 def _open(_context: click.Context, _parameter: click.Parameter, directory: Path | None) -> Cache:
-    return open_cache(_beside_gt4py()) if directory is None else Cache(directory.absolute())
+    return open_cache() if directory is None else Cache(directory.absolute())
 
 
 cache_option = click.option(
@@ -70,9 +64,9 @@ def list_(opened: Cache) -> Answer:
     """
     List all entries.
 
-    Each row has the size, the age, the last use (known to the day), the layer and the state of an entry. An entry is
-    'broken' if a file is missing or too short, and 'foreign' if another version of gtstub made it. 'verify' reads all
-    files.
+    Each row has the static arguments, the size, the age, the last use (known to the day), the layer and the state of an
+    entry. An entry is 'broken' if a file is missing or too short, and 'foreign' if another version of gtstub made it.
+    'verify' reads all files.
     """
     items = inventory(opened)
     document = {"entries": [tables.item_to_json(item) for item in items]}
@@ -150,7 +144,7 @@ def prune(older_than: float | None, max_size: float | None, dry_run: bool, opene
     takes at most SIZE. Files that killed builders left behind are always removed. Shared layers are not changed.
     """
     left = list(leftovers(opened.root))
-    items = unwanted(opened, older_than, max_size)
+    items = unwanted(inventory(Cache(opened.root)), older_than, max_size)
     if not dry_run:
         with progress(f"Removing {len(items)} entries"):
             sweep(opened.root)
@@ -213,10 +207,7 @@ def path(program: str | None, opened: Cache) -> Answer:
     if program is not None:
         item = pick_of_program(inventory(opened), program)
         return Answer(tables.item_to_json(item), functools.partial(click.echo, item.path))
-    beside = _beside_gt4py()
-    default = "the user's cache directory" if beside is None else "gt4py's cache"
-    _, own = settings.cache_dir() or ("", default)
-    root_from = own if opened == open_cache(beside) else "--cache"
+    root_from = settings.cache_dir()[1] if opened == open_cache() else "--cache"
     places = [(opened.root, root_from), *((layer, settings.SHARED_CACHE_DIR) for layer in opened.shared)]
     layers = [
         {"path": str(layer), "from": origin, "exists": layer.is_dir(), "code_paths": code_paths(layer)}
@@ -235,15 +226,16 @@ def why(program: str, opened: Cache) -> Answer:
     """
     Say why a program was compiled again.
 
-    Compares the newest entry of PROGRAM, or the entry KEY, with the entry of the same program that differs from it in
-    the fewest ingredients. Without these differences nothing would have been compiled.
+    Compares the newest entry of PROGRAM, or the entry KEY, with an older entry of the same program: if possible, one
+    with the same values of static arguments; among those, the one that differs in the fewest ingredients. Without these
+    differences nothing would have been compiled.
     """
     items = [item for item in inventory(opened) if item.state == "ok"]
     newest = max((item for item in items if item.name == program), key=lambda item: item.built, default=None)
     item = newest or pick(items, program)
     nearest = None
     if item.manifest is not None:
-        nearest = opened.nearest(item.name, item.manifest.ingredients, but=item.key)
+        nearest = opened.nearest(item.name, item.manifest.ingredients, before=item.built)
     differences = [] if nearest is None else [tables.difference_to_json(each) for each in nearest.differences]
     document = {"key": item.key, "nearest": nearest and nearest.entry.key, "differences": differences}
     return Answer(document, functools.partial(tables.print_differences, item, nearest))

@@ -32,7 +32,7 @@ from gtstub import settings
 from gtstub.building.pending import Build
 from gtstub.cache.bundle import pack, unpack
 from gtstub.cache.store import Cache, open_cache
-from gtstub.errors import CacheError, CompilationError, RanksError
+from gtstub.errors import CacheError, CompilationError
 from gtstub.ranks import CodePath, Layout, Ranks, one_path, tile_position, use_ranks
 
 _PATIENCE = 10.0
@@ -49,13 +49,10 @@ def use_communicator(comm: MPI.Intracomm, layout: Layout | None = None, code_pat
 
     `layout` and `code_path` are those of `Ranks`; a layout alone means `tile_position`. Test files in the cache
     directory show which ranks share it. If not all do, all ranks must call `gtstub.wait_for_compilation()`, which
-    exchanges the entries, before they call a program. Raises RanksError if neither GTSTUB_CACHE_DIR nor GT_CACHE_ROOT
-    names the cache directory.
+    exchanges the entries, before they call a program.
     """
     if code_path is None:
         code_path = one_path if layout is None else tile_position
-    if settings.cache_dir() is None:
-        raise RanksError("Ranks need a cache directory: set GTSTUB_CACHE_DIR, if possible to one that they share.")
     # gt4py's build processes import the model's script and mpi4py. As MPI processes they would be killed.
     os.environ.setdefault("MPI4PY_RC_INITIALIZE", "0")
     comm = comm.Dup()

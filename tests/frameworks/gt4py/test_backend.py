@@ -190,15 +190,6 @@ def test_what_passes_between_steps_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(executor)).bindings(source) == extension
 
 
-def test_gt4py_says_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("GTSTUB_CACHE_DIR", raising=False)
-    monkeypatch.setattr(config, "BUILD_CACHE_DIR", tmp_path)
-    assert plugin.open_cache(config.BuildCacheLifetime.PERSISTENT).root == tmp_path / "gtstub"
-    assert plugin.open_cache(config.BuildCacheLifetime.SESSION).root.parent.is_dir()
-    monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "own"))
-    assert plugin.open_cache(config.BuildCacheLifetime.SESSION).root == tmp_path / "own"
-
-
 # --- Calling ----------------------------------------------------------------------------------------------------------
 
 

@@ -312,8 +312,25 @@ def test_value_that_is_left_to_run_time_is_right_everywhere(model: Model, tmp_pa
     assert answer(elsewhere)["lowered"] == []
 
 
-def test_default_runner_builds_what_is_missing(model: Model, tmp_path: Path) -> None:
-    """With the processes of gt4py: the rest of the tests build serially."""
-    done = answer(model.run(tmp_path / "cache", "compile", GT4PY_BUILD_JOBS_MODE="process"))
+def test_nothing_need_be_set(model: Model, tmp_path: Path) -> None:
+    """The default runner of gt4py, which builds in processes, and the user's cache directory; then mode Run."""
+    environment = {"GTSTUB_CACHE_DIR": "", "GT_CACHE_ROOT": "", "XDG_CACHE_HOME": str(tmp_path)}
+    unset = Path()
+    done = answer(model.run(unset, "compile", GT4PY_BUILD_JOBS_MODE="process", **environment))
     assert done["results"] == {"compile": 6.0}
-    assert len(entries(tmp_path / "cache")) == 1
+    assert len(entries(tmp_path / "gtstub")) == 1
+    assert answer(model.run(unset, "compile", GTSTUB_MODE="Run", **environment))["lowered"] == []
+
+
+def test_cache_that_cannot_be_written(model: Model) -> None:
+    """Mode BuildAndRun does without; mode Build would build in vain."""
+    cache = Path("/dev/null/cache")
+    done = model.run(cache, "compile")
+    assert answer(done)["results"] == {"compile": 6.0}
+    assert [line for line in done.stderr.splitlines() if line.startswith("gtstub: the cache")] == [
+        f"gtstub: the cache '{cache}' cannot be written. What this process compiles is lost when it exits. To keep it,"
+        " name another directory in GTSTUB_CACHE_DIR."
+    ]
+    done = model.run(cache, "compile", GTSTUB_MODE="Build")
+    assert done.returncode == 1
+    assert f"'{cache}' cannot be written" in done.stderr

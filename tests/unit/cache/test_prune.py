@@ -18,7 +18,7 @@ from gtstub.cache.cleanup import LONGEST_BUILD, set_aside, sweep
 from gtstub.cache.inventory import inventory, pick
 from gtstub.cache.key import make_key as key_of
 from gtstub.cache.process import Process, this_process
-from gtstub.cache.prune import duration, remove, size, unwanted
+from gtstub.cache.prune import LIMITED, limit_size, remove, unwanted
 from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
 from tests.support.entries import LIBRARY, flip_a_bit, publish, publish_made_of
@@ -39,7 +39,7 @@ def publish_used(cache: Cache, key: str, days_ago: float) -> Path:
 
 
 def keys(cache: Cache, older_than: float | None = None, max_size: float | None = None) -> list[str]:
-    return [item.key for item in unwanted(cache, older_than, max_size)]
+    return [item.key for item in unwanted(inventory(cache), older_than, max_size)]
 
 
 # --- Leftovers --------------------------------------------------------------------------------------------------------
@@ -194,14 +194,9 @@ def test_clock_that_went_backwards(cache: Cache) -> None:
     assert keys(cache, max_size=inventory(cache)[0].bytes) == ["prog-02"]
 
 
-def test_shared_layers_are_left_alone(tmp_path: Path) -> None:
-    publish_used(Cache(tmp_path / "shared"), "prog-01", 100)
-    assert keys(Cache(tmp_path / "own", (tmp_path / "shared",)), older_than=1) == []
-
-
 def test_entry_is_removed_unless_it_was_used_just_now(cache: Cache) -> None:
     path = publish_used(cache, "prog-01", 40)
-    (item,) = unwanted(cache, older_than=30 * DAY)
+    (item,) = unwanted(inventory(cache), older_than=30 * DAY)
     cache.find("prog-01")
     assert not remove(cache, item)
     assert path.exists()
@@ -209,6 +204,64 @@ def test_entry_is_removed_unless_it_was_used_just_now(cache: Cache) -> None:
     assert remove(cache, item)
     assert not remove(cache, item)
     assert list(cache.root.iterdir()) == []
+
+
+# --- The maximum size of a cache --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def limited(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> Cache:
+    """A cache with room for two of its four entries. The two that were used last are in use."""
+    for number, days in enumerate((30, 0.5, 20, 1.5)):
+        publish_used(cache, f"prog-{number}", days)
+    monkeypatch.setenv("GTSTUB_CACHE_MAX_SIZE", str(sum(item.bytes for item in inventory(cache)) // 2))
+    return cache
+
+
+def left(cache: Cache) -> list[str]:
+    return sorted(item.key for item in inventory(cache))
+
+
+def test_build_removes_what_exceeds_the_maximum(limited: Cache, capsys: pytest.CaptureFixture[str]) -> None:
+    limit_size(limited)
+    assert left(limited) == ["prog-1", "prog-3"]
+    said = capsys.readouterr().err
+    assert said.startswith(f"gtstub: removed 2 entries, not used for 20 days or more, from the cache '{limited.root}'")
+    assert said.endswith(" MiB (GTSTUB_CACHE_MAX_SIZE).\n")
+    limit_size(limited)
+    assert capsys.readouterr().err == ""
+
+
+def test_entries_in_use_stay(
+    limited: Cache, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GTSTUB_CACHE_MAX_SIZE", "1")
+    limit_size(limited)
+    assert left(limited) == ["prog-1", "prog-3"]
+    _, kept = capsys.readouterr().err.splitlines()
+    assert kept.startswith(
+        f"gtstub: the entries of the cache '{limited.root}' that were used in the last two days exceed"
+    )
+
+
+def test_shared_layers_are_left_alone(limited: Cache, tmp_path: Path) -> None:
+    limit_size(Cache(tmp_path / "own", (limited.root,)))
+    assert len(left(limited)) == 4
+
+
+def test_sizes_are_measured_once_a_day(limited: Cache) -> None:
+    (limited.root / LIMITED).touch()
+    limit_size(limited)
+    assert len(left(limited)) == 4
+    os.utime(limited.root / LIMITED, (0, 0))
+    limit_size(limited)
+    assert len(left(limited)) == 2
+
+
+def test_cache_without_a_maximum(limited: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTSTUB_CACHE_MAX_SIZE", "0")
+    limit_size(limited)
+    assert len(left(limited)) == 4
 
 
 # --- Inventory --------------------------------------------------------------------------------------------------------
@@ -245,22 +298,3 @@ def test_beginning_of_a_key(tmp_path: Path) -> None:
         with pytest.raises(CacheError) as caught:
             pick(items, wrong)
         assert str(caught.value) == message
-
-
-# --- Units ------------------------------------------------------------------------------------------------------------
-
-
-def test_times_and_sizes() -> None:
-    assert [duration(text) for text in ("90s", "2m", "12h", "30d", "1.5 w")] == [90, 120, 43200, 30 * DAY, 10.5 * DAY]
-    assert [size(text) for text in ("100", "1k", "1kB", "2 KiB", "500MB", "1.5GiB", "1T")] == [
-        *(100, 1024, 1000, 2048, 500_000_000),
-        *(1.5 * 2**30, 2**40),
-    ]
-    for wrong in ("", "d", "30", "3x", "3M", "-1d", "nan d"):
-        with pytest.raises(ValueError) as caught:
-            duration(wrong)
-        assert str(caught.value) == f"'{wrong}' is not a duration such as '30d': a number, and one of s, m, h, d, w."
-    for wrong in ("", "GiB", "3x", "-1", "inf"):
-        with pytest.raises(ValueError) as caught:
-            size(wrong)
-        assert str(caught.value).startswith(f"'{wrong}' is not a size such as '2GiB': ")

@@ -406,16 +406,17 @@ def test_broken_entry_of_a_shared_layer_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GTSTUB_CACHE_DIR", "GTSTUB_SHARED_CACHE_DIR", "GT_CACHE_ROOT"):
+    for name in ("GTSTUB_CACHE_DIR", "GTSTUB_SHARED_CACHE_DIR", "GT_CACHE_ROOT", "GT4PY_BUILD_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     assert open_cache() == Cache(tmp_path / "user" / "gtstub")
-    assert open_cache(tmp_path / "default") == Cache(tmp_path / "default")
+    monkeypatch.setenv("GT4PY_BUILD_CACHE_DIR", str(tmp_path))
+    assert open_cache() == Cache(tmp_path / ".gt4py_cache" / "gtstub")
     monkeypatch.setenv("GT_CACHE_ROOT", str(tmp_path))
-    assert open_cache(tmp_path / "default") == Cache(tmp_path / ".gtstub_cache")
+    assert open_cache() == Cache(tmp_path / ".gtstub_cache")
     monkeypatch.setenv("GTSTUB_CACHE_DIR", str(tmp_path / "own"))
     monkeypatch.setenv("GTSTUB_SHARED_CACHE_DIR", os.pathsep.join(map(str, (tmp_path / "a", tmp_path / "own"))))
-    assert open_cache(tmp_path / "default") == Cache(tmp_path / "own", (tmp_path / "a",))
+    assert open_cache() == Cache(tmp_path / "own", (tmp_path / "a",))
     assert open_cache(code_path="21") == Cache(tmp_path / "own" / "21", (tmp_path / "a" / "21",))
 
 
@@ -428,7 +429,18 @@ def test_nearest_entry(cache: Cache) -> None:
     found = cache.nearest("prog", {**wanted, "n": 2})
     assert found is not None
     assert (found.entry, found.differences) == (near, [])
-    found = cache.nearest("prog", wanted, but=make_key("prog", {"n": 1, "m": 1, "flags": "-O2"}))
+    found = cache.nearest("prog", wanted)
     assert found is not None
     assert (found.entry, found.differences) == (near, [Difference("n", 9, 2)])
+    older = cache.nearest("prog", wanted, before=near.manifest().built.time)
+    assert older is not None
+    assert older.differences == [Difference("n", 9, 3)]
     assert cache.nearest("unknown", wanted) is None
+
+
+def test_nearest_entry_has_the_same_static_arguments(cache: Cache) -> None:
+    same = publish_made_of(cache, {"static": {"n": 1}, "flags": "-O2", "cpu": "a"})
+    publish_made_of(cache, {"static": {"n": 2}, "flags": "-O3", "cpu": "b"})
+    found = cache.nearest("prog", {"static": {"n": 1}, "flags": "-O3", "cpu": "b"})
+    assert found is not None
+    assert found.entry == same

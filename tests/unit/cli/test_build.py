@@ -55,16 +55,6 @@ def test_build_takes_a_set_or_two_signatures(arguments: tuple[str, ...]) -> None
     assert "Give one file in TOML, or two signatures and '--library'." in result.stderr
 
 
-def test_build_of_a_set_does_not_go_where_it_would_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GTSTUB_CACHE_DIR", "GT_CACHE_ROOT", "GT4PY_BUILD_CACHE_LIFETIME"):
-        monkeypatch.delenv(name, raising=False)
-    Path("programs.toml").write_text("")
-    result = run("build", "programs.toml")
-    assert result.exit_code == 2
-    assert "Name a cache with '--cache' or GTSTUB_CACHE_DIR" in result.stderr
-    assert run("build", "programs.toml", "--cache", "cache").exit_code == 0
-
-
 def test_build_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_signatures()
     library = build_null_library(WHOLE_SDFG, tmp_path)

@@ -58,13 +58,14 @@ def test_help_of_each_command_has_an_example(command: str) -> None:
 
 
 def test_list_says_size_age_last_use_and_state(cache: Cache) -> None:
-    path = publish_made_of(cache, MADE_OF, "x" * 2000, built=Built(time=time.time() - 3 * 86400)).path
+    built = Built(time=time.time() - 3 * 86400)
+    path = publish_made_of(cache, MADE_OF, "x" * 2000, baked={"n": 1, "Edge.size": 18}, built=built).path
     os.utime(path, (time.time() - 7200,) * 2)
     (publish(cache, "other-00", name="other").path / LIBRARY).unlink()
     (publish(cache, "old-00").path / "manifest.json").write_text('{"schema": "gtstub/cache-entry/1"}')
     lines = rows(said("list"))
     size = f"{sum(file.stat().st_size for file in path.iterdir()) / 1024:.1f}"
-    assert [path.name, "prog", size, "KiB", "3", "d", "2", "h", "root", "ok"] in lines
+    assert [path.name, "prog", "n=1", size, "KiB", "3", "d", "2", "h", "root", "ok"] in lines
     assert [line[-1] for line in lines if line[0] == "other-00"] == ["broken"]
     assert [line[-1] for line in lines if line[0] == "old-00"] == ["foreign"]
     assert f"The cache entry '{cache.root / 'other-00'}' lacks its file '{LIBRARY}'." in said("list")
@@ -145,19 +146,16 @@ def test_code_paths_are_caches_of_their_own(cache: Cache) -> None:
     assert said("list", "--jq", ".entries[].path") == f"{cache.root / 'prog-00'}\n"
 
 
-def test_cache_beside_that_of_gt4py(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GTSTUB_CACHE_DIR")
     monkeypatch.delenv("GT_CACHE_ROOT", raising=False)
     monkeypatch.delenv("GT4PY_BUILD_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
-    monkeypatch.chdir(tmp_path)
     user = ["root", str(tmp_path / "user" / "gtstub"), "the", "user's", "cache", "directory", "missing"]
     assert rows(said("path"))[1:] == [user]
-    for directory in (tmp_path, tmp_path / "other"):
-        beside = directory / ".gt4py_cache" / "gtstub"
-        beside.mkdir(parents=True)
-        assert rows(said("path"))[1:] == [["root", str(beside), "gt4py's", "cache"]]
-        monkeypatch.setenv("GT4PY_BUILD_CACHE_DIR", str(tmp_path / "other"))
+    monkeypatch.setenv("GT4PY_BUILD_CACHE_DIR", str(tmp_path))
+    beside = str(tmp_path / ".gt4py_cache" / "gtstub")
+    assert rows(said("path"))[1:] == [["root", beside, "GT4PY_BUILD_CACHE_DIR", "missing"]]
 
 
 def test_another_cache(tmp_path: Path) -> None:
@@ -284,6 +282,15 @@ def test_why_names_the_ingredients_that_differ_from_the_nearest_entry(cache: Cac
     assert [difference["path"] for difference in latest["differences"]] == ["static.m"]
 
 
+def test_why_compares_with_the_entry_that_was_replaced(cache: Cache) -> None:
+    """Not with a sibling of the same run, which differs less."""
+    replaced = {**MADE_OF, "cpu": ["avx"], "flags": "-O2"}
+    publish_made_of(cache, replaced, built=Built(time=1.0))
+    publish_made_of(cache, {**MADE_OF, "static": {"n": 2}}, built=Built(time=2.0))
+    publish_made_of(cache, MADE_OF, built=Built(time=3.0))
+    assert json.loads(said("why", "prog", "--json"))["nearest"] == make_key("prog", replaced)
+
+
 def test_why_shows_long_values_where_they_differ(cache: Cache) -> None:
     flags = " ".join(f"-Wno-{number}" for number in range(20))
     publish_made_of(cache, {"flags": f"{flags} -O2"}, built=Built(time=1.0))
@@ -294,6 +301,6 @@ def test_why_shows_long_values_where_they_differ(cache: Cache) -> None:
 def test_why_of_a_program_that_was_compiled_once(cache: Cache) -> None:
     path = publish_made_of(cache, MADE_OF, built=Built(time=time.time() - 7200)).path
     assert said("why", "prog") == (
-        f"'{path.name}', built 2 h ago.\n\nThe cache has no other entry of program 'prog' to compare it with.\n"
+        f"'{path.name}', built 2 h ago.\n\nThe cache has no older entry of program 'prog' to compare it with.\n"
     )
     assert run("why", "nothing").exit_code == 6

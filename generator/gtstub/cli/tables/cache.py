@@ -18,7 +18,7 @@ WIDEST = 60
 
 def item_to_json(item: Item) -> dict[str, Any]:
     members = {name: getattr(item, name) for name in ("key", "name", "state", "problem", "bytes", "built", "used")}
-    return {**members, "path": str(item.path), "layer": str(item.layer)}
+    return {**members, "static": item.static, "path": str(item.path), "layer": str(item.layer)}
 
 
 def difference_to_json(difference: Difference) -> dict[str, Any]:
@@ -30,11 +30,12 @@ def difference_to_json(difference: Difference) -> dict[str, Any]:
 def print_items(cache: Cache, items: Sequence[Item]) -> None:
     """Prints the layers, a row for each entry, the problems of broken entries, and the total."""
     layers = {layer: "root" if layer == cache.root else f"shared {i}" for i, layer in enumerate(cache.layers)}
-    table = make_table("key", "program", "size", "age", "last use", "layer", "state")
+    table = make_table("key", "program", "static arguments", "size", "age", "last use", "layer", "state")
     for item in items:
         used = _age(item.used) if item.layer == cache.root else ""
         size, built = _size(item.bytes), _age(item.built)
-        table.add_row(item.key, item.name, size, built, used, layers[item.layer], item.state)
+        static = _cut(", ".join(f"{name}={_whole(value)}" for name, value in item.static.items()))
+        table.add_row(item.key, item.name, static, size, built, used, layers[item.layer], item.state)
     problems = "\n".join(item.problem for item in items if item.state == "broken")
     print_parts("\n".join(f"{name}: {layer}" for layer, name in layers.items()), table, problems, f"{_total(items)}.")
 
@@ -84,7 +85,7 @@ def print_differences(item: Item, nearest: Nearest | None) -> None:
     """Prints a row for each ingredient that differs."""
     head = f"'{item.key}', built {_age(item.built)} ago."
     if nearest is None:
-        print_parts(head, f"The cache has no other entry of program '{item.name}' to compare it with.")
+        print_parts(head, f"The cache has no older entry of program '{item.name}' to compare it with.")
         return
     rows = ((difference.path, *_sides(difference)) for difference in nearest.differences)
     table = make_table("ingredient", "this", "nearest", rows=rows)

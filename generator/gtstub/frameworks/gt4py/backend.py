@@ -5,21 +5,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
 from gt4py.next import config
 from gt4py.next.instrumentation import metrics
-from gt4py.next.otf.compilation import cache as gtx_cache
 from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
 
 from gtstub import ranks
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
-from gtstub.cache.store import Cache
-from gtstub.cache.store import open_cache as open_cache_of
+from gtstub.cache.store import Cache, open_cache
+from gtstub.cache.temporary import writable
 from gtstub.frameworks.gt4py import fingerprint, options, runner
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
@@ -38,7 +36,7 @@ from gtstub.frameworks.gt4py.workflow import (
     StubWorkflow,
 )
 from gtstub.program import registry
-from gtstub.settings import Mode, mode
+from gtstub.settings import Mode, cache_max_size, mode
 from gtstub.signature.model import ProgramSignature, SdfgSignature
 from gtstub.toolchain import compiler, cpu
 from gtstub.toolchain.arch import toolkit
@@ -67,7 +65,7 @@ class StubBackend(gtx_backend.Backend[Any]):
         Raises ToolchainError without such an entry and without a compiler, except in mode Run.
         """
         compilation = self.executor.compilation
-        place = open_cache(compilation.step.cache_lifetime)
+        place = _open_cache()
         reading = fingerprint.read(inp)
         ingredients = {
             **reading.ingredients,
@@ -148,10 +146,13 @@ def _of_any_toolchain(request: Request) -> Request:
     return known[0] if known else request
 
 
-def open_cache(lifetime: config.BuildCacheLifetime) -> Cache:
-    """The cache of gtstub. Unless the environment names its directory, it is next to gt4py's cache of this lifetime."""
-    beside = Path(gtx_cache.get_cache_base_path(lifetime)).resolve() / "gtstub"
-    return open_cache_of(beside, ranks.current().path)
+def _open_cache() -> Cache:
+    """
+    The cache of this process. A temporary one takes its place if it cannot be written, except in mode Build, which
+    would build in vain, and for a rank, because the other ranks would not see it.
+    """
+    cache = open_cache(ranks.current().path)
+    return writable(cache) if mode() == Mode.BUILD_AND_RUN and ranks.current().size == 1 else cache
 
 
 def make_backend(
@@ -176,11 +177,13 @@ def make_backend(
     - `dace_config` overrides settings of the DaCe configuration (docs/dace-config.md): {"compiler.cpu.args": "-O2"}.
     - A workspace in `external_workspace` must be contiguous and aligned to 256 bytes.
 
-    Raises ConfigError for unknown names in `optimization_args`, which gt4py would ignore, and in `dace_config`.
+    Raises ConfigError for unknown names in `optimization_args`, which gt4py would ignore, and in `dace_config`, and for
+    a malformed GTSTUB_CACHE_MAX_SIZE.
     """
     if (gpu is None) == (device is None):
         raise TypeError("make_backend() takes either 'gpu' or 'device'.")
     options.check_names(optimization_args or {})
+    cache_max_size()  # raises
     if mode() == Mode.PYTHON:
         return None
     if gpu is None:

@@ -26,6 +26,7 @@ from gtstub.building.waiting import build_once
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
 from gtstub.cache.manifest import Built, Machine, Manifest
+from gtstub.cache.prune import limit_size
 from gtstub.codegen.stub import Stub, make_stub
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.sdfg_signature import check_arguments, sdfg_signature
@@ -193,7 +194,9 @@ class StubCompilation:
                 machine=self._machine(compiler.cxx),
                 built=Built(seconds=round(time.monotonic() - begin, 3)),
             )
-            return request.cache.publish(directory, request.key, manifest)
+            entry = request.cache.publish(directory, request.key, manifest)
+        limit_size(request.cache)
+        return entry
 
     @property
     def has_trace_markers(self) -> bool:
