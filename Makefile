@@ -79,7 +79,8 @@ test: $(SOURCES)
 	.ci/install dependencies gt4py test
 	.ci/install gt4py==$(GT4PY)
 	.ci/install gtstub
-	GT4PY_BUILD_JOBS_MODE=serial CXXFLAGS="$${CXXFLAGS:--O1}" $(VENV)/bin/python -m pytest -n $(JOBS) $(ARGS) \
+	rm -rf $(VENV)/cache
+	GTSTUB_CACHE_DIR=$(CURDIR)/$(VENV)/cache GT4PY_BUILD_JOBS_MODE=serial CXXFLAGS="$${CXXFLAGS:--O1}" $(VENV)/bin/python -m pytest -n $(JOBS) $(ARGS) \
 	    $(addprefix tests/frameworks/gt4py/,test_stages.py test_runner.py test_versions.py)
 endif
 

@@ -417,6 +417,16 @@ def test_a_failed_build_is_raised_by_every_call_and_names_the_variant(variants: 
     for _ in range(2):
         assert refusal(CompilationError, program, edge_field(), 1, True) == message
     assert variants.called() == {}
+    program.wait()  # A call has raised the error.
+
+
+def test_a_failed_build_that_no_call_met_is_raised_by_everyone_who_waits(variants: Variants) -> None:
+    build: Future[Any] = Future()
+    program = variants.compile({"n": [1], "flag": [True]}, arguments("out", "x"), start=lambda *_: build)
+    build.set_exception(OSError("no space"))
+    for _ in range(2):
+        with pytest.raises(CompilationError, match="no space"):
+            program.wait()
 
 
 def test_a_build_that_failed_can_be_tried_again(variants: Variants) -> None:
@@ -581,11 +591,12 @@ def test_signature_repr_and_docstring(variants: Variants) -> None:
     program = variants.compile(ALL, arguments("out", "x"))
     assert str(inspect.signature(program)) == "(vn, n, flag)"
     assert repr(program) == "<gtstub program 'host' (vn, n, flag; 2 bound; 4 variants)>"
-    assert (program.__name__, program.__doc__) == ("host", "What it does.")
+    assert program.__name__ == "host"
+    assert program.__doc__ == "host(vn, n, flag)\n\nWhat it does.\n\nBound: out, x.\n\nStatic: n, flag."
     assert list(program.bound_args) == ["out", "x"]
     assert callable(program)
-    overridable = variants.compile(ALL, {"out": 1}, overridable=True)
-    assert str(inspect.signature(overridable)) == "(vn, *, out=1, x, n, flag)"
+    overridable = variants.compile(ALL, {"out": np.zeros(3), "x": 1}, overridable=True)
+    assert str(inspect.signature(overridable)) == "(vn, *, out=Ellipsis, x=1, n, flag)"
 
 
 def test_pickle_keeps_bound_arguments_and_variants(variants: Variants, tmp_path: Path) -> None:

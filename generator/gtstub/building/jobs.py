@@ -36,16 +36,24 @@ MEMBERS = {
 class Job:
     """
     One variant of a program. `arguments` are arguments of `gtstub.compile()` with the values of the file; the list of
-    each static argument has one element. `grid` names the function that makes the offset provider, or is empty.
+    each static argument has one element. `grid` names the function that makes the offset provider, or is empty. `lines`
+    are lines of `file`: of the program, under the empty text, and of the names that an error may quote.
     """
 
     source: str
     grid: str
     arguments: Mapping[str, Any]
+    file: Path = Path()
+    lines: Mapping[str, int] = dataclasses.field(default_factory=dict, compare=False)
 
     @property
     def label(self) -> str:
         return f"{self.program} ({self.variant})" if self.variant else self.program
+
+    def where(self, error: str) -> str:
+        """The file, and the line of the name that `error` quotes, or else of the program."""
+        line = next((line for name, line in self.lines.items() if f"'{name}'" in error), self.lines.get(""))
+        return f"'{self.file}', line {line}"
 
     @property
     def program(self) -> str:
@@ -80,7 +88,7 @@ def select(jobs: Sequence[Job], names: Sequence[str]) -> list[Job]:
 
 
 def failed(job: Job, error: str, seconds: float = 0.0, key: str = "") -> Outcome:
-    message = f"Program '{job.label}' could not be built: {error.removesuffix('.')}."
+    message = f"{job.where(error)}: Program '{job.label}' could not be built: {error.removesuffix('.')}."
     return Outcome(job.program, job.variant, "failed", seconds, key, message)
 
 
@@ -105,9 +113,25 @@ def _jobs(number: int, program: Mapping[str, Any], default: Mapping[str, Any], p
         if not isinstance(values, list) or not values:
             where = (*path, "static_args", name) if "static_args" in program else ("default", "static_args", name)
             raise places.refusal(where, f"Static argument '{name}' needs a list of values, but is {values!r}.")
+    lines = _lines(path, members, grid, places)
     for values in itertools.product(*choices.values()):
         static = {name: [value] for name, value in zip(choices, values, strict=True)}
-        yield Job(source, grid, members | ({"static_args": static} if static else {}))
+        yield Job(source, grid, members | ({"static_args": static} if static else {}), places.file, lines)
+
+
+def _lines(path: tuple[str, ...], members: Mapping[str, Any], grid: str, places: Places) -> dict[str, int]:
+    """The lines of `Job`: those of arguments, and of the modules that settings name."""
+
+    def line(*setting: str) -> int:
+        return places.lines.get((*path, *setting)) or places.lines[("default", *setting)]
+
+    lines = {"": line("source")} | ({grid.partition(":")[0]: line("grid")} if grid else {})
+    for name, table in members.items():
+        for argument, value in table.items() if isinstance(table, dict) else ():
+            lines[argument] = line(name, argument)
+            if isinstance(value, str):
+                lines[value.partition(":")[0]] = line(name, argument)
+    return lines
 
 
 def _members(path: tuple[str, ...], table: Mapping[str, Any], places: Places) -> dict[str, Any]:

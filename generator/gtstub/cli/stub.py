@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +20,19 @@ from gtstub.plan.planner import make_plan
 if TYPE_CHECKING:
     from gtstub.signature.model import ProgramSignature, SdfgSignature
 
-sdfg_argument = click.argument("sdfg_file", metavar="SDFG.json", type=FILE)
-program_argument = click.argument("program_file", metavar="PROGRAM.json", type=FILE)
+files_argument = click.argument("files", metavar="ENTRY | SDFG.json PROGRAM.json", nargs=-1, required=True, type=FILE)
 
 
-def _read_signatures(sdfg_file: Path, program_file: Path) -> tuple[SdfgSignature, ProgramSignature]:
+def _read_signatures(files: Sequence[Path]) -> tuple[SdfgSignature, ProgramSignature]:
+    """The signatures of a cache entry, or of two files."""
     from gtstub.signature.documents import program_from_json, sdfg_from_json
 
+    if len(files) > 2:
+        raise click.UsageError("Give a cache entry or two signatures.")
+    if len(files) == 1:
+        Entry(files[0]).manifest()  # raises if this is no entry
+        files = files[0] / "sdfg.json", files[0] / "program.json"
+    sdfg_file, program_file = files
     sdfg = sdfg_from_json(sdfg_file.read_bytes(), str(sdfg_file))
     return sdfg, program_from_json(program_file.read_bytes(), str(program_file))
 
@@ -52,16 +58,16 @@ def write_file(file: Path, text: str) -> None:
         "gtstub plan sdfg.json program.json --jq '.slots[] | select(.source.kind == \"axis\") | .name'",
     )
 )
-@sdfg_argument
-@program_argument
+@files_argument
 @json_options
-def plan(sdfg_file: Path, program_file: Path) -> Answer:
+def plan(files: tuple[Path, ...]) -> Answer:
     """
     Print the call plan of a program.
 
-    The plan lists the source of each slot of the SDFG, the contract of each argument, and the values that must agree.
+    ENTRY is the directory of a cache entry. The plan lists the source of each slot of the SDFG, the contract of each
+    argument, and the values that must agree.
     """
-    call_plan = make_plan(*_read_signatures(sdfg_file, program_file))
+    call_plan = make_plan(*_read_signatures(files))
     return Answer(plan_to_json(call_plan), functools.partial(print_plan, call_plan))
 
 
@@ -69,35 +75,32 @@ def plan(sdfg_file: Path, program_file: Path) -> Answer:
     epilog=example(
         "gtstub generate sdfg.json program.json -o stubs",
         "gtstub generate sdfg.json program.json -o stubs --fortran --check",
-        "gtstub generate sdfg.json program.json -o stubs --name advect_first",
+        "gtstub generate ENTRY -o stubs --name advect_first",
     )
 )
-@sdfg_argument
-@program_argument
+@files_argument
 @output_option
 @force_option
 @click.option("--fortran", is_flag=True, help="Also write a module for Fortran hosts.")
 @click.option("--name", default="", help="The stub's name, if a host has several variants.  [default: the program's]")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is missing, edited or out of date.")
-def generate(
-    sdfg_file: Path, program_file: Path, output: Path, force: bool, fortran: bool, name: str, check: bool
-) -> None:
+def generate(files: tuple[Path, ...], output: Path, force: bool, fortran: bool, name: str, check: bool) -> None:
     """
     Write a stub: a C source and its header.
 
-    The files are called <name>_stub.c and <name>_stub.h, a Fortran module <name>_stub.f90. The same signatures always
-    give the same bytes. A file that would not change is not touched. A file that was edited by hand is replaced only
-    with '--force'.
+    ENTRY is the directory of a cache entry. The files are called <name>_stub.c and <name>_stub.h, a Fortran module
+    <name>_stub.f90. The same signatures always give the same bytes. A file that would not change is not touched. A file
+    that was edited by hand is replaced only with '--force'.
     """
     from gtstub.codegen.output import problem
     from gtstub.codegen.stub import make_stub
 
-    stub = make_stub(*_read_signatures(sdfg_file, program_file), name=name, fortran=fortran)
-    files = {output / file: text for file, text in stub.files.items()}
+    stub = make_stub(*_read_signatures(files), name=name, fortran=fortran)
+    written = {output / file: text for file, text in stub.files.items()}
     if not check:
-        _write_stub(files, force)
+        _write_stub(written, force)
         return
-    problems = list(filter(None, (problem(file, text) for file, text in files.items())))
+    problems = list(filter(None, (problem(file, text) for file, text in written.items())))
     for found in problems:
         click.echo(found, err=True)
     click.get_current_context().exit(1 if problems else 0)
@@ -110,7 +113,7 @@ def generate(
         "gtstub show ENTRY --jq .manifest",
     )
 )
-@click.argument("files", metavar="ENTRY | SDFG.json PROGRAM.json", nargs=-1, required=True, type=FILE)
+@files_argument
 @click.option("--code", is_flag=True, help="Print the generated C source instead.")
 @click.option("--header", is_flag=True, help="Print the generated C header instead.")
 @json_options
@@ -123,14 +126,11 @@ def show(files: tuple[Path, ...], code: bool, header: bool) -> Answer:
 
     ENTRY is the directory of a cache entry. The JSON document is the call plan; for an entry it includes the manifest.
     """
-    if len(files) > 2:
-        raise click.UsageError("Give a cache entry or two signatures.")
     given = click.get_current_context().params
     if code + header + (given["as_json"] or given["filter_"] is not None) > 1:
         raise click.UsageError("Give one of '--code', '--header' and '--json' or '--jq'.")
     entry = files[0] if len(files) == 1 else None
-    manifest = Entry(entry).manifest() if entry else None
-    sdfg, program = _read_signatures(*(entry / "sdfg.json", entry / "program.json") if entry else files)
+    sdfg, program = _read_signatures(files)
     if code or header:
         from gtstub.codegen.stub import make_stub
 
@@ -138,7 +138,7 @@ def show(files: tuple[Path, ...], code: bool, header: bool) -> Answer:
         text = (entry / name).read_text(encoding="utf-8") if entry else make_stub(sdfg, program).files[name]
         return Answer({}, functools.partial(print_code, text))
     call_plan = make_plan(sdfg, program)
-    document = {**plan_to_json(call_plan), **({"manifest": manifest.to_json()} if manifest else {})}
+    document = {**plan_to_json(call_plan), **({"manifest": Entry(entry).manifest().to_json()} if entry else {})}
     return Answer(document, functools.partial(print_slots, call_plan))
 
 
@@ -149,7 +149,7 @@ def build_stub(sdfg_file: Path, program_file: Path, library: Path, output: Path,
     from gtstub.toolchain.compiler import find
     from gtstub.util.atomic import replacing
 
-    sdfg, program = _read_signatures(sdfg_file, program_file)
+    sdfg, program = _read_signatures((sdfg_file, program_file))
     stub = make_stub(sdfg, program)
     if f"__program_{sdfg.name}\0".encode() not in library.read_bytes():
         raise GtstubError(

@@ -6,6 +6,7 @@ for backend descriptors of icon4py's own function: {"backend_factory": make_back
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.backend import make_backend as make_stub_backend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  gt4py's own name
+from gtstub.settings import Mode, mode
 from gtstub.toolchain.arch import arch
 
 type Backend = gtx_backend.Backend[Any] | DeviceType | Mapping[str, Any] | None
@@ -55,7 +57,7 @@ def setup_program(
 
     - `backend`: for a device, or a descriptor without a factory, the tables choose the backend (docs/backends.md). In a
       descriptor, icon4py's factory for DaCe means gtstub's backend, and options override the tables. A backend of gt4py
-      is used unchanged; None runs the program in Python.
+      is used unchanged; None runs the program in Python. Without cupy, icon4py's `model_backends.GPU` is None, too.
 
     Raises TypeError for another backend or device, ConfigError for an option that the backend does not know, and the
     errors of `gtstub.compile()`.
@@ -64,6 +66,12 @@ def setup_program(
     horizontal_sizes, vertical_sizes = horizontal_sizes or {}, vertical_sizes or {}
     chosen = _choose_backend(program.__name__, backend)
     if chosen is None:
+        if model_backends.GPU is None and mode() != Mode.PYTHON:
+            warnings.warn(
+                f"Program '{program.__name__}' runs in Python, because its backend is None. icon4py's"
+                " 'model_backends.GPU' is None as well, because cupy is not installed: install cupy to use the GPU.",
+                stacklevel=2,
+            )
         bound = {**constant_args, **horizontal_sizes, **vertical_sizes}
         return functools.partial(program.with_backend(None), **bound, offset_provider=offset_provider)
     return compile(

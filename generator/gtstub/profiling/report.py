@@ -40,6 +40,12 @@ class Report(Profile):
 
         write(Path(path), json.dumps(self.document, indent=1) + "\n")
 
+    def __str__(self) -> str:
+        """The table as text, and the shares of the time."""
+        from gtstub.util.console import plain
+
+        return f"{plain(self.table())}\n\n{self.summary()}"
+
     def table(self) -> Table:
         """The table that 'gtstub profile' prints."""
         from gtstub.profiling.table import profile_table

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 def profile_table(profile: Profile) -> Table:
     """A table with a row for each program and one for its initial calls, in the order of the report, and the totals."""
     table = make_table(
-        "name", "# calls", "t_min", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med", "conversion"
+        "name", "# calls", "t_min", "t_avg", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med", "conversion"
     )
     for column in table.columns[1:]:
         column.justify = "right"
 
     def add(name: str, calls: Calls) -> None:
         whole = calls.whole
-        times = (whole.min, whole.median, whole.max, whole.total, calls.conversion.median, calls.sdfg.median)
+        mean = whole.total / calls.calls
+        times = (whole.min, mean, whole.median, whole.max, whole.total, calls.conversion.median, calls.sdfg.median)
         table.add_row(name, str(calls.calls), *map(duration, times), percentage(calls.conversion.total, whole.total))
 
     initial_labels = labels(profile.programs, "_initial")
@@ -38,5 +39,5 @@ def profile_table(profile: Profile) -> Table:
         calls = [part for part in parts if part is not None]
         whole = sum(part.whole.total for part in calls)
         share = percentage(sum(part.conversion.total for part in calls), whole)
-        table.add_row(name, str(sum(part.calls for part in calls)), "", "", "", duration(whole), "", "", share)
+        table.add_row(name, str(sum(part.calls for part in calls)), "", "", "", "", duration(whole), "", "", share)
     return table

@@ -9,6 +9,7 @@ import concurrent.futures
 import dataclasses
 import inspect
 import itertools
+import numbers
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -99,6 +100,8 @@ class CompiledProgram(_host.Dispatcher):
     __signature__: inspect.Signature
     _builder: Builder
     _adding: threading.Lock
+    _raised: set[concurrent.futures.Future[Any]]
+    """The failed builds whose errors calls have raised."""
 
     @classmethod
     def make(cls, interface: Interface, builder: Builder) -> CompiledProgram:
@@ -134,8 +137,9 @@ class CompiledProgram(_host.Dispatcher):
         self.variants = variants
         self._builder = builder
         self._adding = threading.Lock()
+        self._raised = set()
         self.__signature__ = _unbound(interface)
-        self.__doc__ = interface.doc
+        self.__doc__ = _help(interface, self.__signature__)
         return self
 
     @property
@@ -149,6 +153,7 @@ class CompiledProgram(_host.Dispatcher):
         if (error := variant.result.exception()) is not None:
             where = f" for ({variant.label})" if variant.label else ""
             text = f"could not be compiled{where}: {reason(error)}"
+            self._raised.add(variant.result)
             raise CompilationError(f"Program '{self.__name__}' {text}") from error
         return variant.result.result()
 
@@ -219,17 +224,20 @@ class CompiledProgram(_host.Dispatcher):
     def wait(self) -> None:
         """
         Waits until all variants are built, and loads them, except in mode Build. Raises the error of a variant, or an
-        ExceptionGroup of several.
+        ExceptionGroup of several, but no error that a call has raised before.
         """
         wait_for({variant.result: self.__name__ for variant in list(self.variants)})
         if mode() == Mode.BUILD:
             return
         errors: list[Exception] = []
+        known = set(self._raised)
         for number in range(self.variant_count):
             try:
                 self.prepare_variant(number)
             except Exception as error:
-                errors.append(error)
+                if self.variants[number].result not in known:
+                    errors.append(error)
+        self._raised = known
         raise_all(f"Variants of program '{self.__name__}' could not be compiled", errors)
 
     def __repr__(self) -> str:
@@ -245,11 +253,9 @@ class CompiledProgram(_host.Dispatcher):
             raise TypeError(f"Program '{self.__name__}' cannot be pickled: a backend of gt4py itself compiled it.")
         if any(entry.manifest().workspaces for entry in results):
             raise TypeError(f"Program '{self.__name__}' cannot be pickled: its workspace is memory of this process.")
-        parameters = self.interface.signature.parameters.values()
-        bare = inspect.Signature([parameter.replace(annotation=parameter.empty) for parameter in parameters])
         variants = [(one.provider, one.static, entry.path) for one, entry in zip(self.variants, results, strict=True)]
         providers = tuple(map(dict, self.offset_providers))
-        return restore, (dataclasses.replace(self.interface, signature=bare, offset_providers=providers), variants)
+        return restore, (dataclasses.replace(self.interface, offset_providers=providers), variants)
 
 
 def restore(interface: Interface, variants: Sequence[tuple[int, Mapping[str, Any], Path]]) -> CompiledProgram:
@@ -271,6 +277,10 @@ def product(
             found = "an empty one" if isinstance(values, list | tuple | range) else f"'{type(values).__name__}'"
             raise TypeError(f"Static argument '{argument}' of program '{name}' needs a list of values, not {found}.")
     exact = {argument: [static_value(argument, value) for value in values] for argument, values in choices.items()}
+    for argument, values in exact.items():
+        twice = next((value for value in values if values.count(value) > 1), None)
+        if twice is not None:
+            raise ValueError(f"Static argument '{argument}' of program '{name}' has {_plain(twice)} twice in its list.")
     return [dict(zip(exact, values, strict=True)) for values in itertools.product(*exact.values())]
 
 
@@ -288,5 +298,18 @@ def _unbound(interface: Interface) -> inspect.Signature:
             parameters.append(parameter.replace(kind=kind))
         elif interface.overridable:
             behind_bound = True
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=interface.bound[name]))
+            value = interface.bound[name]
+            default = value if isinstance(value, numbers.Number) else ...  # Fields print all their elements.
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=default))
     return interface.signature.replace(parameters=parameters)
+
+
+def _help(interface: Interface, signature: inspect.Signature) -> str:
+    """The docstring: how to call the program, the docstring of the gt4py program, and what is bound and static."""
+    scalars = dict.fromkeys(scalar.parameter for scalar in interface.statics)
+    lists = {
+        "Bound": interface.bound,
+        "Static": [name for name in scalars if name not in interface.bound],
+    }
+    told = [f"{kind}: {', '.join(names)}." for kind, names in lists.items() if names]
+    return "\n\n".join([f"{interface.name}{signature}", *filter(None, [inspect.cleandoc(interface.doc or ""), *told])])

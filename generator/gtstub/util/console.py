@@ -6,6 +6,7 @@ A terminal gets its own width and colours. Anything else gets plain text, one li
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,16 @@ def make_table(*columns: str, rows: Iterable[Iterable[RenderableType]] = ()) -> 
     return table
 
 
+def plain(part: RenderableType) -> str:
+    """A part as text without colours, one line a row."""
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), width=1_000_000, markup=False, highlight=False, emoji=False)
+    with console.capture() as capture:
+        console.print(part)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
 def print_parts(*parts: RenderableType) -> None:
     """Prints parts with a blank line between them. Empty texts and tables without rows are left out."""
     console = make_console()
@@ -55,8 +66,5 @@ def print_parts(*parts: RenderableType) -> None:
     for number, part in enumerate(shown):
         if console.is_terminal:
             console.print(part)
-            continue
-        with console.capture() as capture:
-            console.print(part)
-        lines = [line.rstrip() for line in capture.get().splitlines()]
-        click.echo("\n".join(["", *lines] if number else lines))
+        else:
+            click.echo(("\n" if number else "") + plain(part))

@@ -76,8 +76,9 @@ def test_a_set_is_built_as_a_script_wants_it(tmp_path: Path, monkeypatch: pytest
     }
     assert {outcome["error"] for outcome in found.values()} == {
         "",
-        "Program 'relax' could not be built: SIGKILL killed its build process, perhaps because memory ran out.",
-        "Program 'needs_grid' could not be built: Offset 'V2E' not found in offset provider.",
+        f"'{file}', line 12: Program 'relax' could not be built: SIGKILL killed its build process, perhaps"
+        " because memory ran out.",
+        f"'{file}', line 9: Program 'needs_grid' could not be built: Offset 'V2E' not found in offset provider.",
     }
     assert "1/4 " in done.stderr
 

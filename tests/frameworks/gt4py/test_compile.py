@@ -248,6 +248,9 @@ def test_containers_are_passed_as_they_are(tag: str) -> None:
             "'weights[1]' of program 'static_arguments' must be a 'float64', not 'str'.",
         ),
         ({"bound_static_args": {"weights": 1.0}}, TypeError, "must be a scalar or a tuple of scalars to be static;"),
+        ({"bound_static_args": {"weights": (1.0,)}}, TypeError, "must be a tuple of length 2, not 1."),
+        ({"bound_args": {"weights": (1.0, 2.0, 3.0)}}, TypeError, "must be a tuple of length 2, not 3."),
+        ({"static_args": {"exponent": [3, 3]}}, ValueError, "has 3 twice in its list."),
         ({"bound_static_args": {"a": 1.0}}, TypeError, "must be a scalar or a tuple of scalars to be static;"),
         ({"bound_args": {"a": 1.0}}, TypeError, "must be 'Field[[I], float64]', not 'float'."),
         ({"bound_args": {"exponent": True}}, TypeError, "must be an 'int32', not 'bool'."),
@@ -353,7 +356,9 @@ def test_setup_program_means_what_icon4pys_means(backend: Any) -> None:
 
 
 def test_setup_program_without_a_backend_runs_the_program_in_python() -> None:
-    program, arguments = setup(icon4py.setup_program, None)
+    with pytest.warns(UserWarning, match="runs in Python, because its backend is None") as caught:
+        program, arguments = setup(icon4py.setup_program, None)
+    assert caught[0].filename == __file__  # one call below, where a model calls setup_program
     assert isinstance(program, functools.partial)
     program(**arguments)
     np.testing.assert_array_equal(arguments["out"].asnumpy(), expected(SHIFT))

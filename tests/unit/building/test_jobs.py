@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gtstub.building.jobs import Job, read_jobs, select
+from gtstub.building.jobs import Job, failed, read_jobs, select
 from gtstub.cli.app import main
 from gtstub.errors import ConfigError
 
@@ -37,11 +37,34 @@ vertical_sizes = {}
     sizes = {"vertical_sizes": {"vertical_end": 60}}
     jobs = read_jobs(file)
     assert jobs == [
-        Job("m:one", "m:grid", {**sizes, "static_args": {"a": [1], "b": [True]}}),
-        Job("m:one", "m:grid", {**sizes, "static_args": {"a": [2], "b": [True]}}),
-        Job("m:two", "m:other", {"vertical_sizes": {}}),
+        Job("m:one", "m:grid", {**sizes, "static_args": {"a": [1], "b": [True]}}, file),
+        Job("m:one", "m:grid", {**sizes, "static_args": {"a": [2], "b": [True]}}, file),
+        Job("m:two", "m:other", {"vertical_sizes": {}}, file),
     ]
     assert [job.label for job in jobs] == ["one (a=1, b=True)", "one (a=2, b=True)", "two"]
+
+
+def test_failure_of_a_job_has_the_line_of_its_cause(file: Path) -> None:
+    file.write_text(
+        """
+[default]
+grid = "my.grid:make"
+
+[[program]]
+source = "my.model:one"
+bound_static_args.weight = 0.5
+bound_static_args.scheme = "my.schemes:UPWIND"
+"""
+    )
+    (job,) = read_jobs(file)
+    for error, line in (
+        ("Module 'my.grid' has no 'make'", 3),
+        ("Module 'my.model' has no 'one'", 6),
+        ("Program 'one' has no parameter 'weight'", 7),
+        ("Module 'my.schemes' has no 'UPWIND'", 8),
+        ("Offset 'V2E' not found", 6),
+    ):
+        assert failed(job, error).error == f"'{file}', line {line}: Program 'one' could not be built: {error}."
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,14 @@ def publish_entry(root: Path) -> Path:
         return cache.publish(directory, "whole", manifest).path
 
 
+def test_plan_and_generate_take_an_entry(tmp_path: Path) -> None:
+    write_signatures()
+    entry = str(publish_entry(tmp_path))
+    assert run("plan", entry, "--json").stdout == run("plan", "sdfg.json", "program.json", "--json").stdout
+    assert run("generate", entry, "-o", "stubs").exit_code == 0
+    assert Path("stubs/whole_stub.c").read_bytes() == Path(entry, "whole_stub.c").read_bytes()
+
+
 def test_show_in_a_pipe_has_every_slot_whole() -> None:
     write_signatures()
     result = run_installed("show", "sdfg.json", "program.json", env={**os.environ, "COLUMNS": "40"})

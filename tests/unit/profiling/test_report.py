@@ -77,16 +77,17 @@ def test_table_of_the_command(file: Path) -> None:
     code, output = run(file)
     assert code == 0
     rows = [" ".join(line.split()) for line in output.splitlines()]
-    assert rows[0] == "name # calls t_min t_med t_max total conversion t_med SDFG t_med conversion"
-    assert rows[1] == "theta 4 375 ms 375 ms 375 ms 1.50 s 0 ns 375 ms 0.0%"
-    assert rows[2] == "vn (limited_area=True) 6 188 ms 188 ms 188 ms 1.12 s 62.5 ms 125 ms 33.3%"
-    assert rows[3] == "vn_initial (limited_area=True) 1 750 ms 750 ms 750 ms 750 ms 250 ms 500 ms 33.3%"
-    assert rows[4] == "vn (limited_area=False) 2 188 ms 188 ms 188 ms 375 ms 62.5 ms 125 ms 33.3%"
+    assert rows[0] == "name # calls t_min t_avg t_med t_max total conversion t_med SDFG t_med conversion"
+    assert rows[1] == "theta 4 375 ms 375 ms 375 ms 375 ms 1.50 s 0 ns 375 ms 0.0%"
+    assert rows[2] == "vn (limited_area=True) 6 188 ms 188 ms 188 ms 188 ms 1.12 s 62.5 ms 125 ms 33.3%"
+    assert rows[3] == "vn_initial (limited_area=True) 1 750 ms 750 ms 750 ms 750 ms 750 ms 250 ms 500 ms 33.3%"
+    assert rows[4] == "vn (limited_area=False) 2 188 ms 188 ms 188 ms 188 ms 375 ms 62.5 ms 125 ms 33.3%"
     assert rows[5] == "total 12 3.00 s 16.7%"
     assert rows[6] == "total_initial 1 750 ms 33.3%"
     assert output.endswith(
         "\nOf 4.00 s: conversion 12.5%, SDFG 62.5%, initial calls 18.8%, outside gtstub 6.2%.\n",
     )
+    assert f"{Report.load(file)}\n" == output
 
 
 @pytest.mark.parametrize(

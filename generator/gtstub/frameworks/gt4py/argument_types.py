@@ -46,7 +46,8 @@ class ArgumentTypes:
 
     def _check(self, path: str, type_: Any, value: Any) -> None:
         match type_:
-            case ts.TupleType() if isinstance(value, tuple) and len(value) == len(type_.types):
+            case ts.TupleType() if isinstance(value, tuple):
+                self._length(path, type_, value)
                 for index, (element, item) in enumerate(zip(type_.types, value, strict=True)):
                     self._check(f"{path}[{index}]", element, item)
             case ts.NamedCollectionType(keys=keys, types=types):
@@ -63,6 +64,12 @@ class ArgumentTypes:
                 if found != type_:
                     raise TypeError(f"Argument '{path}' of program '{self.program}' must be '{type_}', not '{found}'.")
 
+    def _length(self, path: str, type_: ts.TupleType, value: tuple[Any, ...]) -> None:
+        if (found := len(value)) != (length := len(type_.types)):
+            raise TypeError(
+                f"Argument '{path}' of program '{self.program}' must be a tuple of length {length}, not {found}."
+            )
+
     def _items(self, path: str, keys: list[str], value: Any) -> tuple[Any, ...]:
         """The elements of a named collection, which may be passed as a plain tuple."""
         if type(value) is tuple and len(value) == len(keys):
@@ -78,7 +85,8 @@ class ArgumentTypes:
     def _static(self, path: str, type_: Any, value: Any) -> Any:
         if isinstance(type_, ts.ScalarType):
             return self._scalar(path, type_, value)
-        if isinstance(type_, ts.TupleType) and isinstance(value, tuple) and len(value) == len(type_.types):
+        if isinstance(type_, ts.TupleType) and isinstance(value, tuple):
+            self._length(path, type_, value)
             return tuple(
                 self._static(f"{path}[{index}]", element, item)
                 for index, (element, item) in enumerate(zip(type_.types, value, strict=True))

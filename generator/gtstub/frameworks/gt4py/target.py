@@ -52,9 +52,8 @@ class Target:
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
-        annotations = inspect.get_annotations(self.definition)
-        kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
-        parameters = [inspect.Parameter(name, kind, annotation=annotations.get(name, empty)) for name in self.types]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(name, kind, annotation=str(type_)) for name, type_ in self.types.items()]
         return inspect.Signature(parameters, return_annotation=None)
 
     def check_names(self, given: Iterable[str]) -> None:

@@ -28,6 +28,7 @@ from gtstub.cache.lookup import Request
 from gtstub.cache.manifest import Built, Machine, Manifest
 from gtstub.cache.prune import limit_size
 from gtstub.codegen.stub import Stub, make_stub
+from gtstub.errors import ToolchainError
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.sdfg_signature import check_arguments, sdfg_signature
 from gtstub.frameworks.gt4py.internals import (
@@ -45,7 +46,7 @@ from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import cpu
-from gtstub.toolchain.arch import arch
+from gtstub.toolchain.arch import arch, toolkit
 from gtstub.toolchain.compiler import find as find_toolchain
 
 # --- Lowering ---------------------------------------------------------------------------------------------------------
@@ -130,6 +131,12 @@ class StubBindings:
 
 
 # --- Compilation ------------------------------------------------------------------------------------------------------
+
+
+GPU_COMPILERS = {
+    "cuda": "install the CUDA toolkit, and put 'nvcc' on PATH or name it in CUDACXX",
+    "rocm": "install ROCm, and put 'hipcc' on PATH or name it in HIPCXX",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -246,7 +253,15 @@ class StubCompilation:
         else:
             sdfg = dace.SDFG.from_json(inp.program_source.source_code)
         sdfg.build_folder = str(folder)
-        sdfg.compile(validate=False, return_program_handle=False)
+        try:
+            sdfg.compile(validate=False, return_program_handle=False)
+        except Exception as error:
+            if self.device == "cpu" or toolkit(self.device):
+                raise
+            raise ToolchainError(
+                f"A program for the device '{self.device}' needs a compiler that was not found:"
+                f" {GPU_COMPILERS[self.device]}."
+            ) from error
         compiled = next(iter(folder.glob("program.sdfg*")))
         check_arguments(dace.SDFG.from_file(str(compiled)), signature)
         return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))
