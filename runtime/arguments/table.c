@@ -62,6 +62,7 @@ static void set_element(void *copy, gts_dtype dtype, int64_t offset, int64_t val
         ((int64_t *)copy)[offset] = value;
 }
 
+/* The message counts indices, rows and columns from `base`; the arguments count from 0. */
 static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract, int64_t base, int64_t row,
                                  int64_t column, int64_t index, range right)
 {
@@ -70,11 +71,11 @@ static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract
                                 "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
                                 ", which is below its index base %" PRId64
                                 "; gts_set_index_base() sets the index base.",
-                                index + base, row, column, base);
+                                index + base, row + base, column + base, base);
     return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
                             "has index %" PRId64 " in row %" PRId64 ", column %" PRId64 ", but with index base %" PRId64
                             " those of '%s' are %" PRId64 " to %" PRId64 "; gts_set_index_base() sets the index base.",
-                            index + base, row, column, base, contract->codomain, right.start + base,
+                            index + base, row + base, column + base, base, contract->codomain, right.start + base,
                             right.stop - 1 + base);
 }
 

@@ -94,7 +94,7 @@ static void test_wrong_base(void)
     static int32_t from_0[] = {0, 1, 3, 1, 2, -1};
     args = args_of(from_0);
     refused(&args,
-            "Connectivity 'E2V' of program 'gather' has index -1 in row 2, column 1, but with index base 1 those "
+            "Connectivity 'E2V' of program 'gather' has index -1 in row 3, column 2, but with index base 1 those "
             "of 'Vertex' are 1 to 4; gts_set_index_base() sets the index base.");
     CHECK(gts_set_index_base(program, "E2V", 0) == 0);
     CHECK(gather_call(program, &args) == 0);
@@ -192,7 +192,7 @@ static void test_field_that_gets_shorter(void)
             text = base == 0
                        ? "Connectivity 'E2V' of program 'gather' has index 3 in row 2, column 0, but with index base 0 "
                          "those of 'Vertex' are 0 to 2; gts_set_index_base() sets the index base."
-                       : "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 1 "
+                       : "Connectivity 'E2V' of program 'gather' has index 4 in row 3, column 1, but with index base 1 "
                          "those of 'Vertex' are 1 to 3; gts_set_index_base() sets the index base.";
         refused(&args, text);
         refused(&args, text);
@@ -238,7 +238,7 @@ static void test_in_turn(void)
     struct gather_args wrong = now;
     wrong.x = line(third, VERTICES - 1);
     refused(&wrong,
-            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 1 those "
+            "Connectivity 'E2V' of program 'gather' has index 4 in row 3, column 1, but with index base 1 those "
             "of 'Vertex' are 1 to 3; gts_set_index_base() sets the index base.");
     CHECK(gather_call(program, &new) == 0); /* is known still */
     CHECK(passed_table() == other_copy);

@@ -88,7 +88,7 @@ contains
         other(3, 2) = 0
         call whole(program, vn, x_0, x_1_0, x_1_1, flag, out_0, out_1, other, stat, errmsg)
         call check(stat == gts_value_error, 'index 0 in a table of base 1')
-        call check(index(errmsg, "Connectivity 'E2V' of program 'whole' has index 0 in row 2, column 1") == 1, 'its text')
+        call check(index(errmsg, "Connectivity 'E2V' of program 'whole' has index 0 in row 3, column 2") == 1, 'its text')
         call check(call_count() == calls, 'nothing was called')
     end subroutine
 
