@@ -25,11 +25,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gt4py.next.program_processors.runners.dace import make_dace_backend
 from icon4py.model.atmosphere.diffusion.stencils.apply_diffusion_to_vn import apply_diffusion_to_vn
 
 from gtstub.cache.entry import Entry
 from gtstub.frameworks.gt4py.backend import make_backend
+from gtstub.frameworks.gt4py.internals import make_dace_backend
 from tests.benchmarks import callables, fields
 from tests.benchmarks.callables import STATIC, UNBOUND
 

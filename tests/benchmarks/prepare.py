@@ -23,20 +23,20 @@ from typing import Any
 
 import dace
 from gt4py.next import backend as gtx_backend
-from gt4py.next.otf import arguments, definitions
-from gt4py.next.program_processors.runners.dace.workflow.backend import make_dace_backend
+from gt4py.next.otf import arguments
 from gt4py.next.program_processors.runners.dace.workflow.compilation import DaCeCompilationArtifact
 from gt4py.next.program_processors.runners.gtfn import run_gtfn
 from icon4py.model.atmosphere.diffusion.stencils.apply_diffusion_to_vn import apply_diffusion_to_vn
 
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
+from gtstub.frameworks.gt4py.internals import CompilableProgramDef, ConcreteProgramDef, make_dace_backend
 from gtstub.frameworks.gt4py.program_signature import program_signature
 from tests.benchmarks.callables import build_variants
 from tests.benchmarks.entry import build_entry
 from tests.benchmarks.fields import SCALARS, offset_provider
 
 
-def _compilable(backend: gtx_backend.Backend[Any]) -> definitions.CompilableProgramDef:
+def _compilable(backend: gtx_backend.Backend[Any]) -> CompilableProgramDef[Any, Any]:
     types = apply_diffusion_to_vn.__gt_type__().definition.pos_or_kw_args
     compile_time_args = arguments.CompileTimeArgs(
         args=tuple(types.values()),
@@ -45,9 +45,7 @@ def _compilable(backend: gtx_backend.Backend[Any]) -> definitions.CompilableProg
         column_axis=None,
         argument_descriptor_contexts={},
     )
-    return backend.transforms(
-        definitions.ConcreteProgramDef(data=apply_diffusion_to_vn.definition_stage, args=compile_time_args)
-    )
+    return backend.transforms(ConcreteProgramDef(data=apply_diffusion_to_vn.definition_stage, args=compile_time_args))
 
 
 def prepare_dace(folder: Path) -> None:

@@ -15,6 +15,7 @@ from gtstub import _host, ranks
 from gtstub.building.outcome import Outcome, State, print_summary
 from gtstub.building.pending import Build, is_missing_here, raise_all, wait_for
 from gtstub.cache.entry import Entry
+from gtstub.errors import reason
 from gtstub.settings import Mode, mode
 from gtstub.util.console import make_console
 
@@ -132,7 +133,7 @@ def _outcomes() -> Sequence[Outcome]:
                 if isinstance(entry := variant.result.result(), Entry):
                     outcomes.append(outcome(entry, variant.label))
             except Exception as error:  # from the build, or because the entry was pruned in the meantime
-                text = str(error) or type(error).__name__
+                text = f"Program '{program.__name__}' could not be compiled: {reason(error)}"
                 outcomes.append(Outcome(program.__name__, variant.label, "failed", 0.0, error=text))
     return sorted(outcomes, key=lambda each: (each.program, each.variant))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ from gt4py.next.otf import arguments
 from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py import backend as plugin
 from gtstub.frameworks.gt4py import fingerprint
-from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
+from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, make_dace_backend
 
 I = gtx.Dimension("I")
 FieldI = gtx.Field[[I], gtx.float64]
@@ -163,3 +164,17 @@ def test_a_program_of_the_iterator_level(backend: plugin.StubBackend, monkeypatc
         np.testing.assert_array_equal(out.asnumpy(), np.arange(6.0) + 10.0)
         np.testing.assert_array_equal(other.asnumpy(), np.arange(6.0) + 20.0)
         forbid_builds(monkeypatch)
+
+
+def test_replaced_transforms_are_used(backend: plugin.StubBackend) -> None:
+    """Those of gt4py as well, which know nothing of the cache."""
+    replaced = dataclasses.replace(backend, transforms=DEFAULT_TRANSFORMS)
+    a = gtx.as_field([I], np.arange(4.0))
+    out = gtx.as_field([I], np.zeros(4))
+    doubled_plus_one.with_backend(replaced)(a, out=out, offset_provider={})
+    np.testing.assert_array_equal(out.asnumpy(), 2.0 * (a.asnumpy() + 1.0))
+
+
+def test_executor_of_another_backend_is_refused(backend: plugin.StubBackend) -> None:
+    with pytest.raises(TypeError, match="The executor of a gtstub backend cannot be '"):
+        dataclasses.replace(backend, executor=make_dace_backend(gpu=False).executor)

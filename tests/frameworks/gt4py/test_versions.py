@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gtstub._version import GT4PY_VERSIONS
+from tests.support.checkout import ROOT
 
 IMPORT = """
 import sys
@@ -37,6 +38,15 @@ def test_another_version_is_refused(version: str, tmp_path: Path) -> None:
     supported, newest = ", ".join(GT4PY_VERSIONS), GT4PY_VERSIONS[-1]
     message = f"gtstub supports gt4py {supported}, but {version} is installed: 'pip install gt4py=={newest}'."
     assert import_with(version, tmp_path) == [message, "False"]
+
+
+def test_missing_gt4py_is_named() -> None:
+    code = f"import sys; sys.path[:] = [{str(ROOT / 'generator')!r}, *sys.path]\nimport gtstub.frameworks.gt4py"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
+    advice = f"'pip install gt4py=={GT4PY_VERSIONS[-1]}'"
+    assert done.stderr.splitlines()[-1] == (
+        f"ModuleNotFoundError: gtstub's backend needs gt4py, which is not installed: {advice}."
+    )
 
 
 @pytest.mark.parametrize("version", [*GT4PY_VERSIONS, f"{GT4PY_VERSIONS[-1]}.dev3"])

@@ -54,8 +54,15 @@ class StubBackend(gtx_backend.Backend[Any]):
 
     def __post_init__(self) -> None:
         # This also covers backends made by dataclasses.replace(), whose settings change the key.
-        if isinstance(self.transforms, FindingTransforms):
-            object.__setattr__(self, "transforms", dataclasses.replace(self.transforms, request=self.request))
+        if not isinstance(self.executor, StubWorkflow):
+            raise TypeError(
+                f"The executor of a gtstub backend cannot be '{type(self.executor).__name__}': use a backend of gt4py's"
+                " own, or replace steps of the executor that the backend has."
+            )
+        steps = dict(vars(self.transforms))
+        if not isinstance(self.transforms, FindingTransforms):
+            steps["past_to_itir"] = KeepingLowering(self.transforms.past_to_itir)
+        object.__setattr__(self, "transforms", FindingTransforms(**{**steps, "request": self.request}))
 
     def request(self, inp: ConcreteProgramDef[Any, Any]) -> Request:
         """
@@ -199,7 +206,7 @@ def make_backend(
         use_zero_origin=use_zero_origin,
         use_max_domain_range_on_unstructured_shift=use_max_domain_range_on_unstructured_shift,
     )
-    steps, transforms = backend.executor, backend.transforms
+    steps = backend.executor
     compilation = StubCompilation(steps.compilation, dict(dace_config or {}))
     compilation.dace_ingredients  # noqa: B018  raises
     runner.install()
@@ -212,6 +219,6 @@ def make_backend(
             compilation=compilation,
         ),
         allocator=backend.allocator,
-        transforms=FindingTransforms(**{**vars(transforms), "past_to_itir": KeepingLowering(transforms.past_to_itir)}),
+        transforms=backend.transforms,
         external_workspace=external_workspace,
     )
