@@ -164,6 +164,8 @@ valgrind: .venv/.gtstub ## run the tests that need valgrind
 	@command -v valgrind >/dev/null || { echo "valgrind: install it (apt-get install valgrind)"; exit 1; }
 	$(BIN)/python -m pytest -m valgrind $(ARGS)
 
+# The time of all files in the wheel: equal sources give equal bytes, in any folder and at any time.
+wheel: export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y pyproject.toml))
 wheel: .venv/.dependencies ## build the sdist and the wheel into dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
