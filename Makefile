@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind bench bench-starts bench-build wheel
-.PHONY: wheel-test generated check-generated docs clean
+.PHONY: wheel-test generated check-generated site links clean
 
 export PYTHON
 JOBS ?= 2
@@ -39,7 +39,7 @@ help: ## say what there is
 	.ci/install --no-deps icon4py-tools==0.4.1 icon4py-bindings==0.4.1
 	@touch $@
 
-.venv/.lint .venv/.bench: .venv/.%: .venv/.dependencies
+.venv/.lint .venv/.bench .venv/.site: .venv/.%: .venv/.dependencies
 	.ci/install dependencies $*
 	@touch $@
 
@@ -133,10 +133,16 @@ generated: .venv/.gtstub ## write the committed stubs of examples/icon4py anew (
 check-generated: .venv/.gtstub ## say which committed stubs are out of date, and which programs of icon4py have changed
 	$(BIN)/python -m examples.icon4py.committed --check
 
-docs: ## write the reference of the C headers to build/doxygen, with warnings as errors
-	@command -v doxygen >/dev/null || { echo "docs: install doxygen (apt-get install doxygen)"; exit 1; }
+SPHINX := $(BIN)/sphinx-build --fail-on-warning --keep-going --fresh-env --quiet -c docs
+site: .venv/.gtstub .venv/.site ## write the site to build/site; warnings and broken links within the site are errors
+	@command -v doxygen >/dev/null || { echo "site: install doxygen (apt-get install doxygen)"; exit 1; }
+	rm -rf build/site
 	mkdir -p build/doxygen
 	doxygen docs/Doxyfile
+	$(SPHINX) . build/site
+
+links: site ## check the links of the site to other sites, which needs the internet
+	$(SPHINX) -b linkcheck . build/links
 
 # Runtime, host and stubs are compiled for the sanitizers; the interpreter is not, so its own leaks are left out.
 # The flags stand in the recipe, because make would hand a target's variables on to its prerequisite, .venv/.gtstub.
@@ -159,6 +165,8 @@ valgrind: .venv/.gtstub ## run the tests that need valgrind
 	@command -v valgrind >/dev/null || { echo "valgrind: install it (apt-get install valgrind)"; exit 1; }
 	$(BIN)/python -m pytest -m valgrind $(ARGS)
 
+# The time of all files in the wheel: equal sources give equal bytes, in any folder and at any time.
+wheel: export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y pyproject.toml))
 wheel: .venv/.dependencies ## build the sdist and the wheel into dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from gtstub.program.compiled import CompiledProgram
     from gtstub.program.registry import wait_for_compilation
 
-__all__ = ["CompiledProgram", "__version__", "compile", "load", "profile", "wait_for_compilation"]
+__all__ = ["CompiledProgram", "Program", "__version__", "compile", "load", "profile", "wait_for_compilation"]
 
 _HOMES = {
     "CompiledProgram": "gtstub.program.compiled",
+    "Program": "gtstub._host",
     "compile": "gtstub.frameworks.gt4py.compile",
     "profile": "gtstub.profiling.report",
     "wait_for_compilation": "gtstub.program.registry",

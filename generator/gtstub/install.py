@@ -1,5 +1,5 @@
 """
-The folders of an installed gtstub.
+The folders of an installed gtstub, and how to install more of it.
 
 CMake installs templates, headers, libraries and the extension module `gtstub._host` into one folder. This is the folder
 of the package, except in an editable installation, whose Python files stay in the checkout.
@@ -24,3 +24,8 @@ INCLUDE = FOLDER / "include"
 LIBRARIES = FOLDER / "lib"
 RUNTIME = LIBRARIES / SONAME
 FORTRAN = FOLDER / "fortran"
+
+
+def how_to_install(extra: str) -> str:
+    """The advice to install gtstub with one of its extras. No package index has gtstub."""
+    return f"\"pip install '.[{extra}]'\" in a checkout of gtstub, or with the path of its wheel instead of '.'"

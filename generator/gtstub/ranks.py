@@ -48,10 +48,11 @@ def path_of_each_rank(rank: int, layout: Layout | None) -> str:  # noqa: ARG001
 
 def tile_position(rank: int, layout: Layout | None) -> str:
     """
-    The position of a rank on its tile, for codes on the cubed sphere: 'FV3_' and the tile edges that the rank touches
+    The position of a rank on its tile, for codes on the cubed sphere: `FV3_` and the tile edges that the rank touches
     among B(ottom), T(op), L(eft), R(ight): BL, B, BR, L, R, TL, T, TR; C for no edge, A for all four.
 
-    With one row (column) of ranks each touches two opposite edges: FV3_BTL, FV3_BT, FV3_BTR (FV3_BLR, FV3_LR, FV3_TLR).
+    With one row (column) of ranks each touches two opposite edges: `FV3_BTL`, `FV3_BT`, `FV3_BTR` (`FV3_BLR`, `FV3_LR`,
+    `FV3_TLR`).
     """
     rows, columns = layout or (1, 1)
     row, column = divmod(rank % (rows * columns), columns)

@@ -144,8 +144,8 @@ endfunction()
 function(_gtstub_generate call sdfg program name folder files languages)
   find_program(GTSTUB_EXECUTABLE gtstub HINTS ${gtstub_PROGRAM_HINTS} DOC "Generates stubs")
   if(NOT GTSTUB_EXECUTABLE)
-    message(FATAL_ERROR "${call}: the program 'gtstub', which generates the stub, was not found: install it with "
-      "'pip install gtstub', name it in GTSTUB_EXECUTABLE, or say COMMITTED and take sources that are there.")
+    message(FATAL_ERROR "${call}: the program 'gtstub', which generates the stub, was not found: put the 'bin' of "
+      "its Python environment on PATH, name it in GTSTUB_EXECUTABLE, or say COMMITTED and take sources that are there.")
   endif()
   set(fortran)
   if("Fortran" IN_LIST languages)

@@ -233,11 +233,11 @@ static PyMemberDef MEMBERS[] = {
 
 static PyMethodDef METHODS[] = {
     {"set_workspace", (PyCFunction)(void (*)(void))gts_py_set_workspace, METH_VARARGS | METH_KEYWORDS,
-     "set_workspace(storage, array)\n--\n\n"
+     "set_workspace($self, storage, array)\n--\n\n"
      "Lends the program the memory of a contiguous array for its transients in `storage` ('CPU_Heap', for example).\n"
      "The program keeps the array until another one is set."},
     {"set_metrics", (PyCFunction)(void (*)(void))gts_py_set_metrics, METH_VARARGS | METH_KEYWORDS,
-     "set_metrics(namespace, key, threshold, sample)\n--\n\n"
+     "set_metrics($self, namespace, key, threshold, sample)\n--\n\n"
      "Each call reads its metrics level from `namespace[key]`. After a call with at least the level `threshold`, it\n"
      "calls `sample(seconds)`. This has no effect on a program that was compiled without metrics."},
     {NULL, NULL, 0, NULL},

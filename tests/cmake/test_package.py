@@ -229,8 +229,9 @@ GIVEN = {"SDFG_SIGNATURE": "scale.sdfg.json", "PROGRAM_SIGNATURE": "scale.progra
         ),
         (
             {},
-            "gtstub_add_program(p): the program 'gtstub', which generates the stub, was not found: install it with"
-            " 'pip install gtstub', name it in GTSTUB_EXECUTABLE, or say COMMITTED and take sources that are there.",
+            "gtstub_add_program(p): the program 'gtstub', which generates the stub, was not found: put the 'bin' of"
+            " its Python environment on PATH, name it in GTSTUB_EXECUTABLE, or say COMMITTED and take sources that are"
+            " there.",
         ),
     ],
 )

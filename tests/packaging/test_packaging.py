@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -20,14 +21,25 @@ from tests.support.checkout import ROOT
 pytestmark = pytest.mark.xdist_group("packaging")  # one worker builds, once
 
 
+def build(source: Path, output: Path, *arguments: str) -> None:
+    command = [sys.executable, "-m", "build", "--no-isolation", *arguments, "--outdir", output, source]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the sdist, and with the wheel that was built from the sdist alone."""
     output = tmp_path_factory.mktemp("dist")
-    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", output, ROOT]
-    done = subprocess.run(build, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    build(ROOT, output)
     return output
+
+
+@pytest.fixture(scope="module")
+def sdist(built: Path) -> Path:
+    (sdist,) = built.glob("gtstub-*.tar.gz")
+    return sdist
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +52,7 @@ def test_version_is_that_of_the_package() -> None:
     assert metadata.version("gtstub") == gtstub.__version__
 
 
-def test_sdist_has_the_sources_and_nothing_that_was_built(built: Path) -> None:
-    (sdist,) = built.glob("gtstub-*.tar.gz")
+def test_sdist_has_the_sources_and_nothing_that_was_built(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         files = {name.partition("/")[2] for name in archive.getnames()}
     for file in (
@@ -52,9 +63,20 @@ def test_sdist_has_the_sources_and_nothing_that_was_built(built: Path) -> None:
         "generator/gtstub/plan/model.py",
         "generator/gtstub/plan/planner.py",
         "runtime/program/load.c",
+        "Makefile",
+        ".ci/install",  # which the Makefile calls
     ):
         assert file in files
-    assert not [file for file in files if re.search(r"(^|/)(\.venv|build|dist|__pycache__|\.ci)/|\.(so|o|pyc)$", file)]
+    assert not [file for file in files if re.search(r"(^|/)(\.venv|build|dist|__pycache__)/|\.(so|o|pyc)$", file)]
+
+
+def test_wheel_has_the_same_bytes_wherever_it_is_built(sdist: Path, wheel: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "a folder with a longer path than the one where 'build' unpacks the sdist"
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    (source,) = folder.iterdir()
+    build(source, tmp_path, "--wheel")
+    assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
 
 
 def test_wheel_has_every_part_of_the_package(wheel: Path) -> None:

@@ -15,7 +15,7 @@ FILE = click.Path(path_type=Path)
 """The type of arguments and options that are paths."""
 
 output_option = click.option(
-    "-o", "--output", metavar="DIR", type=FILE, default=Path(), show_default=True, help="Where to write the files."
+    "-o", "--output", metavar="DIR", type=FILE, default=".", show_default=True, help="Where to write the files."
 )
 force_option = click.option("--force", is_flag=True, help="Also replace files that were edited by hand.")
 plot_option = functools.partial(click.option, "--plot", "plot_file", metavar="FILE", type=FILE)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gtstub.errors import GtstubError, reason
+from gtstub.install import how_to_install
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 
 
@@ -78,9 +79,7 @@ def frameworks(command: str) -> Iterator[None]:
         if error.name is None or error.name.partition(".")[0] == "gtstub":
             raise
         package = error.name.partition(".")[0]
-        raise GtstubError(
-            f"'gtstub {command}' needs Python package '{package}': install it with \"pip install 'gtstub[gt4py]'\"."
-        ) from None
+        raise GtstubError(f"'gtstub {command}' needs Python package '{package}': {how_to_install('gt4py')}.") from None
 
 
 def resolve(name: str) -> Any:

@@ -8,6 +8,7 @@ import importlib
 import platform
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable
 from importlib import metadata
@@ -15,10 +16,13 @@ from pathlib import Path
 
 from gtstub._version import GT4PY_VERSIONS
 from gtstub.errors import ToolchainError
-from gtstub.install import RUNTIME
+from gtstub.install import RUNTIME, how_to_install
 from gtstub.toolchain.compiler import find, find_cmake
 
-REINSTALL = "The installation of gtstub is incomplete: 'pip install --force-reinstall --no-deps gtstub'."
+REINSTALL = (
+    "The installation of gtstub is incomplete: 'pip install --force-reinstall --no-deps .' in a checkout of gtstub, or"
+    " with the path of its wheel instead of '.'."
+)
 
 SOURCE = """
 #include "gtstub/stub.h"
@@ -54,7 +58,7 @@ def checks() -> tuple[Check, ...]:
         _own_part("extension module", lambda: str(importlib.import_module("gtstub._host").__file__)),
         _gt4py(),
         _dace(),
-        _optional("icon4py", "icon4py-common", "runs the programs of icon4py: 'pip install gtstub[icon4py]'."),
+        _optional("icon4py", "icon4py-common", f"runs the programs of icon4py: {how_to_install('icon4py')}."),
         _optional("numpy", "numpy", "holds fields on a CPU: 'pip install numpy'."),
         _cupy(),
     )
@@ -73,7 +77,8 @@ def _cmake() -> Check:
     done = subprocess.run([cmake, "--version"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return Check("CMake", ok=False, found=f"'{cmake}' fails", advice="Install another: 'pip install cmake'.")
-    return Check("CMake", ok=True, found=f"{done.stdout.split()[2]}, {cmake}")
+    origin = "of this Python environment" if Path(cmake).parent == Path(sysconfig.get_path("scripts")) else "from PATH"
+    return Check("CMake", ok=True, found=f"{done.stdout.split()[2]}, {cmake}, {origin}")
 
 
 def _compiler() -> Check:
@@ -97,18 +102,20 @@ def _own_part(name: str, load: Callable[[], str]) -> Check:
 
 
 def _gt4py() -> Check:
-    check = _optional("gt4py", "gt4py", "makes stubs for new programs: 'pip install gtstub[gt4py]'.")
+    install = f"'pip install gt4py=={GT4PY_VERSIONS[-1]}'"
+    check = _optional("gt4py", "gt4py", f"makes stubs for new programs: {install}.")
     if check.advice or check.found.startswith(GT4PY_VERSIONS):
         return check
-    advice = f"gtstub supports gt4py {', '.join(GT4PY_VERSIONS)}: 'pip install gt4py=={GT4PY_VERSIONS[-1]}'."
+    advice = f"gtstub supports gt4py {', '.join(GT4PY_VERSIONS)}: {install}."
     return dataclasses.replace(check, ok=False, advice=advice)
 
 
 def _dace() -> Check:
-    check = _optional("DaCe", "dace", "makes stubs for new programs: 'pip install gtstub[gt4py]'.")
+    install = f"'pip install dace=={_tested('dace')}'"
+    check = _optional("DaCe", "dace", f"makes stubs for new programs: {install}.")
     if check.found in BROKEN_DACE:
         found = f"{check.found}, which {BROKEN_DACE[check.found]}"
-        return Check("DaCe", ok=False, found=found, advice=f"Install another: 'pip install dace=={_tested('dace')}'.")
+        return Check("DaCe", ok=False, found=found, advice=f"Install another: {install}.")
     return check
 
 

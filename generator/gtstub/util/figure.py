@@ -20,7 +20,7 @@ def refuse_undrawable(path: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise GtstubError("Plots need matplotlib: install it with 'pip install gtstub[plot]'.") from None
+        raise GtstubError("Plots need matplotlib: 'pip install matplotlib'.") from None
 
 
 @contextlib.contextmanager

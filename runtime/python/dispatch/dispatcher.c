@@ -223,13 +223,14 @@ static PyMemberDef MEMBERS[] = {
 
 static PyMethodDef METHODS[] = {
     {"add_variant", (PyCFunction)(void (*)(void))gts_py_add_variant, METH_VARARGS | METH_KEYWORDS,
-     "add_variant(provider, values, label)\n--\n\n"
+     "add_variant($self, provider, values, label)\n--\n\n"
      "Adds a variant for the number of an offset provider and one value of each static scalar; returns its number.\n"
      "Its program is built by `build(number)` when it is first needed."},
     {"find_variant", (PyCFunction)(void (*)(void))gts_py_find_variant, METH_VARARGS | METH_KEYWORDS,
-     "find_variant(provider, values)\n--\n\nReturns the number of the variant that was added for these, or None."},
+     "find_variant($self, provider, values)\n--\n\nReturns the number of the variant that was added for these, or "
+     "None."},
     {"prepare_variant", gts_py_prepare_variant, METH_O,
-     "prepare_variant(number, /)\n--\n\nBuilds a variant if need be, and returns its callable."},
+     "prepare_variant($self, number, /)\n--\n\nBuilds a variant if need be, and returns its callable."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -17,7 +17,10 @@ def test_extract_without_dace() -> None:
     arguments = [sys.executable, "-c", code, "extract", "halve.sdfg"]
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (1, "")
-    expected = "'gtstub extract' needs Python package 'dace': install it with \"pip install 'gtstub[gt4py]'\".\n"
+    expected = (
+        "'gtstub extract' needs Python package 'dace': \"pip install '.[gt4py]'\" in a checkout of gtstub, or with the"
+        " path of its wheel instead of '.'.\n"
+    )
     assert result.stderr == expected
 
 

@@ -16,6 +16,7 @@ import pytest
 
 import gtstub
 from gtstub._version import GT4PY_VERSIONS
+from gtstub.toolchain.compiler import find_cmake
 from gtstub.toolchain.doctor import Check, checks
 
 NAMES = [
@@ -68,6 +69,7 @@ def test_a_whole_installation_is_healthy() -> None:
     assert [check for check in found.values() if not check.ok] == []
     assert found["C compiler"].found.split()[0] in {"GNU", "Clang", "AppleClang", "IntelLLVM", "NVHPC", "Cray"}
     assert metadata.version("numpy") == found["numpy"].found
+    assert found["CMake"].found.endswith(f"{Path(sys.executable).with_name('cmake')}, of this Python environment")
 
 
 def test_missing_compiler_is_found_and_the_rest_still_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +104,17 @@ def test_missing_cmake_is_found(copy: Path, tmp_path: Path, monkeypatch: pytest.
     found = run_checks(tmp_path / "venv" / "bin" / "python", copy)
     assert not found["CMake"].ok
     assert found["CMake"].advice == "Install it: 'pip install cmake'."
+
+
+def test_cmake_of_path_is_used_where_the_environment_has_none(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
+    (tmp_path / "cmake").symlink_to(find_cmake() or "cmake")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    found = run_checks(tmp_path / "venv" / "bin" / "python", copy)
+    assert found["CMake"].ok
+    assert found["CMake"].found.endswith(f"{tmp_path / 'cmake'}, from PATH")
 
 
 def test_what_is_optional_may_be_missing(copy: Path, tmp_path: Path) -> None:
