@@ -233,7 +233,6 @@ def _icon(module: str, values: Mapping[str, Any], **more: Any) -> Case:
         "vertical_start": 0,
         "vertical_end": grid.num_levels,
         "end_index_of_damping_layer": 3,
-        "nflatlev": 4,
     }
     attribute = more.pop("attribute", module.rsplit(".", 1)[1])
     name = more.pop("name", attribute)
@@ -326,30 +325,10 @@ ICON_CASES = (
     _icon(f"{DIFFUSION}.calculate_diagnostic_quantities_for_turbulence", _CELLS | {"vertical_start": 1}),
     _icon(f"{DIFFUSION}.calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools", _EDGES),
     _icon(
-        f"{DYCORE}.compute_diagnostics_from_normal_wind",
-        _EDGES | {"skip_compute_predictor_vertical_advection": False},
-        static=("skip_compute_predictor_vertical_advection", "nflatlev", *_SIZES),
-    ),
-    _icon(
-        f"{DYCORE}.compute_advection_in_vertical_momentum_equation",
-        _CELLS | {"skip_compute_predictor_vertical_advection": False},
-        attribute="compute_advection_in_predictor_vertical_momentum",
-        static=(
-            *("skip_compute_predictor_vertical_advection", "end_index_of_damping_layer", "nflatlev"),
-            *_SIZES,
-        ),
-    ),
-    _icon(
         f"{DYCORE}.compute_advection_in_vertical_momentum_equation",
         _CELLS,
         attribute="compute_advection_in_corrector_vertical_momentum",
         static=("end_index_of_damping_layer", *_SIZES),
-    ),
-    _icon(
-        f"{DYCORE}.compute_advection_in_horizontal_momentum_equation",
-        _EDGES | {"apply_extra_diffusion_on_vn": True},
-        attribute="compute_advection_in_horizontal_momentum",
-        static=("apply_extra_diffusion_on_vn", "end_index_of_damping_layer", *_SIZES),
     ),
     _icon(
         f"{DYCORE}.vertically_implicit_dycore_solver",
