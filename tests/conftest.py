@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -23,6 +27,13 @@ hypothesis.settings.load_profile("any machine")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--regenerate-goldens", action="store_true", help="write the files under tests/golden anew")
+
+
+def pytest_configure() -> None:
+    """Without 'make test', tests use a cache of their own instead of the user's."""
+    if "GTSTUB_CACHE_DIR" not in os.environ:
+        os.environ["GTSTUB_CACHE_DIR"] = tempfile.mkdtemp(prefix="gtstub-tests-")
+        atexit.register(shutil.rmtree, os.environ["GTSTUB_CACHE_DIR"], ignore_errors=True)
 
 
 @pytest.fixture

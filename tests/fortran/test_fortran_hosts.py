@@ -27,7 +27,7 @@ ADDRESS = (
     "-fno-sanitize-recover=all",
     "-fno-omit-frame-pointer",
     "-g",
-    "-O1",
+    "-O0",
 )
 PLAIN = ("-g", "-O2")
 BUILDS = {"plain": PLAIN, "address": ADDRESS}

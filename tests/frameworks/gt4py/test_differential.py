@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,25 +22,31 @@ METRICS = {"gt_compute_time", "gt_metrics_level"}
 """What gt4py's update leaves alone: it sets them once, before the first call."""
 
 
-def update_as_gt4py(lowering: Lowering, args: tuple[Any, ...]) -> dict[str, Any]:
-    """The argument list of the SDFG that gt4py's generated `update_sdfg_args` fills in; pointers are integers."""
+def make_update(lowering: Lowering) -> Callable[[tuple[Any, ...]], dict[str, Any]]:
+    """A function that returns the argument list of the SDFG, as gt4py's generated `update_sdfg_args` fills it in."""
     extension = make_dace_backend(gpu=False).executor.bindings(lowering.source)
     namespace: dict[str, Any] = {}
     exec(extension.binding_source.source_code, namespace)
     arguments = dace.SDFG.from_json(cast(Any, lowering.source.source_code)).arglist()
-    untouched = [
-        ctypes.c_void_p() if isinstance(argument, dace.data.Array) else argument.dtype.as_ctypes()()
-        for argument in arguments.values()
-    ]
-    pointers = {id(slot) for slot in untouched if isinstance(slot, ctypes.c_void_p)}
-    slots = list(untouched)
-    namespace["update_sdfg_args"](DeviceType.CPU, list(arguments.values()), args, slots, lowering.offset_provider)
-    values = {}
-    for name, slot, before in zip(arguments, slots, untouched, strict=True):
-        if name not in METRICS:
-            assert slot is not before or (id(slot) in pointers and slot.value), f"gt4py did not fill '{name}'"
-            values[name] = slot.value
-    return values
+
+    def update(args: tuple[Any, ...]) -> dict[str, Any]:
+        """Pointers are integers."""
+        untouched = [
+            ctypes.c_void_p() if isinstance(argument, dace.data.Array) else argument.dtype.as_ctypes()()
+            for argument in arguments.values()
+        ]
+        pointers = {id(slot) for slot in untouched if isinstance(slot, ctypes.c_void_p)}
+        slots = list(untouched)
+        descriptors = list(arguments.values())
+        namespace["update_sdfg_args"](DeviceType.CPU, descriptors, args, slots, lowering.offset_provider)
+        values = {}
+        for name, slot, before in zip(arguments, slots, untouched, strict=True):
+            if name not in METRICS:
+                assert slot is not before or (id(slot) in pointers and slot.value), f"gt4py did not fill '{name}'"
+                values[name] = slot.value
+        return values
+
+    return update
 
 
 def copy_with_other_layout(value: Any, case: Case) -> Any:
@@ -56,12 +63,13 @@ def copy_with_other_layout(value: Any, case: Case) -> Any:
 def test_stub_equals_gt4py(case: Case, tmp_path: Path, toolchain: Toolchain) -> None:
     lowering = lower(case)
     program, recorder = bind_to_recorder(lowering, tmp_path, toolchain)
+    update = make_update(lowering)
     other = tuple(copy_with_other_layout(value, case) for value in lowering.args)
     for args in (lowering.args, other, lowering.args):
         program(*args, offset_provider=lowering.offset_provider)
         found = dict(recorder.calls()[-1])
         found_metrics = {name: found.pop(name) for name in METRICS & found.keys()}
-        assert found == update_as_gt4py(lowering, args)
+        assert found == update(args)
         if found_metrics:
             assert found_metrics["gt_metrics_level"] == 0
             assert found_metrics["gt_compute_time"] != 0

@@ -121,7 +121,7 @@ def test_embedded_execution_makes_the_same(folder: Path, name: str) -> None:
 
 
 def test_another_backend_makes_the_same(folder: Path) -> None:
-    options = ("--program", "gather", "--backend", "GTFN_CPU", "--compare", "--ulp", "4")
+    options = ("--program", "gather", "--backend", "DACE_CPU", "--compare", "--ulp", "4")
     result = replay(folder, program_of(CASES["unit_stride"]), *options)
     assert result.exit_code == 0, result.output
 
