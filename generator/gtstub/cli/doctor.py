@@ -34,8 +34,14 @@ def doctor() -> Answer:
     return Answer(document, functools.partial(_print, found), 0 if is_well else 1)
 
 
+def _state(check: Check) -> str:
+    if not check.ok:
+        return "MISSING"
+    return "optional" if check.advice else "ok"
+
+
 def _print(checks: Sequence[Check]) -> None:
     """Prints a row for each check, and the advice below the table."""
-    rows = (("ok" if check.ok else "MISSING", check.name, check.found) for check in checks)
+    rows = ((_state(check), check.name, check.found) for check in checks)
     table = make_table("", "check", "found", rows=rows)
     print_parts(table, "\n".join(f"{check.name}: {check.advice}" for check in checks if check.advice))

@@ -67,11 +67,7 @@ def setup_program(
     chosen = _choose_backend(program.__name__, backend)
     if chosen is None:
         if model_backends.GPU is None and mode() != Mode.PYTHON:
-            warnings.warn(
-                f"Program '{program.__name__}' runs in Python, because its backend is None. icon4py's"
-                " 'model_backends.GPU' is None as well, because cupy is not installed: install cupy to use the GPU.",
-                stacklevel=2,
-            )
+            _warn_about_python(program.__name__)
         bound = {**constant_args, **horizontal_sizes, **vertical_sizes}
         return functools.partial(program.with_backend(None), **bound, offset_provider=offset_provider)
     return compile(
@@ -86,6 +82,21 @@ def setup_program(
         static_horizontal_sizes=True,
         overridable=True,
     )
+
+
+_is_told = False
+"""Whether the warning was given: a model has many programs."""
+
+
+def _warn_about_python(name: str) -> None:
+    global _is_told
+    if not _is_told:
+        _is_told = True
+        warnings.warn(
+            f"Program '{name}' runs in Python, because its backend is None. icon4py's 'model_backends.GPU' is None as"
+            " well, because cupy is not installed: install cupy to use the GPU.",
+            stacklevel=3,
+        )
 
 
 def _choose_backend(name: str, backend: Backend) -> gtx_backend.Backend[Any] | None:
