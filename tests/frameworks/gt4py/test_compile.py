@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import re
+import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -359,9 +360,10 @@ def test_setup_program_without_a_backend_runs_the_program_in_python(monkeypatch:
     monkeypatch.setattr(icon4py, "_is_told", False)
     with pytest.warns(UserWarning, match="runs in Python, because its backend is None") as caught:
         program, arguments = setup(icon4py.setup_program, None)
+    assert caught[0].filename == __file__  # where the model calls setup_program
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         setup(icon4py.setup_program, None)
-    (warning,) = caught
-    assert warning.filename == __file__  # where the model calls setup_program
     assert isinstance(program, functools.partial)
     program(**arguments)
     np.testing.assert_array_equal(arguments["out"].asnumpy(), expected(SHIFT))
