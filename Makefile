@@ -80,8 +80,9 @@ test: $(SOURCES)
 	.ci/install gt4py==$(GT4PY)
 	.ci/install gtstub
 	rm -rf $(VENV)/cache
-	GTSTUB_CACHE_DIR=$(CURDIR)/$(VENV)/cache GT4PY_BUILD_JOBS_MODE=serial CXXFLAGS="$${CXXFLAGS:--O1}" $(VENV)/bin/python -m pytest -n $(JOBS) $(ARGS) \
-	    $(addprefix tests/frameworks/gt4py/,test_stages.py test_runner.py test_versions.py)
+	GTSTUB_CACHE_DIR=$(CURDIR)/$(VENV)/cache GT4PY_BUILD_JOBS_MODE=serial CXXFLAGS="$${CXXFLAGS:--O1}" \
+	    $(VENV)/bin/python -m pytest -n $(JOBS) $(ARGS) \
+	    $(addprefix tests/frameworks/gt4py/,test_language.py test_stages.py test_runner.py test_versions.py)
 endif
 
 # gt4py's own tests, where a checkout has them beside it. In an environment of their own, because pytest-mpi, which they
