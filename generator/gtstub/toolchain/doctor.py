@@ -14,10 +14,10 @@ from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
-from gtstub._version import GT4PY_VERSIONS
 from gtstub.errors import ToolchainError
 from gtstub.install import RUNTIME, how_to_install
 from gtstub.toolchain.compiler import find, find_cmake
+from gtstub.toolchain.versions import INSTALL_GT4PY, problem_of_dace, problem_of_gt4py
 
 REINSTALL = (
     "The installation of gtstub is incomplete: 'pip install --force-reinstall --no-deps .' in a checkout of gtstub, or"
@@ -30,9 +30,6 @@ GTS_EXPORT const char *gtstub_doctor(void);
 GTS_EXPORT const char *gtstub_doctor(void) { return gts_dtype_name(GTS_BOOL); }
 """
 """A stub reduced to its requirements on a compiler: it includes the headers and links the runtime."""
-
-BROKEN_DACE = {"2.0.0b1": "breaks gt4py: 'ConditionalBlock' object has no attribute 'all_states'"}
-"""Versions of DaCe that satisfy gt4py's requirement but do not work."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,27 +99,15 @@ def _own_part(name: str, load: Callable[[], str]) -> Check:
 
 
 def _gt4py() -> Check:
-    install = f"'pip install gt4py=={GT4PY_VERSIONS[-1]}'"
-    check = _optional("gt4py", "gt4py", f"makes stubs for new programs: {install}.")
-    if check.advice or check.found.startswith(GT4PY_VERSIONS):
-        return check
-    advice = f"gtstub supports gt4py {', '.join(GT4PY_VERSIONS)}: {install}."
-    return dataclasses.replace(check, ok=False, advice=advice)
+    check = _optional("gt4py", "gt4py", f"makes stubs for new programs: {INSTALL_GT4PY}.")
+    problem = "" if check.advice else problem_of_gt4py()
+    return dataclasses.replace(check, ok=False, advice=problem) if problem else check
 
 
 def _dace() -> Check:
-    install = f"'pip install dace=={_tested('dace')}'"
-    check = _optional("DaCe", "dace", f"makes stubs for new programs: {install}.")
-    if check.found in BROKEN_DACE:
-        found = f"{check.found}, which {BROKEN_DACE[check.found]}"
-        return Check("DaCe", ok=False, found=found, advice=f"Install another: {install}.")
-    return check
-
-
-def _tested(distribution: str) -> str:
-    """The version that gtstub's extras pin."""
-    pins = (requirement.split(";")[0].partition("==") for requirement in metadata.requires("gtstub") or ())
-    return next(version.strip() for name, _, version in pins if name.strip() == distribution)
+    check = _optional("DaCe", "dace", f"compiles the programs of gt4py, which requires it: {INSTALL_GT4PY}.")
+    problem = "" if check.advice else problem_of_dace()
+    return dataclasses.replace(check, ok=False, advice=problem) if problem else check
 
 
 def _cupy() -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,11 +24,12 @@ print("gt4py" in sys.modules)
 """
 
 
-def import_with(version: str, directory: Path) -> list[str]:
-    """The output of a process that imports the plug-in when the metadata of gt4py name `version`."""
-    information = directory / f"gt4py-{version}.dist-info"
+def import_with(version: str, directory: Path, package: str = "gt4py") -> list[str]:
+    """The output of a process that imports the plug-in when the metadata of a package name `version`."""
+    information = directory / f"{package}-{version}.dist-info"
     information.mkdir()
-    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: gt4py\nVersion: {version}\n")
+    text = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+    (information / "METADATA").write_text(text)
     code = f"import sys; sys.path.insert(0, {str(directory)!r}); exec({IMPORT!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
@@ -38,6 +40,20 @@ def test_another_version_is_refused(version: str, tmp_path: Path) -> None:
     supported, newest = ", ".join(GT4PY_VERSIONS), GT4PY_VERSIONS[-1]
     message = f"gtstub supports gt4py {supported}, but {version} is installed: 'pip install gt4py=={newest}'."
     assert import_with(version, tmp_path) == [message, "False"]
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("1.0.2", r"gt4py requires 'dace[=>]=2\.0\.0a\d+', but DaCe 1\.0\.2 is installed: "),
+        ("2.0.0b1", "DaCe 2.0.0b1 breaks "),
+    ],
+)
+def test_dace_that_does_not_work_with_gt4py_is_refused(version: str, message: str, tmp_path: Path) -> None:
+    said, imported = import_with(version, tmp_path, "dace")
+    assert re.match(message, said)
+    assert said.endswith("'pip install dace==2.0.0a10'.")
+    assert imported == "False"
 
 
 def test_missing_gt4py_is_named() -> None:

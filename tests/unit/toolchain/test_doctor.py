@@ -133,10 +133,11 @@ def test_dace_that_breaks_gt4py_is_found(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.syspath_prepend(tmp_path)
     found = {check.name: check for check in checks()}
     assert [check.name for check in found.values() if not check.ok] == ["DaCe"]
-    assert found["DaCe"].found == (
-        "2.0.0b1, which breaks gt4py: 'ConditionalBlock' object has no attribute 'all_states'"
+    assert found["DaCe"].found == "2.0.0b1"
+    assert found["DaCe"].advice == (
+        "DaCe 2.0.0b1 breaks gt4py: 'ConditionalBlock' object has no attribute 'all_states'. Install another:"
+        " 'pip install dace==2.0.0a10'."
     )
-    assert found["DaCe"].advice == "Install another: 'pip install dace==2.0.0a10'."
 
 
 def test_gt4py_of_another_version_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +148,9 @@ def test_gt4py_of_another_version_is_found(tmp_path: Path, monkeypatch: pytest.M
     (check,) = (check for check in checks() if check.name == "gt4py")
     assert not check.ok
     assert check.found == "9.9"
-    assert check.advice == "gtstub supports gt4py 1.2.1, 1.2.2, 1.2.3: 'pip install gt4py==1.2.3'."
+    assert (
+        check.advice == "gtstub supports gt4py 1.2.1, 1.2.2, 1.2.3, but 9.9 is installed: 'pip install gt4py==1.2.3'."
+    )
 
 
 def test_the_extra_takes_the_supported_versions_of_gt4py() -> None:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 
-from gtstub._version import GT4PY_VERSIONS
 from gtstub.errors import VersionError
+from gtstub.toolchain.versions import INSTALL_GT4PY, problem_of_dace, problem_of_gt4py
 
-# Before gt4py's modules are imported, because other versions lack some of them. A development version counts as the
-# release that it precedes or follows.
+# Before gt4py's modules are imported, because other versions lack some of them.
 try:
-    installed = version("gt4py")
-except PackageNotFoundError:
-    text = f"gtstub's backend needs gt4py, which is not installed: 'pip install gt4py=={GT4PY_VERSIONS[-1]}'."
-    raise ModuleNotFoundError(text, name="gt4py") from None
-if (release := re.match(r"[0-9]+\.[0-9]+\.[0-9]+", installed)) is None or release[0] not in GT4PY_VERSIONS:
-    raise VersionError(
-        f"gtstub supports gt4py {', '.join(GT4PY_VERSIONS)}, but {installed} is installed:"
-        f" 'pip install gt4py=={GT4PY_VERSIONS[-1]}'."
-    )
+    if problem := problem_of_gt4py() or problem_of_dace():
+        raise VersionError(problem)
+except PackageNotFoundError as error:
+    text = f"gtstub's backend needs {error.name}, which is not installed: {INSTALL_GT4PY}."
+    raise ModuleNotFoundError(text, name=error.name) from None
 
 from gtstub.frameworks.gt4py.backend import make_backend
 
