@@ -52,7 +52,8 @@ static void copy(const gts_array *array, char *packed, enum direction direction)
         (void)memcpy(direction == OUT ? packed : place, direction == OUT ? place : packed, run);
         is_done = true;
         for (int32_t axis = first; is_done && axis < array->rank; ++axis) { /* to the next contiguous run */
-            const int64_t step = array->strides[axis] * (int64_t)element;
+            /* The stride of an axis of size 1 may be any number. */
+            const int64_t step = array->shape[axis] == 1 ? 0 : array->strides[axis] * (int64_t)element;
             is_done = ++position[axis] == array->shape[axis];
             place += is_done ? -step * (array->shape[axis] - 1) : step;
             position[axis] = is_done ? 0 : position[axis];

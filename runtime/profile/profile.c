@@ -9,6 +9,7 @@
 #include "profile/histogram.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,14 +221,23 @@ static struct {
     char *path;
 } whole_process;
 
-/* Returns the path with the process id in place of "%p"; NULL when memory runs out. */
+/*
+ * Returns the absolute path, because the process may change its directory before it ends, with the process id in place
+ * of "%p"; NULL with errno if that fails.
+ */
 static char *numbered(const char *path)
 {
     const char *const place = strstr(path, "%p");
-    char *text;
-    if (place == NULL)
-        return strdup(path);
-    return asprintf(&text, "%.*s%ld%s", (int)(place - path), path, (long)getpid(), place + 2) < 0 ? NULL : text;
+    char directory[PATH_MAX] = "", number[32] = "", *text;
+    if (*path != '/' && getcwd(directory, sizeof directory) == NULL)
+        return NULL;
+    if (place != NULL)
+        (void)snprintf(number, sizeof number, "%ld", (long)getpid());
+    const int length = place == NULL ? (int)strlen(path) : (int)(place - path);
+    return asprintf(&text, "%s%s%.*s%s%s", directory, *directory == '\0' ? "" : "/", length, path, number,
+                    place == NULL ? "" : place + 2) < 0
+               ? NULL
+               : text;
 }
 
 /* Waits a second at most, because a thread that is ending a profile may never finish. */

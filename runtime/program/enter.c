@@ -40,6 +40,9 @@ bool gts_lock(gts_program *self, uint64_t patience)
     return patience > 0 && wait_for_lock(self, patience, others_wait);
 }
 
+/* The longest wait of gts_enter(), so that its caller can look for signals. */
+#define LONGEST_WAIT_NS UINT64_C(100000000)
+
 /* ---- Entering -------------------------------------------------------------------------------------------------- */
 
 int gts_enter(gts_program *self, bool wait)
@@ -48,7 +51,7 @@ int gts_enter(gts_program *self, bool wait)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' was loaded before this process was forked; load it again in the child.",
                              self->stub->name);
-    if (GTS_UNLIKELY(!gts_lock(self, wait ? GTS_FOREVER : 0)))
+    if (GTS_UNLIKELY(!gts_lock(self, wait ? LONGEST_WAIT_NS : 0)))
         return 1;
     gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_RELAXED);
     if (GTS_UNLIKELY(profile != NULL))
@@ -56,12 +59,22 @@ int gts_enter(gts_program *self, bool wait)
     return 0;
 }
 
+/* Enters however long another call takes. */
+static int enter_at_last(gts_program *self)
+{
+    int status;
+    do
+        status = gts_enter(self, true);
+    while (status > 0);
+    return status;
+}
+
 int gts_enter_open(gts_program *self)
 {
     if (self == NULL)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                              "The program is not open: it was closed, or never opened.");
-    return gts_enter(self, true);
+    return enter_at_last(self);
 }
 
 /* Whether two stubs come from the same gtstub and the same signatures, so that either may fill the other's slots. */
@@ -77,7 +90,7 @@ int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
     if (GTS_UNLIKELY(self == NULL))
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                              "Program '%s' is not open: it was closed, or never opened.", stub->name);
-    const int status = gts_enter(self, true);
+    const int status = enter_at_last(self);
     if (GTS_LIKELY(status != 0 || self->linked == stub))
         return status;
     if (!is_like(self->stub, stub)) {

@@ -27,6 +27,20 @@ int gts_py_raise(const gts_error *error)
     return -1;
 }
 
+/* Waits without the GIL, and until a signal such as Ctrl-C raises an exception. */
+static int wait_to_enter(gts_program *program)
+{
+    for (;;) {
+        PyThreadState *const thread = PyEval_SaveThread();
+        const int status = gts_enter(program, true);
+        PyEval_RestoreThread(thread);
+        if (status <= 0)
+            return status;
+        if (PyErr_CheckSignals() != 0)
+            return -1;
+    }
+}
+
 /* Enters while another call may be running, and waits without the GIL, because that call may be waiting for the GIL. */
 static GTS_COLD int enter_slowly(const gts_py_program *self)
 {
@@ -41,10 +55,7 @@ static GTS_COLD int enter_slowly(const gts_py_program *self)
         return gts_py_fail(PyExc_RuntimeError,
                            "Program '%s' was called at the end of the interpreter, while another thread was in a call.",
                            self->program->stub->name);
-    PyThreadState *const thread = PyEval_SaveThread();
-    const int entered = gts_enter(self->program, true);
-    PyEval_RestoreThread(thread);
-    return entered;
+    return wait_to_enter(self->program);
 }
 
 int gts_py_enter(gts_py_program *self)

@@ -93,6 +93,7 @@ static void free_state(void *module)
     Py_CLEAR(state->numpy.generic);
     Py_CLEAR(state->numpy.integer);
     Py_CLEAR(state->numpy.floating);
+    Py_CLEAR(state->numpy.timedelta);
     for (int i = 0; i <= GTS_FLOAT64; ++i)
         Py_CLEAR(state->numpy.scalar[i]);
 #define X(text) Py_CLEAR(state->name.text);

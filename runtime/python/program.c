@@ -103,8 +103,10 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     const gts_stub *const stub = self->program->stub;
     for (uint32_t i = 0; self->leaf != NULL && i < stub->leaf_count; ++i) {
         Py_VISIT(self->leaf[i].domain.object);
-        for (int axis = 0; axis < GTS_MAX_RANK; ++axis)
+        for (int axis = 0; axis < GTS_MAX_RANK; ++axis) {
             Py_VISIT(self->leaf[i].dimension[axis]);
+            Py_VISIT(self->leaf[i].other_name[axis]);
+        }
     }
     for (uint32_t i = 0; self->workspace != NULL && i < stub->workspace_count; ++i)
         Py_VISIT(self->workspace[i]);
@@ -121,8 +123,10 @@ static int clear(PyObject *object)
     Py_CLEAR(self->metrics.sample);
     for (uint32_t i = 0; self->leaf != NULL && i < self->program->stub->leaf_count; ++i) {
         Py_CLEAR(self->leaf[i].domain.object);
-        for (int axis = 0; axis < GTS_MAX_RANK; ++axis)
+        for (int axis = 0; axis < GTS_MAX_RANK; ++axis) {
             Py_CLEAR(self->leaf[i].dimension[axis]);
+            Py_CLEAR(self->leaf[i].other_name[axis]);
+        }
     }
     return 0;
 }

@@ -23,6 +23,7 @@
     X(domain)                                                                                                          \
     X(item)                                                                                                            \
     X(keys)                                                                                                            \
+    X(mask)                                                                                                            \
     X(max_version)                                                                                                     \
     X(ndarray)                                                                                                         \
     X(numpy)                                                                                                           \
@@ -47,6 +48,7 @@ typedef struct gts_py_numpy {
     PyTypeObject *generic;
     PyTypeObject *integer;
     PyTypeObject *floating;
+    PyTypeObject *timedelta;
     PyTypeObject *scalar[GTS_FLOAT64 + 1]; /* by dtype */
 } gts_py_numpy;
 

@@ -3,10 +3,11 @@
 #include "record/index.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "record/archive.h"
 
@@ -40,6 +41,15 @@ static const char *next_word(reader *in)
     const char *const word = strsep(&in->line, "\t");
     in->is_right &= word != NULL && *word != '\0';
     return word == NULL ? "" : word;
+}
+
+/* A word that is part of a path: letters, digits, '_', and '-' in the names of programs. */
+static const char *next_name(reader *in)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    const char *const name = next_word(in);
+    in->is_right &= name[strspn(name, plain)] == '\0';
+    return name;
 }
 
 static int64_t next_number(reader *in, int64_t min, int64_t max)
@@ -93,8 +103,8 @@ static void *allocate(reader *in, size_t size)
 /* Reads a program after its keyword; NULL when memory runs out, or if the file ends within the program. */
 static gts_archive_program *read_program(reader *in)
 {
-    const char *const id = next_word(in);
-    const char *const name = next_word(in);
+    const char *const id = next_name(in);
+    const char *const name = next_name(in);
     const char *const program_digest = next_word(in);
     const char *const sdfg_digest = next_word(in);
     const uint32_t count = (uint32_t)next_number(in, 0, INT16_MAX);
@@ -112,22 +122,26 @@ static gts_archive_program *read_program(reader *in)
             free(program);
             return NULL;
         }
-        leaf->name = next_word(in);
+        leaf->name = next_name(in);
         leaf->path = next_word(in);
         leaf->kind = next_kind(in);
         leaf->dtype = next_dtype(in);
         leaf->written = next_number(in, 0, 1) == 1;
-        leaf->rank = (int32_t)next_number(in, 0, GTS_MAX_RANK);
+        leaf->rank = (int32_t)next_number(in, 0, gts_is_array(leaf->kind) ? GTS_MAX_RANK : 0);
         for (int32_t axis = 0; axis < leaf->rank; ++axis)
             leaf->dims[axis] = next_word(in);
     }
     return program;
 }
 
-/* Measures a value; false if it does not fit its memory. */
+/* Measures a value; false if it does not fit its memory, or its last index is no number of 64 bits. */
 static bool measure(gts_archive_value *value)
 {
     int64_t high;
+    for (int32_t axis = 0; axis < value->array.rank; ++axis) {
+        if (__builtin_add_overflow(value->array.origin[axis], value->array.shape[axis], &high))
+            return false;
+    }
     return gts_measure(&value->array, &value->size, &value->extent) && value->offset + value->extent.low >= 0 &&
            !__builtin_add_overflow(value->offset, value->extent.high, &high);
 }
@@ -218,10 +232,22 @@ static bool read_block(gts_archive_index *index, reader *in)
 
 /* ---- Files ----------------------------------------------------------------------------------------------------- */
 
-/* The contents of a file as a string, to be freed with free(); NULL with errno. */
+FILE *gts_archive_open(const char *path)
+{
+    struct stat status;
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *const file = descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)
+                           ? fdopen(descriptor, "r")
+                           : NULL;
+    if (file == NULL && descriptor >= 0)
+        (void)close(descriptor);
+    return file;
+}
+
+/* The contents of a file as a string, to be freed with free(); NULL if it cannot be read. */
 static char *read_text(const char *path)
 {
-    FILE *const file = fopen(path, "re");
+    FILE *const file = gts_archive_open(path);
     if (file == NULL)
         return NULL;
     struct stat status;

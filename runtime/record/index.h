@@ -2,6 +2,8 @@
 #ifndef GTSTUB_RECORD_INDEX_H
 #define GTSTUB_RECORD_INDEX_H
 
+#include <stdio.h>
+
 #include "base/layout.h"
 #include "gtstub/program.h"
 
@@ -50,6 +52,9 @@ typedef struct gts_archive_index {
     size_t call_count;
     gts_archive_call **calls;
 } gts_archive_index;
+
+/* Opens a file of a recording for reading; NULL if it cannot be read, or is a device or a FIFO. */
+FILE *gts_archive_open(const char *path);
 
 /* Reads all complete calls of the archive at `path`. The index must be freed even after -1. */
 int gts_archive_index_read(gts_archive_index *index, const char *path, gts_error *error);

@@ -142,7 +142,7 @@ static int read_value(const gts_replay *self, const gts_archive_call *call, uint
         return refuse_memory(call, error);
     (void)gts_store_path(name, sizeof name, program->id, program->leaves[leaf].name, value->store);
     const int length = snprintf(path, sizeof path, "%s/%s", self->path, name);
-    FILE *const file = length < (int)sizeof path ? fopen(path, "re") : NULL;
+    FILE *const file = length < (int)sizeof path ? gts_archive_open(path) : NULL;
     const bool is_read = file != NULL && fseeko(file, place, SEEK_SET) == 0 &&
                          fread(*packed, 1, value->size, file) == value->size;
     if (file != NULL)

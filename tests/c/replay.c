@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <math.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "gtstub/replay.h"
 #include "prog_stub.h"
@@ -219,6 +220,8 @@ static void test_an_index_that_is_wrong(void)
                   {"call\tprog\t1", "call\tprog\t0"},
                   {"value\t1\t0\t-1\t0\t0", "value\t1\t0\t-1\t9\t0"},
                   {"value\t1", "value\tx"},
+                  {"program\tprog", "program\t../prog"},
+                  {"leaf\tx\t", "leaf\t../x\t"},
                   {"\t0\t1\tK", "\t0\t7\tK"}};
     for (unsigned int i = 0; i < sizeof spoils / sizeof *spoils; ++i) {
         size_t size;
@@ -234,6 +237,49 @@ static void test_an_index_that_is_wrong(void)
         CHECK(gts_last_error(NULL)->kind == GTS_VALUE_ERROR);
         CHECK(strstr(gts_last_error(NULL)->message, "The recording 'spoiled' is malformed in line ") != NULL);
     }
+}
+
+/* Replaces all occurrences of a text. */
+static void replace_all(char *text, size_t size, const char *old, const char *new)
+{
+    for (char *place = text; (place = strstr(place, old)) != NULL; place += strlen(new)) {
+        CHECK(strlen(text) + strlen(new) < size);
+        (void)memmove(place + strlen(new), place + strlen(old), strlen(place + strlen(old)) + 1);
+        (void)memcpy(place, new, strlen(new));
+    }
+}
+
+/* A scalar with an axis would have no element, or more than one. */
+static void test_a_scalar_with_an_axis(void)
+{
+    size_t size;
+    char text[1 << 16];
+    (void)snprintf(text, sizeof text, "%s", read_all(archive, "recording.txt", &size));
+    replace_all(text, sizeof text, "scalar\tfloat64\t0\t0\n", "scalar\tfloat64\t0\t1\tK\n");
+    const char *const leaf = strstr(text, "\tscalar\tfloat64");
+    CHECK(leaf != NULL);
+    unsigned int before = 0; /* leaves of the program in front of the scalar */
+    for (const char *line = strstr(text, "\nleaf"); line != NULL && line < leaf; line = strstr(line + 1, "\nleaf"))
+        ++before;
+    for (char *call = strstr(text, "\ncall"); call != NULL; call = strstr(call + 1, "\ncall")) {
+        char *end_of_line = call;
+        for (unsigned int i = 0; i <= before; ++i)
+            end_of_line = strchr(end_of_line + 1, '\n');
+        (void)memmove(end_of_line + 6, end_of_line, strlen(end_of_line) + 1);
+        (void)memcpy(end_of_line, "\t0\t0\t1", 6);
+    }
+    write_index(text, strlen(text));
+    gts_replay *replay;
+    CHECK(gts_replay_open("spoiled", &replay) == -1 && replay == NULL);
+    CHECK(strstr(gts_last_error(NULL)->message, "The recording 'spoiled' is malformed in line ") != NULL);
+}
+
+static void test_a_recording_that_is_no_file(void)
+{
+    CHECK(unlink("spoiled/recording.txt") == 0 && mkfifo("spoiled/recording.txt", 0666) == 0);
+    gts_replay *replay;
+    CHECK(gts_replay_open("spoiled", &replay) == -1 && replay == NULL);
+    CHECK(unlink("spoiled/recording.txt") == 0);
 }
 
 static void test_values_that_are_missing(void)
@@ -281,6 +327,8 @@ int main(int argc, char **argv)
     test_calls_that_are_not_there();
     test_an_index_that_ends_anywhere();
     test_an_index_that_is_wrong();
+    test_a_scalar_with_an_axis();
+    test_a_recording_that_is_no_file();
     test_values_that_are_missing();
     test_an_archive_that_is_not_there();
     return 0;

@@ -187,6 +187,17 @@ def test_an_error_in_a_collections_own_code_is_raised_as_it_is(bound: Bound) -> 
     assert bound.recorder.calls() == [EXPECTED] * 2
 
 
+def test_an_attribute_error_of_a_property_keeps_its_text(bound: Bound) -> None:
+    class Broken(Computed):
+        @property
+        def y(self) -> Any:
+            raise AttributeError("mine")
+
+    with pytest.raises(AttributeError, match=r"^mine$"):
+        bound.program(**{**good(), "pair": (Broken(), 7)})
+    bound.program(**good())
+
+
 def test_a_collection_that_calls_its_own_program_is_refused(bound: Bound) -> None:
     class Calling(Computed):
         @property

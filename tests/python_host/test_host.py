@@ -210,6 +210,8 @@ def test_numbers_reach_the_sdfg_as_floats(scalars: Bound, dtype: str) -> None:
         (1j, "complex"),
         (fractions.Fraction(1, 2), "Fraction"),
         (np.array(1.0), "numpy.ndarray"),
+        (np.timedelta64(1, "s"), "numpy.timedelta64"),
+        (np.datetime64(1, "s"), "numpy.datetime64"),
     ],
 )
 def test_what_is_no_number_is_refused(scalars: Bound, dtype: str, value: Any, type_name: str) -> None:

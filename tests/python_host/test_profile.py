@@ -297,6 +297,16 @@ def test_environment_writes_a_report_when_the_process_ends(bound: Bound, tmp_pat
     assert counts(Report.load(tmp_path / "report.json")) == {"host": (1, 3)}
 
 
+def test_report_goes_to_the_directory_in_which_the_profile_began(bound: Bound, tmp_path: Path) -> None:
+    """GTSTUB_RECORD is resolved at the same time."""
+    text = f"import os; os.chdir({str(tmp_path)!r})\n{SCRIPT}\nos.chdir('/')"
+    for name in ("report.json", "%p"):
+        script(bound, text, Path(name))
+    names = [path.name for path in tmp_path.iterdir()]
+    assert "report.json" in names
+    assert any(name.isdigit() for name in names)
+
+
 def test_report_of_the_process_has_the_calls_of_its_profiles(bound: Bound, tmp_path: Path) -> None:
     nested = "import gtstub\nwith gtstub.profile() as report:\n    program(**arguments)\nassert report.programs"
     script(bound, f"{SCRIPT}\n{nested}\n", tmp_path / "report.json")

@@ -21,6 +21,7 @@ from tests.support.hosting import (
     LEVELS,
     Bound,
     DLPack,
+    Domain,
     PublicField,
     address,
     call,
@@ -182,6 +183,9 @@ def test_an_array_that_was_made_for_the_call_lives_until_the_sdfg_has_run(bound:
     assert provider.deaths == [1]
 
 
+MASKED = " is a masked array, but a program would use its masked elements too."
+
+
 class Cuda:
     """An array of device memory; nothing ever looks at the memory."""
 
@@ -242,6 +246,7 @@ def test_device_memory_is_read_by_its_interface(on_gpu: Bound) -> None:
         (TypeError, Cuda(shape=[1, 1]), "has a '__cuda_array_interface__' that gtstub cannot read."),
         (TypeError, Cuda(strides=(1,)), "has a '__cuda_array_interface__' that gtstub cannot read."),
         (ValueError, Cuda(data=(4097, False)), "must be aligned to its element size 8."),
+        (TypeError, Cuda(mask=Cuda()), MASKED[1:]),
         (TypeError, Cuda(data=4096), "has a '__cuda_array_interface__' that gtstub cannot read."),
         (
             ValueError,
@@ -372,6 +377,53 @@ def test_an_error_in_a_fields_own_code_is_raised_as_it_is(bound: Bound) -> None:
     with pytest.raises(ZeroDivisionError, match=r"^mine$"):
         call(bound, vn=Broken())
     call(bound)
+
+
+@pytest.mark.parametrize("name", ["_domain", "_ndarray", "domain", "ndarray", "__dlpack__"])
+def test_an_attribute_error_of_a_property_keeps_its_text(bound: Bound, name: str) -> None:
+    def broken(_: object) -> object:
+        raise AttributeError("mine")
+
+    with pytest.raises(AttributeError, match=r"^mine$"):
+        call(bound, vn=type("Broken", (), {name: property(broken)})())
+    call(bound)
+
+
+def test_a_dimension_may_make_its_name_anew(bound: Bound) -> None:
+    """The name in the message, and that of a domain which is passed again, must not be freed."""
+
+    class Making:
+        @property
+        def value(self) -> str:
+            return "".join(["Vertex", str(id(self))])
+
+    dims = (Making(), Making())
+    on = Domain(dims, EK.ranges)  # type: ignore[arg-type]
+    message = f"Argument 'vn' of program 'host' must have dimension 'Edge' on axis 0, not '{dims[0].value}'."
+    for _ in range(3):
+        check_refused(bound, TypeError, message, vn=edge_field(on=on))
+    with pytest.raises(TypeError) as caught:
+        call(bound, vn=edge_field(np.zeros((EDGES, LEVELS, 1)), on))
+    others = [f"name {number} of another text" for number in range(100)]
+    with pytest.raises(TypeError) as caught:
+        call(bound, vn=edge_field(on=on))
+    assert (str(caught.value), len(others)) == (message, 100)
+
+
+def test_masked_arrays_are_refused(bound: Bound) -> None:
+    masked = np.ma.masked_less(np.zeros((EDGES, LEVELS)), 1)
+    for vn in (masked, masked.filled().view(np.ma.MaskedArray), edge_field(masked)):
+        check_refused(bound, TypeError, f"Argument 'vn' of program 'host'{MASKED}", vn=vn)
+    check_refused(
+        bound,
+        TypeError,
+        f"Argument 'x[1][1]' of program 'host'{MASKED}",
+        x=(np.zeros(LEVELS, np.float32), (3, np.ma.masked)),
+    )
+    table = np.ma.zeros((EDGES, 2), np.int32)
+    check_refused(bound, TypeError, f"Argument 'E2V' of program 'host'{MASKED}", offset_provider={"E2V": table})
+    call(bound, vn=np.zeros((EDGES, LEVELS)).view(np.matrix))
+    assert bound.last()["__vn_K_stride"] == 1, "Other classes derived from numpy's lose nothing."
 
 
 def test_a_field_that_calls_its_own_program_is_refused(bound: Bound) -> None:

@@ -27,9 +27,13 @@ from gtstub.errors import CompilationError, reason
 from gtstub.ranks import Ranks
 from gtstub.util.atomic import replacing
 from gtstub.util.console import make_console
+from gtstub.util.regular import read_regular
 
 if TYPE_CHECKING:
     from gtstub.cache.store import Cache
+
+LARGEST_NOTE = 2**20
+"""Bytes of the largest note about a failed build that is read."""
 
 PATIENCE = 0.3
 """Seconds of waiting before `wait_for` prints a message."""
@@ -117,9 +121,11 @@ class Build(Future[Entry]):
         return self._cache.root / FAILURES / self.key
 
     def _read_failure(self) -> dict[str, str] | None:
-        with suppress(OSError, ValueError, TypeError):
+        with suppress(OSError, ValueError, RecursionError):
             if self._ranks.size > 1:
-                return dict(json.loads(self._note.read_bytes()))
+                note = json.loads(read_regular(self._note, LARGEST_NOTE))
+                if isinstance(note, dict) and isinstance(note.get("text"), str):
+                    return note
         return None
 
     def _check_failure(self) -> None:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import gzip
 import io
+import shutil
 import tarfile
 import zlib
-from typing import BinaryIO
+from pathlib import Path
+from typing import BinaryIO, cast
 
+from gtstub import settings
 from gtstub.cache import manifest as manifests
 from gtstub.cache.entry import Entry
+from gtstub.cache.key import is_key
+from gtstub.cache.manifest import is_plain
 from gtstub.cache.store import Cache
 from gtstub.errors import CacheError, unwritable
+
+MOST_FILES = 1000
+"""The files of the largest entry that is unpacked."""
 
 
 def pack(entry: Entry, file: BinaryIO) -> None:
@@ -35,39 +43,73 @@ def unpack(cache: Cache, file: BinaryIO) -> Entry:
     """
     Publishes a packed entry in `cache`, unless the cache has it already.
 
-    Raises CacheError unless the file holds exactly one entry and the entry is whole.
+    Raises CacheError unless the file holds exactly one entry and the entry is whole, or if it is larger than the
+    maximum size of a cache.
     """
-    try:
-        with tarfile.open(fileobj=file, mode="r:gz") as archive:
-            members = archive.getmembers()
-            key = _key(members)
-            with cache.private_directory(key) as private:
-                archive.extractall(private, members, filter="data")
-                manifest = Entry(private / key).verify()
-                if manifest.key != key:
-                    raise CacheError(f"The cache entry '{key}' says that its key is '{manifest.key}'.")
-                for member in members:
-                    if member.name.partition("/")[2] not in (manifests.FILE, *manifest.files):
-                        raise _unexpected(member)
-                return cache.adopt(private / key, key)
-    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
-        raise CacheError(f"The file holds no cache entry that can be unpacked: {error}.") from error
-    except OSError as error:
-        raise unwritable(cache.root, error) from error
+    with cache.private_directory("import") as private:
+        try:
+            with (
+                gzip.GzipFile(fileobj=file, mode="rb") as unzipped,
+                tarfile.open(fileobj=cast("BinaryIO", _Portions(unzipped)), mode="r:") as archive,
+            ):
+                key, names = _extract(archive, private)
+        except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
+            raise CacheError(f"The file holds no cache entry that can be unpacked: {error}.") from error
+        except OSError as error:
+            raise unwritable(cache.root, error) from error
+        manifest = Entry(private / key).verify()
+        if manifest.key != key:
+            raise CacheError(f"The cache entry '{key}' says that its key is '{manifest.key}'.")
+        for name in names:
+            if name not in (manifests.FILE, *manifest.files):
+                raise _unexpected(f"{key}/{name}")
+        return cache.adopt(private / key, key)
 
 
-def _key(members: list[tarfile.TarInfo]) -> str:
-    """The name of the one directory in the archive. Everything in the archive must be a file in that directory."""
-    keys = set()
-    for member in members:
+class _Portions:
+    """A stream that reads at most a MiB at once, because the size in a tar header may be any number."""
+
+    MOST = 2**20
+
+    def __init__(self, stream: BinaryIO | gzip.GzipFile) -> None:
+        self._stream = stream
+        self.seek, self.tell = stream.seek, stream.tell
+
+    def read(self, size: int) -> bytes:
+        if not 0 <= size <= self.MOST:
+            raise tarfile.ReadError("a header is too large")
+        return self._stream.read(size)
+
+
+def _extract(archive: tarfile.TarFile, directory: Path) -> tuple[str, list[str]]:
+    """
+    Writes the one entry in the archive to a new directory below `directory`. Returns its key and the names of its
+    files. Everything in the archive must be a file in the entry's directory, and be there once.
+    """
+    keys, names, size = set[str](), list[str](), 0
+    for member in archive:
         key, _, name = member.name.partition("/")
-        if not member.isreg() or key.startswith(".") or not key or not name or "/" in name or name in (".", ".."):
-            raise _unexpected(member)
+        is_file = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
+        if not is_file or not is_key(key) or not is_plain(name) or name in names:
+            raise _unexpected(member.name)
         keys.add(key)
-    if len(keys) != 1:
-        raise CacheError(f"The file holds {len(keys)} cache entries, not one.")
-    return keys.pop()
+        if len(keys) > 1:
+            raise CacheError("The file holds several cache entries, not one.")
+        names.append(name)
+        size += member.size
+        if len(names) > MOST_FILES:
+            raise CacheError(f"The file holds a cache entry of more than {MOST_FILES} files.")
+        if size > settings.cache_max_size():
+            raise CacheError(f"The file holds a cache entry that is larger than {settings.CACHE_MAX_SIZE} allows.")
+        (directory / key).mkdir(exist_ok=True)
+        content = archive.extractfile(member)
+        assert content is not None, "It is a file."
+        with content, (directory / key / name).open("xb") as copy:
+            shutil.copyfileobj(content, copy)
+    if not keys:
+        raise CacheError("The file holds no cache entry.")
+    return keys.pop(), names
 
 
-def _unexpected(member: tarfile.TarInfo) -> CacheError:
-    return CacheError(f"The file holds more than a cache entry: '{member.name}'.")
+def _unexpected(name: str) -> CacheError:
+    return CacheError(f"The file holds more than a cache entry: {name!r}.")

@@ -21,8 +21,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gtstub.cache.process import Process, this_process
+from gtstub.cache.process import Process, is_number, this_process
 from gtstub.errors import unwritable
+from gtstub.util.regular import read_regular
 
 DIRECTORY = ".claims"
 
@@ -34,6 +35,9 @@ FAILURES = ".failures"
 
 RENEWAL = 1.0
 """Seconds between two renewals of a claim."""
+
+LARGEST = 2**16
+"""Bytes of the largest claim that is read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,21 +59,24 @@ def claim_files(root: Path, key: str) -> dict[int, Path]:
     with suppress(OSError):
         for file in (root / DIRECTORY).iterdir():
             name, _, generation = file.name.rpartition(".")
-            if name == key and generation.isdigit():
+            if name == key and is_number(generation):
                 found[int(generation)] = file
     return found
 
 
 def read_claim(file: Path) -> Claim | None:
-    """Reads a claim; None if it has been released."""
+    """Reads a claim; None if it has been released. A file that is no claim counts as one that is being written."""
     generation = int(file.suffix[1:])
     try:
-        document = json.loads(file.read_bytes())
-        return Claim(generation, Process(**document["owner"]), document["renewals"])
+        document = json.loads(read_regular(file, LARGEST))
+        renewals = document["renewals"]
+        if type(renewals) is int:
+            return Claim(generation, Process(**document["owner"]), renewals)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError):
-        return Claim(generation, None, 0)
+    except (OSError, ValueError, RecursionError, TypeError, KeyError):
+        pass
+    return Claim(generation, None, 0)
 
 
 @contextmanager

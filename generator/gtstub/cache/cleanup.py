@@ -13,7 +13,7 @@ from pathlib import Path
 from gtstub.cache.claims import DIRECTORY as CLAIMS
 from gtstub.cache.claims import FAILURES, LOWERING, read_claim
 from gtstub.cache.entry import Entry
-from gtstub.cache.process import tagged_has_ended, this_process
+from gtstub.cache.process import is_number, tagged_has_ended, this_process
 
 BUILDING = ".building-"
 
@@ -83,10 +83,11 @@ def _is_needless(path: Path, root: Path) -> bool:
     """
     is_old = _is_older(path, LONGEST_BUILD)
     key, _, generation = path.name.rpartition(".")
-    claim = read_claim(path) if generation.isdigit() else None
-    if claim is None or claim.owner is None or not claim.owner.is_here:
+    claim = read_claim(path) if is_number(generation) else None
+    has_ended = None if claim is None or claim.owner is None else claim.owner.has_ended
+    if has_ended is None:
         return is_old
-    return claim.owner.has_ended and (is_old or (root / key.removesuffix(LOWERING)).exists())
+    return has_ended and (is_old or (root / key.removesuffix(LOWERING)).exists())
 
 
 def _listed(directory: Path) -> list[Path]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,14 +62,18 @@ class Entry(NamedTuple):
         except FileNotFoundError:
             raise CacheError(f"There is no cache entry at '{self.path}'.") from None
         except ManifestError as error:
-            raise CacheError(f"The manifest of cache entry '{self.path}' {error}.") from None
+            raise CacheError(f"The manifest of cache entry '{self.path}' {error}.") from error.__cause__
         for name, expected in manifest.files.items():
             try:
-                size = (self.path / name).stat().st_size
+                status = (self.path / name).stat()
             except OSError:
                 raise CacheError(f"The cache entry '{self.path}' lacks its file '{name}'.") from None
-            if size != expected.bytes:
-                raise CacheError(f"File '{name}' of cache entry '{self.path}' has {size} bytes, not {expected.bytes}.")
+            if not stat.S_ISREG(status.st_mode):  # To read a FIFO or a device might never end.
+                raise CacheError(f"File '{name}' of cache entry '{self.path}' is not a regular file.")
+            if status.st_size != expected.bytes:
+                raise CacheError(
+                    f"File '{name}' of cache entry '{self.path}' has {status.st_size} bytes, not {expected.bytes}."
+                )
         return manifest
 
     def verify(self) -> Manifest:
@@ -102,6 +107,14 @@ class Entry(NamedTuple):
         except CacheError:
             return False
         return True
+
+    def is_unreadable(self) -> bool:
+        """Whether it exists, but this user lacks the permission to read it."""
+        if not self.path.is_dir():
+            return False
+        if not os.access(self.path, os.R_OK | os.X_OK):
+            return True
+        return any(file.exists() and not os.access(file, os.R_OK) for file in self.path.iterdir())
 
     def is_foreign(self) -> bool:
         """Whether another version of gtstub made the entry. gtstub neither loads nor replaces such an entry."""
@@ -155,7 +168,7 @@ def is_entry(path: Path) -> bool:
     """Whether a path is an entry, whole or not. The subdirectory of a code path, for example, is not."""
     if path.name.startswith(".") or not path.is_dir():
         return False
-    return Entry(path).manifest_file.exists() or re.search(r"-[0-9a-f]{32}$", path.name) is not None
+    return Entry(path).manifest_file.exists() or re.search(r"-[0-9a-f]{32}\Z", path.name) is not None
 
 
 def unsupported(manifest: Manifest) -> str:

@@ -63,7 +63,9 @@ class Item:
         """The values of the static arguments, by parameter."""
         if self.manifest is None:
             return {}
-        names = self.manifest.ingredients.get("static", {})
+        names = self.manifest.ingredients.get("static")
+        if not isinstance(names, dict):
+            return {}
         return {name: value for name, value in self.manifest.baked.items() if name in names}
 
     @property
@@ -86,7 +88,7 @@ def inventory(cache: Cache) -> list[Item]:
 
 def pick(items: list[Item], prefix: str) -> Item:
     """The one entry whose key is or begins with `prefix`. Of several layers with this key, the first one counts."""
-    found = {item.key: item for item in reversed(items) if item.key.startswith(prefix)}
+    found = {item.key: item for item in reversed(items) if prefix and item.key.startswith(prefix)}
     if not found:
         raise CacheError(f"The cache has no entry '{prefix}': 'gtstub cache list' lists its entries.")
     if len(found) > 1 and prefix not in found:

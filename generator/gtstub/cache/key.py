@@ -27,6 +27,9 @@ class Missing(Enum):
 MISSING = Missing.MISSING
 
 
+_KEY = re.compile(rf"\w{{1,{LONGEST_NAME}}}-[0-9a-f]{{32}}", re.ASCII)
+
+
 @dataclasses.dataclass(frozen=True)
 class Difference:
     """An ingredient that differs: its path, such as 'static.vertical_end', and its value on each side."""
@@ -40,6 +43,11 @@ def make_key(name: str, ingredients: Mapping[str, Any]) -> str:
     """The key of the entry of program `name` made of `ingredients`, a directory name for every file system."""
     digest = hashlib.sha256(canonical({"name": name, "ingredients": plain(ingredients)})).hexdigest()
     return f"{short_name(name)}-{digest[:32]}"
+
+
+def is_key(text: str) -> bool:
+    """Whether a text has the form that `make_key` gives a key."""
+    return _KEY.fullmatch(text) is not None
 
 
 def short_name(name: str) -> str:

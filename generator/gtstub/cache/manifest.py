@@ -17,9 +17,19 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gtstub.util.canonical import canonical, plain
+from gtstub.util.regular import read_regular
 
 FILE = "manifest.json"
 SCHEMA = "gtstub/cache-entry/2"
+
+LARGEST = 2**24
+"""Bytes of the largest manifest that is read."""
+
+DEEPEST = 100
+"""Objects and arrays that a manifest may nest. Python could not compare ingredients that are nested much deeper."""
+
+LATEST = 2.0**37
+"""The latest time of a build, in seconds since 1970: it still has a date."""
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -38,9 +48,10 @@ class File(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> File:
-        """Reads a file. Raises OSError."""
-        content = path.read_bytes()
-        return cls(len(content), hashlib.sha256(content).hexdigest())
+        """Reads a file, but never all of it into memory. Raises OSError."""
+        with path.open("rb", buffering=0) as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            return cls(file.tell(), sha256)
 
 
 class Machine(NamedTuple):
@@ -92,39 +103,69 @@ class Manifest(NamedTuple):
 def read(path: Path) -> Manifest:
     """Reads a manifest. Raises FileNotFoundError, or ManifestError if gtstub did not write the file in this form."""
     try:
-        document: Any = json.loads(path.read_bytes())
+        document: Any = json.loads(read_regular(path, LARGEST))
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise ManifestError(f"cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
         raise ManifestError(f"cannot be read: {error}") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise ManifestError(f"is not of schema '{SCHEMA}'")
-    if document.get("digest") != digest(document):
+    if not _is_shallow(document):
+        raise ManifestError(f"is nested more than {DEEPEST} times")
+    if not _has_own_digest(document):
         raise ManifestError("is not the one that was written: its digest differs")
     return _parse(document)
 
 
-def digest(document: Mapping[str, Any]) -> str:
-    """The SHA-256 (hexadecimal) of a manifest without its member 'digest'."""
+def digest(document: Mapping[str, Any]) -> str | None:
+    """The SHA-256 (hexadecimal) of a manifest without its member 'digest'; None if it cannot be a manifest."""
     rest = {name: value for name, value in document.items() if name != "digest"}
     try:
         return hashlib.sha256(canonical(rest)).hexdigest()
-    except ValueError:  # NaN, which no manifest contains
-        return ""
+    except (ValueError, RecursionError):  # NaN, which no manifest contains
+        return None
+
+
+def is_plain(name: str) -> bool:
+    """Whether a text is a file name without separators, and not that of a hidden file."""
+    return _PLAIN_NAME.fullmatch(name) is not None
 
 
 def is_foreign(path: Path) -> bool:
     """Whether a file is a manifest of another version of gtstub, with another schema."""
     try:
-        document = json.loads(path.read_bytes())
-        schema, found = document["schema"], document.get("digest")
+        document = json.loads(read_regular(path, LARGEST))
+        schema = document["schema"]
     except (OSError, ValueError, RecursionError, TypeError, KeyError):
         return False
     family = SCHEMA.rpartition("/")[0]
     if schema == f"{family}/1":  # Schema 1 had no digest.
         return True
+    if not isinstance(schema, str) or schema == SCHEMA or schema.rpartition("/")[0] != family:
+        return False
     # A wrong digest means a damaged entry, such as one with a flipped bit in `schema`. gtstub rebuilds such entries.
-    return schema != SCHEMA and str(schema).rpartition("/")[0] == family and found == digest(document)
+    return _has_own_digest(document)
+
+
+def _has_own_digest(document: Mapping[str, Any]) -> bool:
+    found = digest(document)
+    return found is not None and document.get("digest") == found
+
+
+def _is_shallow(document: Any) -> bool:
+    level = [document]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return True
+    return False
 
 
 def _parse(document: dict[str, Any]) -> Manifest:
@@ -132,29 +173,44 @@ def _parse(document: dict[str, Any]) -> Manifest:
     machine, built, files = (_member(document, name, dict) for name in ("machine", "built", "files"))
     cpu = tuple(_member(machine, "cpu", list))
     manifest = Manifest(
-        **{name: _member(document, name, str) for name in ("name", "stub", "library", "key")},
+        **{name: _line(document, name) for name in ("name", "stub", "library", "key")},
         **{name: _member(document, name, dict) for name in ("workspaces", "ingredients", "baked")},
-        machine=Machine(cpu, _member(machine, "device", str), _member(machine, "arch", str)),
-        built=Built(
-            _member(built, "time", int, float), _member(built, "host", str), _member(built, "seconds", int, float)
-        ),
+        machine=Machine(cpu, _line(machine, "device"), _line(machine, "arch")),
+        built=Built(_seconds(built, "time"), _line(built, "host"), _seconds(built, "seconds")),
         files={name: _file(name, file) for name, file in files.items()},
     )
     for name, values in (("workspaces", manifest.workspaces.values()), ("machine.cpu", cpu)):
-        if not all(isinstance(value, str) for value in values):
-            raise ManifestError(f"has values other than text in member '{name}'")
+        if not all(isinstance(value, str) and value.isprintable() for value in values):
+            raise ManifestError(f"has values other than a line of text in member '{name}'")
     for name in (manifest.stub, manifest.library):
         if name not in manifest.files:
-            raise ManifestError(f"lists no file '{name}'")
+            raise ManifestError(f"lists no file {name!r}")
+    if FILE in manifest.files:
+        raise ManifestError("lists itself among its files")
     return manifest
 
 
 def _file(name: str, file: Any) -> File:
-    if _PLAIN_NAME.fullmatch(name) is None:
-        raise ManifestError(f"lists a file '{name}', whose name has characters other than [A-Za-z0-9_.+-]")
+    if not is_plain(name):
+        raise ManifestError(f"lists a file {name!r}, whose name has characters other than [A-Za-z0-9_.+-]")
     if not isinstance(file, dict):
         raise ManifestError(f"gives neither size nor digest of file '{name}'")
-    return File(_member(file, "bytes", int), _member(file, "sha256", str))
+    return File(_member(file, "bytes", int), _line(file, "sha256"))
+
+
+def _line(document: Mapping[str, Any], name: str) -> Any:
+    """A text without line breaks and escape sequences, because commands print it."""
+    text = _member(document, name, str)
+    if not text.isprintable():
+        raise ManifestError(f"has a member '{name}' that is not a line of text")
+    return text
+
+
+def _seconds(built: Mapping[str, Any], name: str) -> int | float:
+    seconds: int | float = _member(built, name, int, float)
+    if not 0 <= seconds <= LATEST:
+        raise ManifestError(f"has a member '{name}' that is not a time")
+    return seconds
 
 
 def _member(document: Mapping[str, Any], name: str, *kinds: type) -> Any:

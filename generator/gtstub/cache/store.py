@@ -139,6 +139,11 @@ class Cache:
                             f" another directory in {settings.CACHE_DIR}."
                         )
                     return place
+                if place.is_unreadable():
+                    raise CacheError(
+                        f"This user may not read the cache entry '{place.path}': ask its owner to make it readable, or"
+                        f" name another directory in {settings.CACHE_DIR}."
+                    )
                 if place.is_foreign():
                     raise CacheError(f"Another version of gtstub made the cache entry '{place.path}': remove it.")
                 with self.private_directory(key) as private, suppress(FileNotFoundError):

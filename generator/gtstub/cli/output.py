@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -35,16 +36,20 @@ def print_json(document: Mapping[str, Any], filter_: str | None = None) -> None:
         click.echo(result if isinstance(result, str) else json.dumps(result, indent=1, ensure_ascii=False))
 
 
-def _filtered(document: Mapping[str, Any], filter_: str) -> list[Any]:
+def _filtered(document: Mapping[str, Any], filter_: str) -> Iterator[Any]:
+    """Yields results as they come. Until the last one Ctrl-C ends the process, because jq would not notice it."""
     import jq
 
+    interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        return list(jq.compile(filter_).input_value(document))
+        yield from jq.compile(filter_).input_value(document)
     except ValueError as error:
         # The first line has the reason and the place. It is empty for the filter 'error("")'.
         first = next(iter(str(error).splitlines()), "it fails")
         reason = first.removeprefix("jq: error: ").partition(" at <top-level>")[0]
         raise FilterError(f"The jq filter '{filter_}' does not work: {reason}.") from None
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
 
 
 def print_code(text: str) -> None:

@@ -29,13 +29,13 @@ def is_unedited(text: str) -> bool:
 def refuse_edited(files: Iterable[Path]) -> None:
     """Raises GtstubError for the first existing stub file that was edited by hand."""
     for file in files:
-        if file.exists() and _is_edited(file):
+        if file.is_file() and _is_edited(file):
             raise GtstubError(f"'{file}' was edited by hand: move it away, or replace it with '--force'.")
 
 
 def problem(file: Path, text: str) -> str | None:
     """Why a stub file does not have this text; None if it has."""
-    if not file.exists():
+    if not file.is_file():
         return f"'{file}' is missing: run 'gtstub generate'."
     if file.read_bytes() == text.encode():
         return None

@@ -51,6 +51,14 @@ class Connection:
                 raise self._signatures.refusal(f"__dace_init takes '{name}', which is not an argument of the SDFG")
         return tuple(by_name[name] for name in names)
 
+    def memory_symbols(self) -> tuple[Slot, ...]:
+        """The slots that size memory of the handle, which the runtime compares as integers."""
+        slots = self.slots_named(self._signatures.sdfg.memory_symbols)
+        for slot in slots:
+            if slot.dtype.startswith("float"):
+                raise self._signatures.refusal(f"memory symbol '{slot.name}' has dtype '{slot.dtype}', not an integer")
+        return slots
+
     def _sources(self, argument: Argument) -> list[Source]:
         """All sources of the value of an argument: a scalar of the same name first, then axes in program order."""
         name = argument.name

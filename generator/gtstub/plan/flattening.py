@@ -123,7 +123,7 @@ class Flattening:
 
     def _add_connectivities(self) -> None:
         signatures = self._signatures
-        known = {CONNECTIVITY_PREFIX + each.name: each for each in signatures.program.connectivities}
+        known = {CONNECTIVITY_PREFIX + name: each for name, each in signatures.connectivities.items()}
         parameters = {parameter.name for parameter in signatures.program.parameters}
         for argument in signatures.sdfg.arguments:
             if not argument.name.startswith(CONNECTIVITY_PREFIX) or argument.name in parameters:

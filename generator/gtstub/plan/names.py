@@ -30,8 +30,9 @@ C_KEYWORDS = frozenset(
 
 def check_names(program: str, library: str, names: Mapping[str, Iterable[str]]) -> None:
     """
-    Raises PlanError for the first name that is not valid in C, or that two arguments or two tuples share. `names` are
-    those of each kind: program, SDFG, parameter, dimension, key, argument and tuple, after tuples are flattened.
+    Raises PlanError for the first name that is not valid in C, or that two of a kind share. `names` are
+    those of each kind: program, SDFG, parameter, dimension, key, argument, slot, workspace and tuple, after tuples are
+    flattened.
     """
     if FILE_NAME.fullmatch(library) is None:
         raise PlanError(
@@ -41,9 +42,9 @@ def check_names(program: str, library: str, names: Mapping[str, Iterable[str]]) 
         seen: set[str] = set()
         for name in of_kind:
             _check_identifier(program, kind, name)
-            if kind == "argument" and name in C_KEYWORDS:
-                raise PlanError(f"The name of argument '{name}' of program '{program}' is a keyword of C or C++.")
-            if kind in ("argument", "tuple") and name in seen:
+            if kind in ("argument", "slot") and name in C_KEYWORDS:
+                raise PlanError(f"The name of {kind} '{name}' of program '{program}' is a keyword of C or C++.")
+            if kind in ("parameter", "argument", "tuple", "workspace") and name in seen:
                 raise PlanError(f"Two {kind}s of program '{program}' are called '{name}' after tuples are flattened.")
             seen.add(name)
 

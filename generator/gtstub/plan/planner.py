@@ -35,6 +35,8 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
         "dimension": [dim for leaf in flat.leaves if isinstance(leaf, FieldLeaf) for dim in leaf.dims],
         "key": [key for collection in flat.collections for key in collection.keys],
         "argument": [leaf.name for leaf in flat.leaves],
+        "slot": [argument.name for argument in sdfg.arguments],
+        "workspace": [workspace.storage for workspace in sdfg.workspaces],
         "tuple": [tuple_.name for tuple_ in flat.tuples],
     }
     check_names(program.name, sdfg.library, names)
@@ -49,6 +51,6 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
         slots=connection.slots,
         assertions=connection.assertions,
         init=connection.slots_named(sdfg.init),
-        memory_symbols=connection.slots_named(sdfg.memory_symbols),
+        memory_symbols=connection.memory_symbols(),
         workspaces=sdfg.workspaces,
     )

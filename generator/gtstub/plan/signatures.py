@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gtstub.errors import PlanError
 from gtstub.signature.model import (
@@ -35,8 +35,31 @@ class Signatures:
         self.sdfg = sdfg
         self.program = program
         self.arguments: Mapping[str, Argument] = {argument.name: argument for argument in sdfg.arguments}
-        self.domains: Mapping[str, StaticDomain] = {domain.leaf: domain for domain in program.static_domains}
-        self.statics = {argument.leaf: argument.value for argument in program.static_arguments}
+        self.domains: Mapping[str, StaticDomain] = self._by_name(
+            "static domain", ((domain.leaf, domain) for domain in program.static_domains)
+        )
+        self.statics = self._by_name(
+            "static argument", ((argument.leaf, argument.value) for argument in program.static_arguments)
+        )
+        self.connectivities = self._by_name("connectivity", ((each.name, each) for each in program.connectivities))
+        self._check_domains()
+
+    def _by_name[T](self, kind: str, pairs: Iterable[tuple[str, T]]) -> Mapping[str, T]:
+        found: dict[str, T] = {}
+        for name, value in pairs:
+            if name in found:
+                raise self.refusal(f"{kind} '{name}' is given several times")
+            found[name] = value
+        return found
+
+    def _check_domains(self) -> None:
+        fields = {name for each in self.program.parameters for name, _ in _fields(each.name, each.type)}
+        for name, domain in self.domains.items():
+            if name not in fields:
+                raise self.refusal(f"static domain '{name}' is not that of a field of the program")
+            for start, stop in domain.ranges:
+                if start > stop:
+                    raise self.refusal(f"static domain '{name}' has the range from {start} to {stop}")
 
     def refusal(self, what: str) -> PlanError:
         return PlanError(f"The signatures of program '{self.program.name}' contradict each other: {what}.")

@@ -10,20 +10,33 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from gtstub.abi import MAX_RANK
 from gtstub.errors import GtstubError, SignatureError
+from gtstub.signature.dtypes import DTYPES
+from gtstub.util.regular import read_regular
 
 if TYPE_CHECKING:
     import numpy as np
 
 INDEX = "recording.txt"
+LARGEST = 2**30
+"""Bytes of the largest index that is read."""
 SCHEMA = "gtstub/recording/1"
 PROGRAMS = "programs.txt"
 INCOMPLETE = ".incomplete"
 """The suffix of an archive whose process could not write all calls."""
+
+ARRAYS = ("field", "connectivity")
+KINDS = (*ARRAYS, "zero_dim_field", "scalar", "static")
+"""The kinds of arguments. Those that are no arrays have no axes."""
+
+_NAME = re.compile(r"[\w-]+", re.ASCII)
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
 
 type When = Literal["before", "after"]
 
@@ -108,10 +121,10 @@ class Archive:
         if (place := value.place(when)) is None:
             raise GtstubError(f"Argument '{value.leaf.path}' of program '{call.program.name}' is not written.")
         file = self.path / call.program.id / f"{call.program.id}_{value.field}.dat"
-        count = math.prod(value.shape)
-        found = np.fromfile(file, dtype=value.leaf.dtype, count=count, offset=place)
-        if found.size != count:
-            raise SignatureError(f"'{file}' is shorter than '{INDEX}' says.")
+        count, dtype = math.prod(value.shape), np.dtype(value.leaf.dtype)
+        if not file.is_file() or place + count * dtype.itemsize > file.stat().st_size:
+            raise SignatureError(f"'{file}' is no file, or is shorter than '{INDEX}' says.")
+        found = np.fromfile(file, dtype=dtype, count=count, offset=place)
         return found.reshape(value.shape, order="F")
 
 
@@ -135,11 +148,11 @@ def loaded_programs(directory: Path) -> list[str]:
 def read(path: Path) -> Archive:
     """The archive of one process, with all complete calls, even if the process was killed while it wrote."""
     index = path / INDEX
-    text = index.read_text(encoding="utf-8")
-    lines = iter(text[: text.rfind("\n") + 1].splitlines())
+    content = read_regular(index, LARGEST)
     programs: dict[str, Program] = {}
     calls = []
     try:
+        lines = iter(content[: content.rfind(b"\n") + 1].decode().split("\n")[:-1])
         if (schema := next(lines)) != SCHEMA:
             raise ValueError(schema)
         for line in lines:
@@ -148,7 +161,7 @@ def read(path: Path) -> Archive:
                 program = _read_program(words, lines)
                 programs[program.id] = program
             elif keyword == "call":
-                calls.append(_read_call(programs[words[0]], int(words[1]), lines))
+                calls.append(_read_call(programs[words[0]], _number(words[1], 1), lines))
             else:
                 raise ValueError(keyword)
     except StopIteration:
@@ -166,24 +179,39 @@ def _words(lines: Iterator[str], keyword: str) -> list[str]:
     return words
 
 
+def _number(text: str, least: int = 0, most: int = 2**63 - 1) -> int:
+    if _NUMBER.fullmatch(text) is None or not least <= int(text) <= most:
+        raise ValueError(text)
+    return int(text)
+
+
 def _read_program(words: list[str], lines: Iterator[str]) -> Program:
     id_, name, program_digest, sdfg_digest, count = words
     leaves = []
-    for _ in range(int(count)):
-        leaf, path, kind, dtype, written, rank, *rest = _words(lines, "leaf")
-        dims, connectivity = tuple(rest[: int(rank)]), rest[int(rank) :]
+    for _ in range(_number(count, most=2**15 - 1)):
+        leaf, path, kind, dtype, written, rank_, *rest = _words(lines, "leaf")
+        rank = _number(rank_, most=MAX_RANK if kind in ARRAYS else 0)
+        if kind not in KINDS or dtype not in DTYPES or len(rest) < rank:
+            raise ValueError(leaf)
+        dims, connectivity = tuple(rest[:rank]), rest[rank:]
         codomain, has_skip_values = connectivity if kind == "connectivity" else (None, "0")
         leaves.append(Leaf(leaf, path, kind, dtype, written == "1", dims, codomain, has_skip_values == "1"))
+    for each in (id_, name, *(leaf.name for leaf in leaves)):
+        if _NAME.fullmatch(each) is None:  # It is part of a path.
+            raise ValueError(each)
     return Program(id_, name, program_digest, sdfg_digest, tuple(leaves))
 
 
 def _read_call(program: Program, number: int, lines: Iterator[str]) -> Call:
     values = []
     for leaf in program.leaves:
-        store, before, after, memory, offset, *axes = map(int, _words(lines, "value"))
+        store_, before_, after_, memory_, offset_, *axes = _words(lines, "value")
+        store, before, after = _number(store_, 1, 2**31 - 1), _number(before_), _number(after_, -1)
+        memory, offset = _number(memory_, most=len(program.leaves) - 1), _number(offset_)
         rank = len(leaf.dims)
         if len(axes) != 3 * rank:
             raise ValueError(axes)
-        shape, origin, strides = (tuple(axes[i * rank : (i + 1) * rank]) for i in range(3))
+        shape = tuple(map(_number, axes[:rank]))
+        origin, strides = (tuple(_number(axis, -(2**63)) for axis in axes[i * rank : (i + 1) * rank]) for i in (1, 2))
         values.append(Value(leaf, store, before, None if after < 0 else after, memory, offset, shape, origin, strides))
     return Call(program, number, tuple(values))

@@ -121,6 +121,7 @@ def parse(text: str | bytes, source: str, kind: str) -> dict[str, Any]:
     """Reads and validates a document of a kind with a schema: 'program', 'sdfg' or 'profile'. Raises SignatureError."""
     try:
         document = json.loads(text if isinstance(text, str) else text.decode())
+        violations = sorted(_validator(kind).iter_errors(document), key=lambda error: error.json_path)
     except UnicodeDecodeError:
         raise SignatureError(f"'{source}' is not JSON: it is not UTF-8 text.") from None
     except json.JSONDecodeError as error:
@@ -131,7 +132,6 @@ def parse(text: str | bytes, source: str, kind: str) -> dict[str, Any]:
         raise SignatureError(f"'{source}' is not JSON: {error}.") from None
     except RecursionError:
         raise SignatureError(f"'{source}' is not {_TITLES[kind]}: it is nested too deeply.") from None
-    violations = sorted(_validator(kind).iter_errors(document), key=lambda error: error.json_path)
     if violations:
         # A wrong schema name explains all other violations.
         first = next((error for error in violations if error.json_path == "$.schema"), violations[0])
@@ -174,12 +174,15 @@ def _explain(error: jsonschema.ValidationError) -> str:
             return f"expected text that matches '{error.validator_value}', found {found}"
         case "minimum":
             return f"expected at least {error.validator_value}, found {found}"
+        case "maximum":
+            return f"expected at most {error.validator_value}, found {found}"
         case _:
             return f"expected a value that '{error.validator}' allows, found {found}"
 
 
 def _shorten(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
+    text = text if text.isprintable() else json.dumps(value)
     return f"'{text if len(text) <= 60 else text[:57] + '...'}'"
 
 

@@ -14,11 +14,18 @@ def replacing(file: Path) -> Iterator[Path]:
     """
     Yields a path next to `file` for its new version. If the block ends without an exception, one rename puts the new
     version in the place of `file`, so that other processes never see a part of it. Otherwise it is removed.
+
+    A link stays, and the file that it leads to is replaced. What is no file, such as a device or a FIFO, stays too:
+    then the path is `file` itself, and nothing is renamed.
     """
-    aside = file.with_name(f".{file.name}.{os.getpid()}-{threading.get_ident()}")
+    if file.exists() and not file.is_file():
+        yield file
+        return
+    target = file.resolve()
+    aside = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}")
     try:
         yield aside
-        aside.replace(file)
+        aside.replace(target)
     finally:
         aside.unlink(missing_ok=True)
 
@@ -26,7 +33,7 @@ def replacing(file: Path) -> Iterator[Path]:
 def write(file: Path, text: str) -> bool:
     """Writes a file, and creates its directory. Returns False, and writes nothing, if the file has this text."""
     content = text.encode()
-    if file.exists() and file.read_bytes() == content:
+    if file.is_file() and file.read_bytes() == content:
         return False
     file.parent.mkdir(parents=True, exist_ok=True)
     with replacing(file) as aside:

@@ -85,7 +85,7 @@ static inline void gts_leave(gts_program *self)
     __atomic_store_n(&self->is_busy, 0, __ATOMIC_RELEASE);
 }
 
-/** Enters, one caller at a time. If `wait` is false and another call is running, it returns 1 at once. */
+/** Enters, one caller at a time. Returns 1 if another call is running: at once or, if `wait`, after 0.1 s. */
 GTS_EXPORT int gts_enter(gts_program *self, bool wait);
 
 /** Enters, waiting. The program may be NULL because it was closed: then the error is gts_last_error(NULL). */

@@ -46,12 +46,27 @@ static int read_numpy(const gts_py_argument *argument, const PyArrayObject *obje
     return gts_py_set_strides(argument, array, (const int64_t *)fields->strides);
 }
 
+/* Reads an array of a class that is derived from numpy's. */
+static GTS_NOINLINE int read_derived(const gts_py_argument *argument, PyObject *object, gts_array *array)
+{
+    PyObject *mask;
+    const int found = PyObject_GetOptionalAttr(object, argument->state->name.mask, &mask);
+    if (found == 0)
+        return read_numpy(argument, (const PyArrayObject *)object, array);
+    if (found < 0)
+        return -1;
+    Py_DECREF(mask);
+    return gts_py_refuse_mask(argument);
+}
+
 int gts_py_read_array(const gts_py_argument *argument, PyObject *object, gts_array *array, PyObject **owner)
 {
     *owner = NULL;
     gts_py_state *const state = argument->state;
-    if (GTS_LIKELY(Py_TYPE(object) == state->numpy.ndarray) ||
-        (gts_py_find_numpy(state) && PyObject_TypeCheck(object, state->numpy.ndarray)))
+    if (GTS_LIKELY(Py_TYPE(object) == state->numpy.ndarray))
         return read_numpy(argument, (const PyArrayObject *)object, array);
+    if (gts_py_find_numpy(state) && PyObject_TypeCheck(object, state->numpy.ndarray))
+        return Py_TYPE(object) == state->numpy.ndarray ? read_numpy(argument, (const PyArrayObject *)object, array)
+                                                       : read_derived(argument, object, array);
     return PyErr_Occurred() ? -1 : gts_py_read_exchange(argument, object, array, owner);
 }

@@ -33,7 +33,8 @@ bool gts_py_find_numpy(gts_py_state *state)
         Py_XSETREF(numpy->generic, find_type(module, "generic"));
         Py_XSETREF(numpy->integer, find_type(module, "integer"));
         Py_XSETREF(numpy->floating, find_type(module, "floating"));
-        found = numpy->generic != NULL && numpy->integer != NULL && numpy->floating != NULL;
+        Py_XSETREF(numpy->timedelta, find_type(module, "timedelta64"));
+        found = numpy->generic != NULL && numpy->integer != NULL && numpy->floating != NULL && numpy->timedelta != NULL;
     }
     if (found)
         numpy->ndarray = find_type(module, "ndarray"); /* the last one: if it is set, all others are */
@@ -80,7 +81,30 @@ int gts_py_refuse_dtype(const gts_py_argument *argument, const char *found)
                          found);
 }
 
+int gts_py_refuse_mask(const gts_py_argument *argument)
+{
+    return GTS_PY_REFUSE(argument, GTS_TYPE_ERROR,
+                         "is a masked array, but a program would use its masked elements too.");
+}
+
+bool gts_py_raise_property(PyObject *object, PyObject *name)
+{
+    PyObject *found;
+    if (PyObject_GetOptionalAttr((PyObject *)Py_TYPE(object), name, &found) > 0) {
+        Py_DECREF(found);
+        found = PyObject_GetAttr(object, name);
+        Py_XDECREF(found);
+    }
+    return PyErr_Occurred() != NULL;
+}
+
 int gts_py_refuse_object(const gts_py_argument *argument, PyObject *object)
 {
+    const gts_py_names *const name = &argument->state->name;
+    PyObject *const names[] = {name->_domain, name->_ndarray, name->domain, name->ndarray, name->__dlpack__};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        if (gts_py_raise_property(object, names[i]))
+            return -1;
+    }
     return GTS_PY_REFUSE(argument, GTS_TYPE_ERROR, "must be a field, not '%s'.", Py_TYPE(object)->tp_name);
 }

@@ -39,8 +39,9 @@ typedef struct gts_py_leaf {
     const gts_contract *contract;
     PyObject *name; /* of a connectivity, interned; a strong reference */
     gts_py_domain domain;
-    PyObject *dimension[GTS_MAX_RANK]; /* gt4py's dimensions that have the contract's names; strong references */
-    const PyObject *passed[2];         /* the last two objects that were passed for the first time; not references */
+    PyObject *dimension[GTS_MAX_RANK];  /* gt4py's dimensions that have the contract's names; strong references */
+    PyObject *other_name[GTS_MAX_RANK]; /* the names in `domain` that are not the contract's; strong references */
+    const PyObject *passed[2];          /* the last two objects that were passed for the first time; not references */
 } gts_py_leaf;
 
 /* ---- common.c -------------------------------------------------------------------------------------------------- */
@@ -54,7 +55,14 @@ int gts_py_check_alignment(const gts_py_argument *, const gts_array *array);
 /* Sets the strides of `array`, whose other members are set. Refuses elements that are not aligned to their size. */
 int gts_py_set_strides(const gts_py_argument *, gts_array *array, const int64_t *byte_strides);
 
+/*
+ * Raises the AttributeError of an attribute that the object's type has, as a property has raised it; false if there is
+ * none. Called where the attribute was not found, so that the reason is not lost.
+ */
+GTS_COLD bool gts_py_raise_property(PyObject *object, PyObject *name);
+
 GTS_COLD int gts_py_refuse_dtype(const gts_py_argument *, const char *found);
+GTS_COLD int gts_py_refuse_mask(const gts_py_argument *);
 GTS_COLD int gts_py_refuse_object(const gts_py_argument *, PyObject *object);
 
 /* ---- array.c, exchange.c, field.c ------------------------------------------------------------------------------ */

@@ -86,6 +86,11 @@ static int read_cuda(const gts_py_argument *argument, PyObject *interface, gts_a
         return -1;
     /* ROCm arrays have the same interface, which does not name the device; a process has GPUs of one kind. */
     const gts_device device = argument->device == GTS_ROCM ? GTS_ROCM : GTS_CUDA;
+    PyObject *const mask = PyDict_GetItemWithError(interface, name->mask);
+    if (mask != NULL && mask != Py_None)
+        return gts_py_refuse_mask(argument);
+    if (PyErr_Occurred())
+        return -1;
     if (!set_array(array, memory, dtype, device, PyTuple_GET_SIZE(shape), readonly != 0))
         return 0;
     if (!read_integers(shape, array->rank, array->shape))

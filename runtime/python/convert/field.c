@@ -34,9 +34,11 @@ static const char *read_dim(gts_py_leaf *leaf, int32_t axis, PyObject *dimension
     if (value == NULL)
         return NULL;
     const char *const name = PyUnicode_AsUTF8(value);
-    Py_DECREF(value); /* the dimension keeps a reference */
-    if (name == NULL || expected == NULL || strcmp(name, expected) != 0)
+    if (name == NULL || expected == NULL || strcmp(name, expected) != 0) {
+        Py_XSETREF(leaf->other_name[axis], value); /* if `value` is a property, nothing else keeps the text */
         return name;
+    }
+    Py_DECREF(value);
     Py_XSETREF(leaf->dimension[axis], Py_NewRef(dimension));
     return expected;
 }

@@ -44,7 +44,9 @@ void *const *gts_py_collection(gts_program *program, uint32_t index, void *objec
         PyObject *item;
         const int found = PyObject_GetOptionalAttr(object, PyTuple_GET_ITEM(self->keys[index], i), &item);
         if (GTS_UNLIKELY(found <= 0))
-            return found < 0 ? NULL : refuse_collection(program, collection, object, collection->keys[i]);
+            return found < 0 || gts_py_raise_property(object, PyTuple_GET_ITEM(self->keys[index], i))
+                       ? NULL
+                       : refuse_collection(program, collection, object, collection->keys[i]);
         gts_py_hold(self, item);
     }
     return (void *const *)items;

@@ -90,7 +90,7 @@ def main(scenario: Scenario) -> None:
         time.sleep(scenario.lowering)
         return pool.submit(build_once, cache, key, lambda: build(key))
 
-    keys = [*scenario.keys, *([f"own-{rank}"] if rank in scenario.own_keys else [])]
+    keys = [*scenario.keys, *([f"own-{rank:032}"] if rank in scenario.own_keys else [])]
     said: dict[str, object] = {"rank": ours.rank, "size": ours.size, "path": ours.path}
     said |= {"built": built, "imports": imports, "builders": {key: ours.builder(key) for key in keys}}
     missing = [key for key in keys if cache.find(key) is None]

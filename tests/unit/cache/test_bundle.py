@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
+import math
+import os
 import shutil
 import tarfile
 from pathlib import Path
@@ -12,11 +15,13 @@ import pytest
 
 from gtstub.cache.bundle import pack, unpack
 from gtstub.cache.entry import Entry
+from gtstub.cache.manifest import digest
 from gtstub.cache.store import Cache
 from gtstub.errors import CacheError
 from tests.support.entries import LIBRARY, STUB, flip_a_bit, publish
 
-KEY = "prog-0123"
+KEY = f"prog-{'01234567' * 4}"
+OTHER_KEY = f"prog-{'89abcdef' * 4}"
 
 
 def packed(path: Path) -> bytes:
@@ -87,14 +92,21 @@ def test_what_is_no_whole_entry_is_refused(tmp_path: Path) -> None:
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
     for name in ("../evil", "/etc/evil", f"{KEY}/../../evil", f"{KEY}/..", ".claims/evil", f"{KEY}/sub/evil", "evil"):
         assert refusal(there, tar_of(*whole, (name, b"x"))) == f"The file holds more than a cache entry: '{name}'."
+    assert refusal(there, tar_of(*whole, whole[0])) == f"The file holds more than a cache entry: '{whole[0][0]}'."
+    for key in ("toolchain-0123.json", "set-aside", "prog-0123", f"{KEY}\n", f"\x1b[2J{KEY}", f"-{'0' * 32}"):
+        moved = [(name.replace(KEY, key), content) for name, content in whole]
+        first = min(name for name, _ in moved)
+        assert refusal(there, tar_of(*moved)) == f"The file holds more than a cache entry: {first!r}."
     assert refusal(there, tar_of(*whole, link)) == f"The file holds more than a cache entry: '{KEY}/link'."
     assert refusal(there, tar_of(*whole, (f"{KEY}/more", b""))) == (
         f"The file holds more than a cache entry: '{KEY}/more'."
     )
-    assert refusal(there, tar_of(*whole, ("other/more", b""))) == "The file holds 2 cache entries, not one."
-    assert refusal(there, tar_of()) == "The file holds 0 cache entries, not one."
-    renamed = [(name.replace(KEY, "prog-4567"), content) for name, content in whole]
-    assert refusal(there, tar_of(*renamed)) == f"The cache entry 'prog-4567' says that its key is '{KEY}'."
+    assert refusal(there, tar_of(*whole, (f"{OTHER_KEY}/more", b""))) == (
+        "The file holds several cache entries, not one."
+    )
+    assert refusal(there, tar_of()) == "The file holds no cache entry."
+    renamed = [(name.replace(KEY, OTHER_KEY), content) for name, content in whole]
+    assert refusal(there, tar_of(*renamed)) == f"The cache entry '{OTHER_KEY}' says that its key is '{KEY}'."
     assert " lacks its file " in refusal(there, tar_of(*whole[1:]))
     changed = [(name, content[:-2] + b"x\n" if name.endswith(LIBRARY) else content) for name, content in whole]
     assert "its digest differs" in refusal(there, tar_of(*changed))
@@ -127,3 +139,83 @@ def test_flipped_bit_is_found_or_does_no_harm(tmp_path: Path) -> None:
 def test_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     for content in (b"text", gzip.compress(b"text"), gzip.compress(b"\0" * 512)):
         assert refusal(Cache(tmp_path), io.BytesIO(content)).startswith("The file holds ")
+
+
+def test_large_archives_are_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Cache(tmp_path)
+    members = [(f"{KEY}/{number}", b"") for number in range(1001)]
+    assert refusal(cache, tar_of(*members)) == "The file holds a cache entry of more than 1000 files."
+    header = tarfile.TarInfo(f"{KEY}/{'x' * 200}")
+    header.pax_headers = {"comment": "x" * 2**21}
+    assert refusal(cache, tar_of(header)).endswith("a header is too large.")
+    sparse = tarfile.TarInfo(f"{KEY}/sparse")
+    sparse.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(2**50)}
+    assert refusal(cache, tar_of(sparse)) == f"The file holds more than a cache entry: '{KEY}/sparse'."
+    monkeypatch.setenv("GTSTUB_CACHE_MAX_SIZE", "1KiB")
+    assert refusal(cache, tar_of((f"{KEY}/large", bytes(1025)))) == (
+        "The file holds a cache entry that is larger than GTSTUB_CACHE_MAX_SIZE allows."
+    )
+
+
+# --- Manifests that anybody could have written ------------------------------------------------------------------------
+
+WRONG_MEMBERS = [
+    ({"built": None}, "has no member 'built' of type 'dict'"),
+    ({"built": {"time": 10**400, "host": "", "seconds": 1}}, "has a member 'time' that is not a time"),
+    ({"built": {"time": 1, "host": "", "seconds": -1}}, "has a member 'seconds' that is not a time"),
+    ({"built": {"time": True, "host": "", "seconds": 1}}, "has no member 'time' of type 'int'"),
+    ({"built": {"time": 1, "host": "\x1b[2J", "seconds": 1}}, "has a member 'host' that is not a line of text"),
+    ({"name": 1}, "has no member 'name' of type 'str'"),
+    ({"name": "two\nlines"}, "has a member 'name' that is not a line of text"),
+    ({"name": "\ud800"}, "has a member 'name' that is not a line of text"),
+    ({"library": "/bin/true"}, "lists no file '/bin/true'"),
+    ({"workspaces": {"a": 1}}, "has values other than a line of text in member 'workspaces'"),
+    (
+        {"machine": {"cpu": [1], "device": "", "arch": ""}},
+        "has values other than a line of text in member 'machine.cpu'",
+    ),
+    ({"baked": []}, "has no member 'baked' of type 'dict'"),
+    ({"files": {"/dev/zero": {"bytes": 0, "sha256": ""}}}, "lists a file '/dev/zero', whose name has characters other"),
+    ({"files": {"../x": {"bytes": 0, "sha256": ""}}}, "lists a file '../x', whose name has characters other"),
+    ({"files": {"a\n": {"bytes": 0, "sha256": ""}}}, "lists a file 'a\\n', whose name has characters other"),
+    ({"files": {STUB: None}}, f"gives neither size nor digest of file '{STUB}'"),
+    ({"files": {STUB: {"bytes": 1.0, "sha256": ""}}}, "has no member 'bytes' of type 'int'"),
+    ({"ingredients": {"x": json.loads("[" * 100 + "]" * 100)}}, "is nested more than 100 times"),
+    ({"ingredients": {"x": json.loads("[" * 800 + "]" * 800)}}, "is nested more than 100 times"),
+    ({"ingredients": {"x": math.nan}, "digest": None}, "is not the one that was written: its digest differs"),
+    ({"ingredients": {"x": math.inf}, "digest": ""}, "is not the one that was written: its digest differs"),
+]
+
+
+@pytest.mark.parametrize(("members", "problem"), WRONG_MEMBERS, ids=range(len(WRONG_MEMBERS)))
+def test_wrong_manifest_is_refused(tmp_path: Path, members: dict[str, object], problem: str) -> None:
+    path = publish(Cache(tmp_path / "here"), KEY).path
+    document = json.loads((path / "manifest.json").read_text()) | members
+    if "digest" not in members:
+        document["digest"] = digest(document)
+    text = json.dumps(document)
+    files = [(name, text.encode() if name.endswith("manifest.json") else content) for name, content in files_of(path)]
+    there = Cache(tmp_path / "there")
+    there.root.mkdir()
+    assert f" {problem}" in refusal(there, tar_of(*files))
+
+
+@pytest.mark.parametrize("content", [b"[" * 200_000, b"1" * 5000, b"\xff", b" " * (2**24 + 1)], ids=range(4))
+def test_manifest_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes) -> None:
+    tmp_path.joinpath("there").mkdir()
+    message = refusal(Cache(tmp_path / "there"), tar_of((f"{KEY}/manifest.json", content)))
+    assert message.partition("' ")[2].startswith("cannot be read: ")
+
+
+def test_entry_whose_files_are_no_regular_files_is_broken(tmp_path: Path) -> None:
+    """A device would be read without end, and a FIFO would block."""
+    for kind, name in enumerate((LIBRARY, LIBRARY, "manifest.json")):
+        entry = publish(Cache(tmp_path), f"prog-{kind:032}")
+        (entry.path / name).unlink()
+        if kind == 0:
+            (entry.path / name).symlink_to("/dev/zero")
+        else:
+            os.mkfifo(entry.path / name)
+        with pytest.raises(CacheError, match="ot a regular file"):
+            entry.verify()
+        assert not entry.is_foreign()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +19,7 @@ import pytest
 
 from gtstub.building.waiting import Waiter, Watch, build_once
 from gtstub.cache import claims
+from gtstub.cache.cleanup import sweep
 from gtstub.cache.entry import Entry
 from gtstub.cache.process import Process, this_process
 from gtstub.cache.store import Cache
@@ -316,7 +319,87 @@ def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_process_is_known_by_more_than_its_number() -> None:
     ours = this_process()
-    assert ours.is_here
-    assert not ours.has_ended
+    assert ours.has_ended is False
     assert dataclasses.replace(ours, start=ours.start - 1).has_ended, "Its number was used again."
-    assert not dataclasses.replace(ours, boot="another", start=0).has_ended
+    assert dataclasses.replace(ours, boot="another", start=0).has_ended is None
+
+
+def test_hidden_builder_of_another_user_is_not_taken_for_ended(tmp_path: Path) -> None:
+    """Under hidepid=2, /proc shows a user only the user's own processes."""
+    code = """if True:
+        import os, sys
+        from pathlib import Path
+        from gtstub.building.waiting import Watch
+        from gtstub.cache import claims
+        from gtstub.cache.cleanup import building_name, sweep
+        from gtstub.cache.process import Process, tagged_has_ended, this_process
+        root = Path(sys.argv[1])
+        with claims.claiming(root, "key", 1):
+            ours, private = this_process(), root / building_name("key")
+            private.mkdir()
+            if (child := os.fork()) == 0:
+                os.setgroups([])
+                os.setgid(65534)  # Group 0 sees all processes.
+                os.setuid(65534)
+                assert not Path(f"/proc/{ours.pid}").exists()
+                assert ours.has_ended is None, "the claim's owner"
+                assert tagged_has_ended(ours.tag) is None, "the private directory's owner"
+                assert Process(ours.host, ours.boot, 2**22 + 1, 1).has_ended, "There is no such process."
+                assert not Watch(root, "key").is_free()
+                sweep(root)
+                assert private.exists() and claims.claim_files(root, "key")
+                os._exit(0)
+            sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    script = 'mount -t proc -o hidepid=2 proc "$1" && mount --bind "$1" /proc || exit 99; shift; exec "$@"'
+    (tmp_path / "proc").mkdir()
+    command = ["unshare", "--mount", "sh", "-c", script, "sh", tmp_path / "proc", sys.executable, "-W", "ignore", "-c"]
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("only root can mount /proc and become another user")
+    with tempfile.TemporaryDirectory() as root:  # Only its owner can pass the directories of pytest.
+        Path(root).chmod(0o777)
+        done = subprocess.run([*command, code, root], capture_output=True, text=True, check=False)
+    if "mount: " in done.stderr or "unshare: " in done.stderr:
+        pytest.skip(f"/proc cannot be mounted here: {done.stderr}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+WRONG_CLAIMS = [
+    b"[" * 200_000,
+    b'{"owner": ' * 5000,
+    b"1" * 5000,
+    b"null",
+    b'{"owner": null, "renewals": 0}',
+    b'{"owner": {"host": "h", "boot": "b", "pid": "../self", "start": 1}, "renewals": 0}',
+    b'{"owner": {"host": "h", "boot": "b", "pid": -1, "start": 1}, "renewals": 0}',
+    b'{"owner": {"host": "\\u001b[2J", "boot": "b", "pid": 1, "start": 1}, "renewals": 0}',
+    b'{"owner": {"host": "h", "boot": {}, "pid": 1, "start": 1}, "renewals": 0}',
+    b'{"owner": {"host": "h", "boot": "b", "pid": 1, "start": 1}, "renewals": [0]}',
+    b" " * 70_000,
+]
+
+
+@pytest.mark.parametrize("content", WRONG_CLAIMS, ids=range(len(WRONG_CLAIMS)))
+def test_wrong_claim_is_one_that_is_being_written(tmp_path: Path, content: bytes) -> None:
+    file = write_claim(tmp_path, ELSEWHERE)
+    file.write_bytes(content)
+    assert claims.read_claim(file) == claims.Claim(1, None, 0)
+    assert not Watch(tmp_path, KEY).is_free()
+    sweep(tmp_path)
+    assert file.exists()
+    os.utime(file, (1, 1))
+    sweep(tmp_path)
+    assert not file.exists()
+
+
+def test_claim_that_is_no_file(tmp_path: Path) -> None:
+    """A FIFO would block, a device would be read without end, and 'str.isdigit' knows more digits than 'int'."""
+    file = write_claim(tmp_path, ELSEWHERE)
+    (file.parent / f"{KEY}.\N{SUPERSCRIPT TWO}").touch()
+    (tmp_path / f".building-key-{Process('', 'x', 1, 1).tag.partition('.')[0]}.1.\N{SUPERSCRIPT TWO}-0").mkdir()
+    for replace in (os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir):
+        file.unlink(missing_ok=True)
+        replace(file)
+        assert claims.read_claim(file) == claims.Claim(1, None, 0)
+        assert not Watch(tmp_path, KEY).is_free()
+        sweep(tmp_path)

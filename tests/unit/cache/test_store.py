@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -175,6 +176,35 @@ def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
         f"The cache cannot be written at '{tmp_path / 'file'}': Not a directory. Correct this, or name another"
         " directory in GTSTUB_CACHE_DIR."
     )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("unreadable", ["", "manifest.json", LIBRARY])
+def test_entry_that_another_user_may_not_read(unreadable: str) -> None:
+    """The cache itself can be written."""
+    code = """if True:
+        import os, sys
+        from pathlib import Path
+        from gtstub.cache.store import Cache
+        from gtstub.errors import CacheError
+        from tests.support.entries import publish
+        publish(Cache(Path(sys.argv[1])), "prog-4567")  # Imports what the other user may not be able to read.
+        os.setuid(65534)
+        try:
+            publish(Cache(Path(sys.argv[1])), "prog-0123")
+        except CacheError as error:
+            print(error)
+    """
+    with tempfile.TemporaryDirectory() as root:  # Only its owner can pass the directories of pytest.
+        Path(root).chmod(0o777)
+        path = publish(Cache(Path(root)), KEY).path
+        (path / unreadable).chmod(0)
+        done = subprocess.run([sys.executable, "-c", code, root], capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        assert done.stdout == (
+            f"This user may not read the cache entry '{path}': ask its owner to make it readable, or name another"
+            " directory in GTSTUB_CACHE_DIR.\n"
+        )
 
 
 def test_path_that_is_too_long(tmp_path: Path) -> None:

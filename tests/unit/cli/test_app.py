@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,3 +46,22 @@ def test_a_wrong_option_is_a_usage_error() -> None:
 def test_the_module_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "gtstub", "--version"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"gtstub {__version__}\n", "")
+
+
+@pytest.mark.parametrize("filter_", ["repeat(1)", "1, last(repeat(1))"])
+def test_filter_without_end_can_be_interrupted(filter_: str) -> None:
+    """Its results are printed as they come."""
+    command = [Path(sys.executable).with_name("gtstub"), "cache", "list", "--cache", ".", "--jq", filter_]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"1\n"
+        process.send_signal(signal.SIGINT)
+        process.stdout.close()
+        assert process.wait(60) == -signal.SIGINT
+
+
+def test_results_before_an_error_are_printed() -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    result = run("cache", "list", "--cache", ".", "--jq", '1, error("no"), 2')
+    assert (result.exit_code, result.stdout) == (2, "1\n")
+    assert signal.getsignal(signal.SIGINT) == handler

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,16 @@ def test_list_as_json(cache: Cache) -> None:
         "problem": "",
     }
     assert said("list", "--jq", ".entries[].key") == f"{path.name}\n"
+
+
+def test_empty_key_is_no_beginning_of_a_key(cache: Cache) -> None:
+    publish(cache, "prog-00")
+    for command in ("show", "path", "verify", "why"):
+        result = run(command, "")
+        assert (result.exit_code, result.stderr) == (
+            6,
+            "The cache has no entry '': 'gtstub cache list' lists its entries.\n",
+        )
 
 
 def test_list_of_an_empty_cache() -> None:
@@ -239,9 +251,9 @@ def test_prune_refuses_what_is_no_time_and_no_size() -> None:
 
 
 def test_export_and_import(cache: Cache, tmp_path: Path) -> None:
-    path = publish(cache, "prog-0123").path
+    path = publish(cache, make_key("prog", {})).path
     file = tmp_path / "prog.tar.gz"
-    assert said("export", "prog", str(file)) == f"'{file}' holds the cache entry 'prog-0123'.\n"
+    assert said("export", "prog", str(file)) == f"'{file}' holds the cache entry '{path.name}'.\n"
     there = tmp_path / "there"
     for _ in range(2):
         assert said("import", str(file), "--cache", str(there)) == f"'{there / path.name}' is a cache entry.\n"
@@ -254,6 +266,40 @@ def test_export_and_import(cache: Cache, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("text")
     assert run("import", str(tmp_path / "text")).exit_code == 6
     assert run("import", str(tmp_path / "nothing")).exit_code == 7
+
+
+def test_export_writes_into_what_is_no_file(cache: Cache, tmp_path: Path) -> None:
+    """As root, a rename would put a file in the place of the device."""
+    path = publish(cache, make_key("prog", {})).path
+    result = run("export", "prog", "/dev/full")
+    assert (result.exit_code, result.stderr) == (7, "Cannot read or write: No space left on device.\n")
+    assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
+    fifo, link, file = tmp_path / "fifo", tmp_path / "link", tmp_path / "file"
+    said("export", "prog", str(file))
+    os.mkfifo(fifo)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(fifo.read_bytes)
+        said("export", "prog", str(fifo))
+        assert read.result() == file.read_bytes()
+    assert fifo.is_fifo()
+    file.write_text("old")
+    link.symlink_to("file")
+    said("export", "prog", str(link))
+    assert link.is_symlink()
+    assert said("import", str(file), "--cache", str(tmp_path / "there")).endswith("is a cache entry.\n")
+    flip_a_bit(path / LIBRARY)
+    assert run("export", "prog", str(link)).exit_code == 6
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["cache", "fifo", "file", "link", "there"]
+
+
+def test_manifest_cannot_write_to_the_terminal(cache: Cache) -> None:
+    ingredients = {"static": 1, "\x1b[2J": {"\ud800": "\n\x1b[2J"}}
+    path = publish(cache, "prog-00", ingredients=ingredients, baked={"\x9b": ["\x9b"]}).path
+    publish(cache, "prog-01", built=Built(time=1e11), ingredients=ingredients | {"\x1b": 1})
+    for command in ("list", "show prog-00", "why prog-00", "path prog-00", "verify"):
+        text = said(*command.split())
+        assert not {"\x1b", "\x9b", "\ud800"} & set(text)
+    assert path.exists()
 
 
 # --- why --------------------------------------------------------------------------------------------------------------

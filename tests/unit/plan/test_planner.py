@@ -486,6 +486,59 @@ def test_refuses_rank_of_a_static_domain() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("domains", "text"),
+    [
+        ([("x", (0, 4)), ("x", (0, 5))], "static domain 'x' is given several times."),
+        ([("x", (4, 3))], "static domain 'x' has the range from 4 to 3."),
+        ([("y", (0, 4))], "static domain 'y' is not that of a field of the program."),
+        ([("n", (0, 4))], "static domain 'n' is not that of a field of the program."),
+    ],
+)
+def test_refuses_static_domains(domains: list[tuple[str, tuple[int, int]]], text: str) -> None:
+    def with_domains(domains: list[tuple[str, tuple[int, int]]]) -> tuple[SdfgSignature, ProgramSignature]:
+        static = tuple(StaticDomain(leaf, (range_,)) for leaf, range_ in domains)
+        signature = program(x=field(K), n=scalar("int32"), unused=field(K))
+        return sdfg(array("x", ANY)), dataclasses.replace(signature, static_domains=static)
+
+    refuses(with_domains([("x", (3, 3)), ("unused", (0, 4))]), with_domains(domains), CONTRADICT + text)
+
+
+def test_refuses_what_is_given_several_times() -> None:
+    static = with_static(program(x=scalar("int32")), x=1)
+    twice = dataclasses.replace(static, static_arguments=2 * static.static_arguments)
+    refuses((sdfg(), static), (sdfg(), twice), CONTRADICT + "static argument 'x' is given several times.")
+    connectivities = program("prog", NEIGHBORS)
+    twice = dataclasses.replace(connectivities, connectivities=2 * connectivities.connectivities)
+    refuses((sdfg(), connectivities), (sdfg(), twice), CONTRADICT + "connectivity 'E2V' is given several times.")
+    parameters = program(x=scalar("int32"))
+    twice = dataclasses.replace(parameters, parameters=2 * parameters.parameters)
+    refuses(
+        (sdfg(), parameters),
+        (sdfg(), twice),
+        "Two parameters of program 'prog' are called 'x' after tuples are flattened.",
+    )
+
+
+def test_refuses_memory_symbol_that_is_no_integer() -> None:
+    def of_dtype(dtype: DType) -> tuple[SdfgSignature, ProgramSignature]:
+        made = dataclasses.replace(sdfg(symbol("n", dtype=dtype)), init=("n",), memory_symbols=("n",))
+        return made, program(n=scalar(dtype))
+
+    message = CONTRADICT + "memory symbol 'n' has dtype 'float64', not an integer."
+    refuses(of_dtype("int32"), of_dtype("float64"), message)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"), [("int", "is a keyword of C or C++"), ("n\n", "is not an identifier of C")]
+)
+def test_refuses_name_of_a_slot(name: str, problem: str) -> None:
+    def named(name: str) -> tuple[SdfgSignature, ProgramSignature]:
+        return sdfg(array("x", ANY), symbol(name, ("x", 0, "size"))), program(x=field(K))
+
+    refuses(named("n"), named(name), f"The name of slot '{name}' of program 'prog' {problem}.")
+
+
 def test_refuses_more_dimensions_than_the_runtime_has() -> None:
     def of_rank(rank: int) -> tuple[SdfgSignature, ProgramSignature]:
         dims = [Dimension(f"D{i}", "horizontal") for i in range(rank)]

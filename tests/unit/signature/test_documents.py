@@ -145,6 +145,31 @@ def test_deeply_nested_json_is_refused() -> None:
     assert refusal(documents.program_from_json, "[" * 200_000) == message
 
 
+def test_deeply_nested_tuples_are_refused() -> None:
+    document = json.loads(documents.program_to_json(PROGRAM))
+    for _ in range(300):
+        type_ = document["parameters"][0]["type"]
+        document["parameters"][0]["type"] = {"kind": "tuple", "elements": [type_]}
+    message = "'file.json' is not a program signature: it is nested too deeply."
+    assert refusal(documents.program_from_json, json.dumps(document)) == message
+
+
+@pytest.mark.parametrize("name", ["start", "stop", "stride"])
+@pytest.mark.parametrize("value", [2**63, -(2**63), 10**400])
+def test_axis_value_that_is_no_int64_is_refused(name: str, value: int) -> None:
+    """C has no literal for -2^63."""
+    document = json.loads(documents.sdfg_to_json(SDFG))
+    for good in (2**63 - 1, -(2**63) + 1):
+        document["arguments"][0]["axes"][0] = {name: good}
+        documents.sdfg_from_json(json.dumps(document), "file.json")
+    document["arguments"][0]["axes"][0] = {name: value}
+    bound = "at most 9223372036854775807" if value > 0 else "at least -9223372036854775807"
+    message = refusal(documents.sdfg_from_json, json.dumps(document))
+    assert message.startswith(
+        f"'file.json' is not an SDFG signature: at '$.arguments[0].axes[0].{name}', expected {bound}"
+    )
+
+
 def test_a_number_of_too_many_digits_is_refused() -> None:
     message = refusal(documents.program_from_json, f'{{"name": {"1" * 5000}}}')
     assert message.startswith("'file.json' is not JSON: Exceeds the limit (4300 digits)")

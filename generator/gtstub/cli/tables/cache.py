@@ -34,7 +34,7 @@ def print_items(cache: Cache, items: Sequence[Item]) -> None:
     for item in items:
         used = _age(item.used) if item.layer == cache.root else ""
         size, built = _size(item.bytes), _age(item.built)
-        static = _cut(", ".join(f"{name}={_whole(value)}" for name, value in item.static.items()))
+        static = _cut(", ".join(f"{_whole(name)}={_whole(value)}" for name, value in item.static.items()))
         table.add_row(item.key, item.name, static, size, built, used, layers[item.layer], item.state)
     problems = "\n".join(item.problem for item in items if item.state == "broken")
     print_parts("\n".join(f"{name}: {layer}" for layer, name in layers.items()), table, problems, f"{_total(items)}.")
@@ -48,9 +48,9 @@ def print_item(item: Item) -> None:
         print_parts(head, item.problem)
         return
     flat = _flat("", manifest.ingredients)
-    ingredients = make_table("ingredient", "value", rows=((path, _cut(_whole(value))) for path, value in flat))
+    ingredients = make_table("ingredient", "value", rows=((_whole(path), _cut(_whole(value))) for path, value in flat))
     constants = manifest.baked.items()
-    baked = make_table("compiled in", "value", rows=((name, _cut(_whole(value))) for name, value in constants))
+    baked = make_table("compiled in", "value", rows=((_whole(name), _cut(_whole(value))) for name, value in constants))
     rows = ((name, str(file.bytes), file.sha256) for name, file in manifest.files.items())
     files = make_table("file", "bytes", "SHA-256", rows=rows)
     built, machine = manifest.built, manifest.machine
@@ -87,7 +87,7 @@ def print_differences(item: Item, nearest: Nearest | None) -> None:
     if nearest is None:
         print_parts(head, f"The cache has no older entry of program '{item.name}' to compare it with.")
         return
-    rows = ((difference.path, *_sides(difference)) for difference in nearest.differences)
+    rows = ((_whole(difference.path), *_sides(difference)) for difference in nearest.differences)
     table = make_table("ingredient", "this", "nearest", rows=rows)
     other = f"Nearest: '{nearest.entry.key}', built {_age(nearest.manifest.built.time)} ago."
     print_parts(f"{head}\n{other}", table)
@@ -115,7 +115,8 @@ def _sides(difference: Difference) -> tuple[str, str]:
 def _whole(value: Any) -> str:
     if value is MISSING:
         return str(MISSING.value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(value)  # Escape sequences would reach the terminal.
 
 
 def _cut(text: str) -> str:

@@ -76,11 +76,11 @@ class ArgumentTypes:
             return value
         try:
             return tuple(getattr(value, key) for key in keys)
-        except AttributeError:
+        except AttributeError as error:
             raise TypeError(
                 f"Argument '{path}' of program '{self.program}' must be a tuple of length {len(keys)} or have the"
                 f" attributes {', '.join(map(repr, keys))}, but is '{type(value).__name__}'."
-            ) from None
+            ) from error
 
     def _static(self, path: str, type_: Any, value: Any) -> Any:
         if isinstance(type_, ts.ScalarType):
@@ -104,7 +104,12 @@ class ArgumentTypes:
         kinds: tuple[type, ...] = (bool, np.bool_) if dtype == "bool" else (int, np.integer)
         if dtype.startswith("float"):
             kinds = (*kinds, float, np.floating)
-        if not isinstance(value, kinds) or (dtype != "bool" and isinstance(value, bool)):
+        # A timedelta64 is an integer of numpy's, but has a unit.
+        if (
+            not isinstance(value, kinds)
+            or isinstance(value, np.timedelta64)
+            or (dtype != "bool" and isinstance(value, bool))
+        ):
             article = "an" if dtype.startswith("i") else "a"
             raise TypeError(
                 f"Argument '{path}' of program '{self.program}' must be {article} '{dtype}',"
