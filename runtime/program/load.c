@@ -1,4 +1,4 @@
-/* Loads and closes a program: opens its two libraries, finds their functions, and allocates and frees its memory. */
+/* Loads and closes a program: finds the functions of its two libraries, and allocates and frees its memory. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -8,23 +8,11 @@
 #include "base/error.h"
 #include "program/hooks.h"
 
-unsigned int gts_forks;
-
-/* Called in each forked child, in which no thread and no profile of the parent exists. */
-static void count_fork(void)
-{
-    (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&gts_attention, 0, __ATOMIC_SEQ_CST);
-    gts_loaded_forget();
-    gts_profile_forget();
-    gts_recorder_forget();
-}
-
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 
 static void start(void)
 {
-    (void)pthread_atfork(NULL, NULL, count_fork);
+    gts_watch_forks();
     gts_profile_read_environment();
     gts_recorder_read_environment();
 }
@@ -41,16 +29,22 @@ static gts_function find_symbol(void *library, const char *prefix, const char *n
     return function;
 }
 
-static int find_stub(void *library, const char *path, const gts_stub **stub)
+const gts_stub *gts_load_stub(const char *path)
 {
-    *stub = dlsym(library, "gts_descriptor");
-    if (*stub == NULL)
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
-    if ((*stub)->abi != GTS_ABI)
-        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                             "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.",
-                             path, (*stub)->abi, GTS_ABI);
-    return 0;
+    (void)pthread_once(&start_once, start);
+    void *const library = gts_library_open(path);
+    if (library == NULL)
+        return NULL;
+    const gts_stub *const stub = dlsym(library, "gts_descriptor");
+    if (stub != NULL && stub->abi == GTS_ABI)
+        return stub;
+    if (stub == NULL)
+        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Library '%s' is not a gtstub call stub.", path);
+    else
+        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                      "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
+                      stub->abi, GTS_ABI);
+    return NULL;
 }
 
 static int find_sdfg(gts_program *self, void *library, const char *path)
@@ -177,24 +171,9 @@ static gts_program *new_program(const gts_stub *stub)
     return self;
 }
 
-/* Opens a library. It is never closed, because OpenMP threads that an SDFG has started may still execute its code. */
-static void *open_library(const char *path)
+int gts_load_sdfg(const gts_stub *stub, const char *library_path, gts_program **program)
 {
-    void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
-        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, dlerror());
-    return library;
-}
-
-int gts_load(const char *stub_path, const char *library_path, gts_program **program)
-{
-    *program = NULL;
-    (void)pthread_once(&start_once, start);
-    void *const stub_library = open_library(stub_path);
-    const gts_stub *stub;
-    if (stub_library == NULL || find_stub(stub_library, stub_path, &stub) != 0)
-        return -1;
-    void *const library = open_library(library_path);
+    void *const library = gts_library_open(library_path);
     if (library == NULL)
         return -1;
     gts_program *self = new_program(stub);
@@ -209,6 +188,13 @@ int gts_load(const char *stub_path, const char *library_path, gts_program **prog
     }
     *program = self;
     return 0;
+}
+
+int gts_load(const char *stub_path, const char *library_path, gts_program **program)
+{
+    *program = NULL;
+    const gts_stub *const stub = gts_load_stub(stub_path);
+    return stub == NULL ? -1 : gts_load_sdfg(stub, library_path, program);
 }
 
 void gts_close(gts_program **program)

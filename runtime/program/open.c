@@ -1,13 +1,13 @@
 /* Opens a program whose two libraries are in the same directory. */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "program/private.h"
 
 #define SUFFIX "_stub.so"
 
@@ -51,14 +51,8 @@ static int find_in(const char *directory, char stub[PATH_MAX])
 }
 
 /* Writes the path of the SDFG library, which is in the directory of the stub, to `library`. */
-static int find_library(const char *stub_path, char library[PATH_MAX])
+static int find_library(const char *stub_path, const gts_stub *stub, char library[PATH_MAX])
 {
-    void *const handle = dlopen(stub_path, RTLD_NOW | RTLD_LOCAL);
-    const gts_stub *const stub = handle == NULL ? NULL : dlsym(handle, "gts_descriptor");
-    if (stub == NULL || stub->abi != GTS_ABI) { /* gts_load() will report the reason */
-        library[0] = '\0';
-        return 0;
-    }
     const char *const slash = strrchr(stub_path, '/');
     return slash == NULL ? join(library, ".", 1, stub->library)
                          : join(library, stub_path, (size_t)(slash - stub_path), stub->library);
@@ -74,11 +68,11 @@ int gts_open(const char *path, gts_program **program)
     if (S_ISDIR(status.st_mode)) {
         if (find_in(path, stub) != 0)
             return -1;
-    } else if (strchr(path, '/') == NULL) { /* without a slash, dlopen() would search the library path */
-        if (join(stub, ".", 1, path) != 0)
-            return -1;
     } else if (snprintf(stub, sizeof stub, "%s", path) >= (int)sizeof stub) {
         return refuse_long_path(path);
     }
-    return find_library(stub, library) != 0 ? -1 : gts_load(stub, library, program);
+    const gts_stub *const descriptor = gts_load_stub(stub);
+    if (descriptor == NULL || find_library(stub, descriptor, library) != 0)
+        return -1;
+    return gts_load_sdfg(descriptor, library, program);
 }

@@ -24,6 +24,28 @@ struct gts_runtime {
     unsigned int pins;              /* visits of gts_loaded_visit() that are running: the program must not be freed */
 };
 
+/* ---- library.c ------------------------------------------------------------------------------------------------- */
+
+/*
+ * Opens the library that is in the file system now, whatever was loaded from the same path before. A path without a
+ * slash is relative to the working directory. Returns the handle for dlsym(), or NULL after setting gts_own_error.
+ */
+void *gts_library_open(const char *path);
+
+/* Frees the lock in a forked child, because a thread of the parent may have held it. */
+void gts_library_forget(void);
+
+/* ---- load.c ---------------------------------------------------------------------------------------------------- */
+
+/* The two steps of gts_load(). After an error they return NULL and -1, and leave *program as it is. */
+const gts_stub *gts_load_stub(const char *path);
+int gts_load_sdfg(const gts_stub *stub, const char *library_path, gts_program **program);
+
+/* ---- fork.c ---------------------------------------------------------------------------------------------------- */
+
+/* Prepares this process for forks. Called once, when the first program is loaded. */
+void gts_watch_forks(void);
+
 /* ---- enter.c --------------------------------------------------------------------------------------------------- */
 
 #define GTS_FOREVER UINT64_MAX

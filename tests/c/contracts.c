@@ -116,6 +116,21 @@ static void test_symbols(void)
             "Arguments of program 'whole' disagree: size of axis 1 of 'vn' is 4, but size of axis 1 of 'out[0]' is 1.");
 }
 
+static void test_null(void)
+{
+    const char *const text = "The arguments of program 'whole' must be a struct, not NULL.";
+    for (int i = 0; i < 2; ++i) {
+        CHECK(whole_call(program, NULL) == -1);
+        CHECK_ERROR(gts_last_error(program), GTS_TYPE_ERROR, text);
+    }
+    call_well();
+    const size_t before = recorder.count();
+    CHECK(whole_call(program, NULL) == -1); /* also when it knows the arrays of a call */
+    CHECK_ERROR(gts_last_error(program), GTS_TYPE_ERROR, text);
+    CHECK(recorder.count() == before);
+    call_well();
+}
+
 /* What no slot takes may be anything, and so may names that the caller does not know. */
 static void test_accepts(void)
 {
@@ -136,6 +151,7 @@ int main(int argc, char **argv)
     CHECK(argc == 3);
     recorder = open_recorder(argv[2]);
     program = load(argv[1], argv[2]);
+    test_null();
     test_types();
     test_dimensions();
     test_dimensions_of_known_memory();

@@ -42,6 +42,31 @@ def test_opening(build: Build) -> None:
 
 
 @address
+def test_libraries_are_known_by_their_files(build: Build) -> None:
+    """Each folder has a program of its own: the library says which one."""
+    for flavour in range(1, 5):
+        folder = build.folder / f"flavour_{flavour}"
+        folder.mkdir(exist_ok=True)
+        shutil.copy(build.folder / "whole_stub.so", folder)
+        text = f"{recording_source(WHOLE_SDFG)}\nEXPORT extern const int flavour;\nconst int flavour = {flavour};\n"
+        (folder / "libwhole.c").write_text(text, encoding="utf-8")
+        build.shared(f"{folder.name}/libwhole.so", folder / "libwhole.c")
+    (build.folder / "place").unlink(missing_ok=True)
+    build.run("libraries.c", stubs=["whole_stub.so"])
+
+
+@plain
+def test_a_forked_child_may_use_openmp_again(build: Build) -> None:
+    text = recording_source(WHOLE_SDFG).replace(
+        "static void run(void)\n{\n", "static void run(void)\n{\n#pragma omp parallel num_threads(2)\n    (void)usleep(1);\n"
+    )
+    assert "omp parallel" in text
+    (build.folder / "with_openmp.c").write_text(text, encoding="utf-8")
+    build.shared("with_openmp.so", "with_openmp.c", "-fopenmp")
+    build.run("openmp.c", stubs=["whole_stub.so"])
+
+
+@address
 def test_life_of_a_handle(build: Build) -> None:
     build.run("life.c", *WHOLE, *PROG, stubs=["whole_stub.so", "prog_stub.so"])
 

@@ -6,16 +6,18 @@ import ctypes
 import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gtstub.recorded.runtime import runtime
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.c_program import CProgram, handle_of
 from tests.support.hosting import Bound, Field, domain
 from tests.support.random_programs import FieldValue
-from tests.support.signatures import GATHER_PROGRAM, GATHER_SDFG
+from tests.support.signatures import GATHER_PROGRAM, GATHER_SDFG, program, scalar, sdfg, symbol
 
 pytestmark = pytest.mark.sanitizer
 
@@ -178,3 +180,20 @@ def test_objects_die_while_c_has_their_program(shared: Shared) -> None:
         of_c = Arguments(start, x=of_python.x)
         del of_python
         assert shared.call_from_c(of_c) == of_c.slots
+
+
+@pytest.fixture
+def bound_scalar(tmp_path: Path, toolchain: Toolchain) -> Bound:
+    signature = program("scalar", n=scalar("int32"))
+    return Bound(tmp_path, toolchain, sdfg(symbol("n"), name="scalar"), signature)
+
+
+def test_c_may_not_pass_null_for_scalars(bound_scalar: Bound) -> None:
+    loaded = bound_scalar.load()
+    call = ctypes.CDLL(str(bound_scalar.stub)).scalar_call
+    for _ in range(2):
+        assert call(handle_of(loaded), None) == -1
+        message: bytes = runtime().gts_last_error(handle_of(loaded)).contents.message
+        assert message == b"The arguments of program 'scalar' must be a struct, not NULL."
+        loaded(3)
+    assert [record["n"] for record in bound_scalar.recorder.calls()] == [3, 3]

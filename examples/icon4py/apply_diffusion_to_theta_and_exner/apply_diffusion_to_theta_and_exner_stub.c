@@ -220,9 +220,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->area, s->exner, s->geofac_div, s->geofac_n2s_c, s->geofac_n2s_nbh, &self->compute_time,
@@ -309,7 +309,7 @@ GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *self, const 
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = gts_call_run(self, run);
@@ -410,4 +410,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f188dcd4c5dfef2d703b3d2cdca3b31863bb928cb7a12a310e11e9f6187e2f35 */
+/* gtstub: sha256 of the text above: 624cbb83a7f914d28e2e0ab0420e803aa35d017ed3bb2407ce2a1dce0a9ed12c */

@@ -195,9 +195,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->area_edge, s->diff_multfac_vn, &self->compute_time, s->gt_conn_E2C2V, s->inv_primal_edge_length,
@@ -275,7 +275,7 @@ GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *self, const arguments *ar
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = gts_call_run(self, run);
@@ -374,4 +374,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4e53f95434638e2302120e3fee825e9418fdac367cfae9a792a8d0b5d5d8ed6f */
+/* gtstub: sha256 of the text above: 41aec5eb9c34adfd2effead224d6356a4711df61cb52987995b52bea223622b8 */

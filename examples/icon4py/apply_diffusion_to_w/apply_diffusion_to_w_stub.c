@@ -170,9 +170,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->area, s->diff_multfac_n2w, s->dwdx, s->dwdy, s->geofac_grg_x, s->geofac_grg_y, s->geofac_n2s,
@@ -241,7 +241,7 @@ GTS_EXPORT int apply_diffusion_to_w_call(gts_program *self, const arguments *arg
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = gts_call_run(self, run);
@@ -334,4 +334,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b115dbf022722a03c681cd16a4afe5d8c2ade48800caa87f04c70c1858b269b4 */
+/* gtstub: sha256 of the text above: eda6cef37853efabb395ed9954539d0a6a1071d403772a220220e01306150671 */

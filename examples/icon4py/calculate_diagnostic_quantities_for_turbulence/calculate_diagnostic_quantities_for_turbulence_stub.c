@@ -156,9 +156,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->diff_multfac_smag, s->div_ic, s->e_bln_c_s, s->geofac_div, &self->compute_time, s->gt_conn_C2E,
@@ -220,7 +220,7 @@ GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = gts_call_run(self, run);
@@ -312,4 +312,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 745c94c6f72df27f190227434f2872a5fd319c73add555570aec80de589df884 */
+/* gtstub: sha256 of the text above: dc491c7b891a8c859c8451716ec57a2df1785f2945203c5cd5dda989bd592311 */

@@ -121,9 +121,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, &self->compute_time, s->gt_conn_C2E2C, s->gt_conn_E2C, s->kh_smag_e, s->theta_ref_mc, s->theta_v,
@@ -179,7 +179,7 @@ GTS_EXPORT int calculate_enhanced_diffusion_coefficients_call(gts_program *self,
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = gts_call_run(self, run);
@@ -265,4 +265,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: fd10abec44d55bc61e6af88fd34a7b7e60421f8cc1e35185388e2da0a20fde6d */
+/* gtstub: sha256 of the text above: 23be25751ec72d47bbda3c509067909292fefdaf4414ad164bdfa08228680896 */

@@ -263,9 +263,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->area_edge, s->c_lin_e, s->coeff_gradekin, s->contravariant_corrected_w_at_cells_on_model_levels,
@@ -382,7 +382,7 @@ GTS_EXPORT int compute_advection_in_horizontal_momentum_f_call(gts_program *self
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = gts_call_run(self, run);
@@ -494,4 +494,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: dbb06413b27ec645ac89cf8a3f9ec968e5341786cf622927b4b3d580539b5c45 */
+/* gtstub: sha256 of the text above: 3d2a8b8ec9e2ca359919d59080f3627a92e3296172f8058431e4d32f84eb0ee5 */

@@ -288,9 +288,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->area_edge, s->c_lin_e, s->coeff_gradekin, s->contravariant_corrected_w_at_cells_on_model_levels,
@@ -415,7 +415,7 @@ GTS_EXPORT int compute_advection_in_horizontal_momentum_t_call(gts_program *self
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -537,4 +537,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 53841ea100406b1776d375324854623103210511e4590d35b1a29586a9b713e0 */
+/* gtstub: sha256 of the text above: eed1cab2f3c62dbf2b3f66cd1a5044a6ace3fbed47470e6aa64782a004eb88c5 */

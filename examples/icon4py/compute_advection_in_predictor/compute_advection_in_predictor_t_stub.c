@@ -231,9 +231,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->area, s->coeff1_dwdz, s->coeff2_dwdz, s->contravariant_corrected_w_at_cells_on_model_levels,
@@ -332,7 +332,7 @@ GTS_EXPORT int compute_advection_in_predictor_t_call(gts_program *self, const ar
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -447,4 +447,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ce2a46ce1c47a9281117ddfd7ca909197ff18e4901c2bbfc9c23e801be37eddb */
+/* gtstub: sha256 of the text above: ca74553ed8976e9e82d0d6ffe88c732adb64dc7fe8092dbfd19ac233f7b1d2c8 */

@@ -297,9 +297,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->c_intp, s->contravariant_correction_at_edges_on_model_levels, s->ddxn_z_full, s->ddxt_z_full,
@@ -422,7 +422,7 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_f_call(gts_program *self, co
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = gts_call_run(self, run);
@@ -538,4 +538,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d88f7f3b764b087dd64a3f50c68862f8e71ce458c0b9c80fdf07fb66c12731c8 */
+/* gtstub: sha256 of the text above: fdd4a2908f4943cc7b97e468009f82512d4149d57e191bf3278eb353505b9ea3 */

@@ -239,9 +239,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->c_intp, s->contravariant_correction_at_edges_on_model_levels, s->ddxn_z_full, s->ddxt_z_full,
@@ -341,7 +341,7 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_t_call(gts_program *self, co
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = gts_call_run(self, run);
@@ -453,4 +453,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4cad6124d52cd58c18682385c3119e93f74cd58d8060a977975fef0069ccba33 */
+/* gtstub: sha256 of the text above: 87c8aad1b50b9cba8d4921c716503d0f274ef1f63a5a333932ac91646100a180 */

@@ -124,9 +124,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->diff_multfac_vn, s->enh_smag_fac, &self->compute_time, s->smag_limit, s->vect_a,
@@ -180,7 +180,7 @@ GTS_EXPORT int init_diffusion_local_fields_call(gts_program *self, const argumen
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -288,4 +288,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 40c78ec8c15a0f5b170d22939f4a75f75e4c24b83da68c9d97cfeb1d5798ef42 */
+/* gtstub: sha256 of the text above: 0e4aa8a0d00017cefbab314e1cacfd0de73faf3ca955c5c9d2128dcafaab9cd4 */

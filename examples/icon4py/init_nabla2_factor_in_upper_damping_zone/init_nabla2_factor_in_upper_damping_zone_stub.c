@@ -89,9 +89,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->diff_multfac_n2w, &self->compute_time, s->physical_heights, s->__diff_multfac_n2w_K_range_0,
@@ -133,7 +133,7 @@ GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *self, 
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         status = gts_call_run(self, run);
@@ -215,4 +215,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 11440ca4a826dd75efff7fec29b21099006aa362ba7163ef0115188a0357ed5d */
+/* gtstub: sha256 of the text above: 84c29377049c0983f7afb05c95a615577790d556a8ffbfa7a65ae519e002baa6 */

@@ -80,9 +80,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->field, &self->compute_time, s->scaled_field, s->__field_K_range_0, s->__field_K_stride,
@@ -120,7 +120,7 @@ GTS_EXPORT int scale_k_call(gts_program *self, const arguments *args)
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -206,4 +206,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 495026bef7f6388444ad7357c8835844edb77279718c021e62bd2f4d0a31d8ae */
+/* gtstub: sha256 of the text above: 424c252f1659c2b315a1c19d2e3309dd450d03c76aaa70d56e68de90e3f19f78 */

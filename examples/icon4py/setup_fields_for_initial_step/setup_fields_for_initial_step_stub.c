@@ -86,9 +86,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->diff_multfac_vn, &self->compute_time, s->smag_limit, s->__diff_multfac_vn_K_range_0,
@@ -127,7 +127,7 @@ GTS_EXPORT int setup_fields_for_initial_step_call(gts_program *self, const argum
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -215,4 +215,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 58fd830ff60f5f9f55f560f81b89de130813a1b01677ebe312a6bcc26ede66d4 */
+/* gtstub: sha256 of the text above: 75a8288388a723ecf1f66486897e5750e6fa974190b9192040b524b7e8f6d0ab */

@@ -438,9 +438,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->contravariant_correction_at_cells_on_half_levels, s->corrector_vertical_wind_advective_tendency,
@@ -611,7 +611,7 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_fff_call(gts_program
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -752,4 +752,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 88631c6fd227b32bddf8011a7ccaa796ac847c6418beefa732e4585e408968de */
+/* gtstub: sha256 of the text above: fc824e1b030f1f4731fd4f3d78a76abff593e5c8c9443a3ab0f2f8fb12e25c37 */

@@ -461,9 +461,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->contravariant_correction_at_cells_on_half_levels, s->corrector_vertical_wind_advective_tendency,
@@ -639,7 +639,7 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_fft_call(gts_program
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -784,4 +784,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 73dda3c8e3a4d573028f334fc56a5f602618d020f61bb04e48db9373e575a422 */
+/* gtstub: sha256 of the text above: 8f442a4b3fe24abba02502888b96d82dbfda48a74daf6aec2af591c7a226ecb3 */

@@ -438,9 +438,9 @@ static int run(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->contravariant_correction_at_cells_on_half_levels, s->corrector_vertical_wind_advective_tendency,
@@ -611,7 +611,7 @@ GTS_EXPORT int vertically_implicit_solver_at_corrector_step_tff_call(gts_program
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -752,4 +752,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3892d1c3c8c5db182a053c6748686e35da8ace2d0357cc397e9e7a5e4448b088 */
+/* gtstub: sha256 of the text above: d497aea911ea0cab87a4ea626693d25e7f2a7a78fcaf8c7c9e9f644d46b38570 */

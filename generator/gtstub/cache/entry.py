@@ -31,6 +31,8 @@ from gtstub.util.canonical import canonical, plain
 if TYPE_CHECKING:
     from gtstub._host import Program
 
+_END_OF_KEY = re.compile(r"-[0-9a-f]{32}\Z")
+
 DAY = 24 * 60 * 60
 """Seconds. Entries record their last use to the day, so that a model does not write to its cache at every start."""
 
@@ -54,8 +56,8 @@ class Entry(NamedTuple):
 
     def manifest(self) -> Manifest:
         """
-        The manifest. Raises CacheError unless all files exist and have the sizes that they were built with. `verify`
-        also compares their contents.
+        The manifest. Raises CacheError unless all files exist and have the sizes that they were built with, or if the
+        directory has the key of another entry for its name. `verify` also compares the contents of the files.
         """
         try:
             manifest = manifests.read(self.manifest_file)
@@ -63,6 +65,8 @@ class Entry(NamedTuple):
             raise CacheError(f"There is no cache entry at '{self.path}'.") from None
         except ManifestError as error:
             raise CacheError(f"The manifest of cache entry '{self.path}' {error}.") from error.__cause__
+        if self.key != manifest.key and _END_OF_KEY.search(self.key):
+            raise CacheError(f"The cache entry '{self.path}' was renamed: its manifest has the key '{manifest.key}'.")
         for name, expected in manifest.files.items():
             try:
                 status = (self.path / name).stat()
@@ -168,7 +172,7 @@ def is_entry(path: Path) -> bool:
     """Whether a path is an entry, whole or not. The subdirectory of a code path, for example, is not."""
     if path.name.startswith(".") or not path.is_dir():
         return False
-    return Entry(path).manifest_file.exists() or re.search(r"-[0-9a-f]{32}\Z", path.name) is not None
+    return Entry(path).manifest_file.exists() or _END_OF_KEY.search(path.name) is not None
 
 
 def unsupported(manifest: Manifest) -> str:

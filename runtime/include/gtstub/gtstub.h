@@ -92,7 +92,8 @@ typedef struct gts_program gts_program;
 GTS_EXPORT int gts_open(const char *path, gts_program **program);
 
 /**
- * Loads a program from two libraries in any directories. Both paths are passed to dlopen() unchanged.
+ * Loads a program from two libraries in any directories. A path without a slash is relative to the working directory,
+ * too: LD_LIBRARY_PATH is not searched.
  *
  * @param stub_path     the call stub, `<name>_stub.so`
  * @param library_path  the SDFG library that it calls, `lib<name>.so`

@@ -198,7 +198,7 @@ GTS_EXPORT int whole_call(gts_program *self, const arguments *args)
 {
     GTS_TRY(gts_enter_linked(self, &STUB));
     int status = 0;
-    if (GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
@@ -295,4 +295,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: edcab9f8cbcbe38a8fa62b6a2f6620cd4d0c56e4d3d190a50cc1bc41aedb1516 */
+/* gtstub: sha256 of the text above: 2d84b668a438e86f3c5102858c68290a3c10de974058e6bd20c62f5fc4da9527 */

@@ -308,6 +308,26 @@ def test_broken_entry_is_built_again(cache: Cache) -> None:
     assert names(cache.root) == [KEY]
 
 
+def test_entry_under_the_key_of_another_one_is_broken(cache: Cache) -> None:
+    entries = [publish_made_of(cache, {"n": n}, f"library {n}") for n in (1, 2)]
+    first, second = (entry.path for entry in entries)
+    first.rename(first.with_name("aside"))
+    second.rename(first)
+    first.with_name("aside").rename(second)
+    for entry, other in (entries, entries[::-1]):
+        assert cache.find(entry.key) is None
+        for refused in (entry.manifest, entry.verify, entry.load):
+            with pytest.raises(CacheError) as error:
+                refused()
+            assert str(error.value) == (
+                f"The cache entry '{entry.path}' was renamed: its manifest has the key '{other.key}'."
+            )
+    assert publish_made_of(cache, {"n": 1}, "library 1") == entries[0]
+    assert cache.find(entries[0].key) == entries[0]
+    assert (first / LIBRARY).read_text() == f"{LIBRARY} library 1\n"
+    assert Entry(first.rename(first.with_name("other"))).verify().ingredients == {"n": 1}  # a name that is no key
+
+
 def test_whole_entry_that_was_taken_for_a_broken_one_is_put_back(cache: Cache) -> None:
     path = publish(cache, KEY).path  # Somebody published it after this process saw a broken one.
     inode = path.stat().st_ino

@@ -1,0 +1,41 @@
+/* What a fork does to the programs of a process: the child may use none of the parent's, but can load them again. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "program/hooks.h"
+
+unsigned int gts_forks;
+
+/*
+ * Ends the threads that GNU's OpenMP keeps between parallel regions for the thread that forks. Without this, its next
+ * parallel region in the child would wait for them forever. The parent's next parallel region starts new ones.
+ */
+static void end_openmp_threads(void)
+{
+    void *const openmp = dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (openmp == NULL)
+        return;
+    int (*pause_all)(int);
+    void *const address = dlsym(openmp, "omp_pause_resource_all");
+    memcpy(&pause_all, &address, sizeof pause_all);
+    if (pause_all != NULL)
+        (void)pause_all(2); /* omp_pause_hard */
+    (void)dlclose(openmp);
+}
+
+/* Called in each forked child, in which no thread and no profile of the parent exists. */
+static void count_fork(void)
+{
+    (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&gts_attention, 0, __ATOMIC_SEQ_CST);
+    gts_library_forget();
+    gts_loaded_forget();
+    gts_profile_forget();
+    gts_recorder_forget();
+}
+
+void gts_watch_forks(void)
+{
+    (void)pthread_atfork(end_openmp_threads, NULL, count_fork);
+}

@@ -1,0 +1,126 @@
+/*
+ * Opens libraries. dlopen() compares paths as texts first, so it would return the old library after chdir(), or when
+ * another file has taken a path. Here each file is opened under a name of its own.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "program/private.h"
+
+/* A library that was opened. It is never closed, because OpenMP threads of an SDFG may still execute its code. */
+typedef struct library {
+    struct library *next;
+    void *handle;
+    struct stat file; /* when it was opened */
+    char *path;       /* absolute, without links */
+} library;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+static library *libraries;
+
+static GTS_COLD void *refuse(const char *path, const char *reason)
+{
+    gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, reason);
+    return NULL;
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool is_unchanged(const struct stat *a, const struct stat *b)
+{
+    return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* "/a/b/lib.so" as "/a/b/./lib.so", with one "./" more for each library that was loaded from this path before. */
+static char *new_name(const char *path)
+{
+    size_t count = 1;
+    for (const library *each = libraries; each != NULL; each = each->next)
+        count += strcmp(each->path, path) == 0;
+    const size_t directory = (size_t)(strrchr(path, '/') + 1 - path);
+    const size_t length = strlen(path);
+    char *const name = malloc(length + 2 * count + 1);
+    if (name == NULL)
+        return NULL;
+    memcpy(name, path, directory);
+    for (size_t i = 0; i < count; ++i)
+        memcpy(name + directory + 2 * i, "./", 2);
+    memcpy(name + directory + 2 * count, path + directory, length - directory + 1);
+    return name;
+}
+
+/* dlopen(), without its substitution of $ORIGIN, $LIB and $PLATFORM in paths. */
+static void *open_name(const char *name)
+{
+    if (GTS_LIKELY(strchr(name, '$') == NULL))
+        return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const int descriptor = open(name, O_RDONLY | O_CLOEXEC); /* stays open, so that no other file gets its number */
+    char link[32];
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    return dlopen(link, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Opens a library that is not in the list, and adds it. */
+static void *open_new(const char *given, const struct stat *file)
+{
+    char *const path = realpath(given, NULL);
+    char *const name = path == NULL ? NULL : new_name(path);
+    library *const self = name == NULL ? NULL : malloc(sizeof *self);
+    void *handle = NULL;
+    if (self == NULL)
+        (void)refuse(given, strerror(errno));
+    else if ((handle = open_name(name)) == NULL)
+        (void)refuse(given, dlerror());
+    free(name);
+    if (handle == NULL) {
+        free(self);
+        free(path);
+        return NULL;
+    }
+    *self = (library){.next = libraries, .handle = handle, .file = *file, .path = path};
+    libraries = self;
+    struct stat now;
+    if (stat(path, &now) == 0 && is_same_file(&now, file) && is_unchanged(&now, file))
+        return handle;
+    self->file = (struct stat){0}; /* it may be either file, so that it is not found again */
+    return refuse(given, "the file was replaced while it was being loaded");
+}
+
+static void *find_or_open(const char *path)
+{
+    struct stat file;
+    if (stat(path, &file) != 0)
+        return refuse(path, strerror(errno));
+    for (const library *each = libraries; each != NULL; each = each->next) {
+        if (!is_same_file(&each->file, &file))
+            continue;
+        if (is_unchanged(&each->file, &file))
+            return each->handle;
+        return refuse(path, "the file was written to after this process loaded it; load it in a new process");
+    }
+    return open_new(path, &file);
+}
+
+void *gts_library_open(const char *path)
+{
+    (void)pthread_mutex_lock(&lock);
+    void *const handle = find_or_open(path);
+    (void)pthread_mutex_unlock(&lock);
+    return handle;
+}
+
+void gts_library_forget(void)
+{
+    (void)pthread_mutex_init(&lock, NULL);
+}
