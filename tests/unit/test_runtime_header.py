@@ -57,7 +57,7 @@ def test_every_field_of_a_runtime_struct_that_the_generator_names_exists() -> No
 
 def test_every_declared_function_is_defined_in_the_core() -> None:
     core = "\n".join(path.read_text(encoding="utf-8") for path in runtime_sources("*.c"))
-    defined = set(re.findall(r"^[a-z][\w *]*?\b(gts_\w+)\([^;{]*\)\n\{", core, re.MULTILINE))
+    defined = set(re.findall(r"^[A-Za-z][\w *]*?\b(gts_\w+)\([^;{]*\)\n\{", core, re.MULTILINE))
     inline = set(re.findall(r"^static inline [\w *]*?\b(gts_\w+)\(", headers(), re.MULTILINE))
     internal = "\n".join(path.read_text(encoding="utf-8") for path in runtime_sources("*.h"))
     hidden = set(re.findall(r"^\w[\w *]*?\b(gts_\w+)\([^;{]*\);", without_comments(internal), re.MULTILINE))

@@ -7,6 +7,7 @@ import io
 import shutil
 import tarfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -57,9 +58,11 @@ def unpack(cache: Cache, file: BinaryIO) -> Entry:
             raise CacheError(f"The file holds no cache entry that can be unpacked: {error}.") from error
         except OSError as error:
             raise unwritable(cache.root, error) from error
-        manifest = Entry(private / key).verify()
-        if manifest.key != key:
-            raise CacheError(f"The cache entry '{key}' says that its key is '{manifest.key}'.")
+        entry = Entry(private / key)
+        with suppress(FileNotFoundError, manifests.ManifestError):  # verify() reports these.
+            if (found := manifests.read(entry.manifest_file).key) != key:
+                raise CacheError(f"The cache entry '{key}' says that its key is '{found}'.")
+        manifest = entry.verify()
         for name in names:
             if name not in (manifests.FILE, *manifest.files):
                 raise _unexpected(f"{key}/{name}")

@@ -32,7 +32,7 @@ def test_doctor_as_json() -> None:
 def test_doctor_without_a_compiler() -> None:
     result = run_installed("doctor", env={**os.environ, "CC": "/no/compiler"})
     assert result.returncode == 1
-    assert "MISSING  C compiler" in result.stdout
+    assert "MISSING   C compiler" in result.stdout
     assert "\nC compiler: The C compiler '/no/compiler', which CC names, was not found: " in result.stdout
     result = run_installed("doctor", "--jq", ".checks[] | select(.ok | not) | .name", env={**os.environ, "CC": "/no"})
     assert (result.returncode, result.stdout) == (1, "C compiler\n")
