@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind bench bench-starts bench-build wheel
-.PHONY: wheel-test generated check-generated site links clean
+.PHONY: fuzz wheel-test generated check-generated site links clean
 
 export PYTHON
 JOBS ?= 2
@@ -163,12 +163,15 @@ asan: .venv/.gtstub ## run the tests of runtime, host and stubs under ASan and U
 	    '--config-settings=cmake.define.GTSTUB_SANITIZE=address;undefined' --config-settings=install.strip=false .
 	CC=gcc CFLAGS='$(ASAN_FLAGS)' PYTHONPATH=build/asan LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
 	    GTSTUB_CACHE_DIR=$(CURDIR)/build/asan/cache $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup \
-	    tests/unit tests/python_host tests/property \
+	    tests/unit tests/python_host tests/property tests/fuzz \
 	    -m sanitizer $(ARGS)
 
 MINUTES ?= 20
 soak: .venv/.gtstub ## kill processes and fail system calls around one cache for MINUTES=20, and write docs/reliability.md
 	$(BIN)/python -m tests.faults.soak --minutes $(MINUTES) $(ARGS)
+
+fuzz: .venv/.gtstub ## hand 100,000 changed archives, entries, claims, recordings and signatures to gtstub (ARGS='--seed 2')
+	$(BIN)/python -m tests.fuzz.run $(ARGS)
 
 valgrind: .venv/.gtstub ## run the tests that need valgrind
 	@command -v valgrind >/dev/null || { echo "valgrind: install it (apt-get install valgrind)"; exit 1; }

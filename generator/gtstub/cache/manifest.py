@@ -103,7 +103,8 @@ class Manifest(NamedTuple):
 def read(path: Path) -> Manifest:
     """Reads a manifest. Raises FileNotFoundError, or ManifestError if gtstub did not write the file in this form."""
     try:
-        document: Any = json.loads(read_regular(path, LARGEST))
+        content = read_regular(path, LARGEST)
+        document: Any = json.loads(content)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -112,7 +113,7 @@ def read(path: Path) -> Manifest:
         raise ManifestError(f"cannot be read: {error}") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise ManifestError(f"is not of schema '{SCHEMA}'")
-    if not _is_shallow(document):
+    if content.count(b"{") + content.count(b"[") > DEEPEST and not _is_shallow(document):  # Counting takes no time.
         raise ManifestError(f"is nested more than {DEEPEST} times")
     if not _has_own_digest(document):
         raise ManifestError("is not the one that was written: its digest differs")
@@ -160,8 +161,8 @@ def _is_shallow(document: Any) -> bool:
         level = [
             inner
             for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) in (dict, list)
         ]
         if not level:
             return True

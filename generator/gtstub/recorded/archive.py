@@ -122,7 +122,11 @@ class Archive:
             raise GtstubError(f"Argument '{value.leaf.path}' of program '{call.program.name}' is not written.")
         file = self.path / call.program.id / f"{call.program.id}_{value.field}.dat"
         count, dtype = math.prod(value.shape), np.dtype(value.leaf.dtype)
-        if not file.is_file() or place + count * dtype.itemsize > file.stat().st_size:
+        try:
+            is_long_enough = file.is_file() and place + count * dtype.itemsize <= file.stat().st_size
+        except OSError:  # The name is too long.
+            is_long_enough = False
+        if not is_long_enough:
             raise SignatureError(f"'{file}' is no file, or is shorter than '{INDEX}' says.")
         found = np.fromfile(file, dtype=dtype, count=count, offset=place)
         return found.reshape(value.shape, order="F")

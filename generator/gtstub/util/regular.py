@@ -11,10 +11,10 @@ from pathlib import Path
 def read_regular(file: Path, most: int) -> bytes:
     """The contents of a regular file of at most `most` bytes. Raises OSError, also for any other file."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # A FIFO would block.
-    with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    with os.fdopen(descriptor, "rb", buffering=0) as stream:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "Not a regular file", str(file))
-        content = stream.read(most + 1)
-    if len(content) > most:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
-    return content
+        if status.st_size > most:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
+        return stream.read()

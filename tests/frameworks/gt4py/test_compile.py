@@ -255,6 +255,8 @@ def test_containers_are_passed_as_they_are(tag: str) -> None:
         ({"bound_static_args": {"a": 1.0}}, TypeError, "must be a scalar or a tuple of scalars to be static;"),
         ({"bound_args": {"a": 1.0}}, TypeError, "must be 'Field[[I], float64]', not 'float'."),
         ({"bound_args": {"exponent": True}}, TypeError, "must be an 'int32', not 'bool'."),
+        ({"bound_args": {"exponent": np.timedelta64(1, "s")}}, TypeError, "must be an 'int32', not 'timedelta64'."),
+        ({"bound_static_args": {"weights": (1.0, np.timedelta64(1, "s"))}}, TypeError, "'float64', not 'timedelta64'."),
     ],
 )
 def test_what_does_not_fit_the_program(given: dict[str, Any], error: type[Exception], message: str) -> None:
