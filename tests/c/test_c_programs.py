@@ -58,7 +58,8 @@ def test_libraries_are_known_by_their_files(build: Build) -> None:
 @plain
 def test_a_forked_child_may_use_openmp_again(build: Build) -> None:
     text = recording_source(WHOLE_SDFG).replace(
-        "static void run(void)\n{\n", "static void run(void)\n{\n#pragma omp parallel num_threads(2)\n    (void)usleep(1);\n"
+        "static void run(void)\n{\n",
+        "static void run(void)\n{\n#pragma omp parallel num_threads(2)\n    (void)usleep(1);\n",
     )
     assert "omp parallel" in text
     (build.folder / "with_openmp.c").write_text(text, encoding="utf-8")

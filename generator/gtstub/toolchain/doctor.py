@@ -17,7 +17,8 @@ from pathlib import Path
 from gtstub._version import GT4PY_VERSIONS
 from gtstub.errors import ToolchainError
 from gtstub.install import RUNTIME, how_to_install
-from gtstub.toolchain.compiler import find, find_cmake
+from gtstub.toolchain.answer import find_cmake
+from gtstub.toolchain.compiler import find
 
 REINSTALL = (
     "The installation of gtstub is incomplete: 'pip install --force-reinstall --no-deps .' in a checkout of gtstub, or"
@@ -90,7 +91,7 @@ def _compiler() -> Check:
             toolchain.start(source, source.with_suffix(".so")).wait()
         except ToolchainError as error:
             return Check("C compiler", ok=False, found="does not work", advice=str(error))
-    return Check("C compiler", ok=True, found=f"{toolchain.id} {toolchain.version}, {' '.join(toolchain.compiler)}")
+    return Check("C compiler", ok=True, found=f"{toolchain.name}, {' '.join(toolchain.compiler)}")
 
 
 def _own_part(name: str, load: Callable[[], str]) -> Check:
