@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 
 from gtstub.install import FOLDER
-from gtstub.toolchain.compiler import find_cmake
+from gtstub.toolchain.answer import find_cmake
 from tests.support.checkout import ROOT
 
 HOSTS = ROOT / "tests" / "cmake" / "project"

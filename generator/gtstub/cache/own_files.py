@@ -14,6 +14,7 @@ PARTS = (
     "signature",
     "plan",
     "codegen",
+    "toolchain/answer.py",
     "toolchain/compiler.py",
     "toolchain/cmake",
     "frameworks/dace",

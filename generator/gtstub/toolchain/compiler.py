@@ -1,7 +1,7 @@
 """
 Compiles the text of a stub to its library with one compiler process.
 
-CMake finds the C compiler and its flags for a shared library, which takes most of a second. gtstub therefore stores
+CMake finds the compilers and their flags for shared libraries, which takes most of a second. gtstub therefore stores
 CMake's answer in the cache directory and uses it until something changes that the answer depends on.
 """
 
@@ -14,24 +14,17 @@ import os
 import shlex
 import shutil
 import subprocess
-import sysconfig
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gtstub._version import __version__
 from gtstub.errors import ToolchainError
 from gtstub.install import INCLUDE, RUNTIME
+from gtstub.toolchain.answer import BUILD_TYPES, FLAGS, TYPE_FLAGS, Answer, ask, candidates, find_cmake
+from gtstub.toolchain.cpu import compiled_features, key_features
+from gtstub.toolchain.environment import ANSWERED, in_key, refuse_overrides
 from gtstub.util.atomic import replacing
-
-VARIABLES = ("CC", "CFLAGS", "LDFLAGS", "CXX", "CMAKE_GENERATOR", "CMAKE_TOOLCHAIN_FILE")
-"""The environment variables that CMake reads to find compilers."""
-
-COMPILERS = {"CC": ("cc", "gcc", "icx", "clang"), "CXX": ("c++", "g++", "icpx", "clang++")}
-"""The compilers that CMake searches on PATH if the environment variable is not set."""
-
-HOW_TO_GET_A_COMPILER = "install one ('apt-get install gcc', or 'conda install c-compiler') or name it in CC"
 
 
 class StubBuild:
@@ -76,78 +69,122 @@ class StubBuild:
 @dataclasses.dataclass(frozen=True)
 class Toolchain:
     """
-    A C compiler with its flags for stubs. The directory `kept` receives the stubs that do not compile. `cxx` and
-    `cxx_version` describe the C++ compiler that DaCe finds; they are empty if there is none.
+    CMake's answer as the compilers with their flags. `environment` holds the variables that compilers and CMake read
+    themselves. The directory `kept` receives the stubs that do not compile.
     """
 
-    compiler: tuple[str, ...]
-    id: str
-    version: str
-    flags: tuple[str, ...]
-    link_flags: tuple[str, ...]
-    cxx: str
-    cxx_version: str
+    answer: Answer
+    environment: Mapping[str, str]
     kept: Path
+
+    @property
+    def compiler(self) -> tuple[str, ...]:
+        """The C compiler, with the arguments that CC names."""
+        return (self.answer.texts["compiler"], *shlex.split(self.answer.texts["arguments"]))
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags of the C compiler for a stub."""
+        return ("-O2", *self.answer.c)
+
+    @property
+    def name(self) -> str:
+        """The C compiler and its version."""
+        return f"{self.answer.texts['id']} {self.answer.texts['version']}"
+
+    @property
+    def cxx(self) -> tuple[str, ...]:
+        """The C++ compiler that DaCe uses, with its arguments; empty if there is none."""
+        path = self.answer.texts["cxx"]
+        return (path, *shlex.split(self.answer.texts["cxx_arguments"])) if path else ()
+
+    @property
+    def cxx_name(self) -> str:
+        """The C++ compiler and its version; empty if there is none."""
+        return f"{self.answer.texts['cxx_id']} {self.answer.texts['cxx_version']}".strip()
+
+    def cxx_flags(self, build_type: str, flags: str) -> tuple[str, ...]:
+        """All flags of the C++ compiler in a build of this type, to which DaCe passes `flags`."""
+        inserted = {FLAGS: flags, TYPE_FLAGS: self.answer.texts.get(f"cxx_{build_type}", "")}
+        return tuple(flag for each in self.answer.cxx for flag in shlex.split(inserted.get(each, shlex.quote(each))))
 
     @property
     def ingredients(self) -> dict[str, Any]:
         """The part of a cache key that describes the compilers and flags; it excludes the paths of the compilers."""
+        texts, answer = self.answer.texts, self.answer
+        own = [*self.compiler[1:], *answer.c, *self.cxx[1:], *answer.cxx, *(texts[f"cxx_{x}"] for x in BUILD_TYPES)]
         return {
-            "c": [f"{self.id} {self.version}", *self.compiler[1:]],
+            "c": [self.name, *self.compiler[1:]],
             "c_flags": " ".join(self.flags),
-            "c_link_flags": " ".join(self.link_flags),
-            "cxx": self.cxx_version,
+            "c_link_flags": " ".join(answer.c_link),
+            "cxx": [self.cxx_name, *self.cxx[1:]],
+            "cxx_flags": {"": " ".join(answer.cxx), **{name: texts[f"cxx_{name}"] for name in BUILD_TYPES}},
+            "cxx_link_flags": " ".join(answer.cxx_link),
+            "cpu": key_features(" ".join(own)),
+            "cmake_files": sorted(set(answer.files.values())),
+            "environment": {**self.environment, **answer.environment},
         }
+
+    def compiled_features(self, build_type: str, flags: str) -> tuple[str, ...]:
+        """The features that a CPU needs for a stub and for an SDFG that DaCe builds with `flags`."""
+        found = {
+            *compiled_features(self.compiler, self.flags, "c"),
+            *(compiled_features(self.cxx, self.cxx_flags(build_type, flags), "c++") if self.cxx else ()),
+        }
+        return tuple(sorted(found))
 
     def command(self, source: Path, output: Path) -> list[str]:
         """The command that compiles the stub `source` to the library `output`."""
         runtime = ["-I", str(INCLUDE), "-L", str(RUNTIME.parent), f"-l:{RUNTIME.name}"]
-        return [*self.compiler, *self.flags, "-o", str(output), str(source), *runtime, *self.link_flags]
+        return [*self.compiler, *self.flags, "-o", str(output), str(source), *runtime, *self.answer.c_link]
 
     def start(self, source: Path, output: Path) -> StubBuild:
         """Starts the compiler without waiting. A stub takes a tenth of a second, its SDFG takes seconds."""
         return StubBuild(self.command(source, output), source, self.kept)
 
 
-def find(cache_dir: Path, shared: Sequence[Path] = ()) -> Toolchain:
+def find(cache_dir: Path, shared: Sequence[Path] = (), cxx: str = "", arguments: Sequence[str] = ()) -> Toolchain:
     """
     The toolchain of this environment. CMake's answer and stubs that do not compile are stored in `cache_dir`; answers
-    are also read from the directories `shared`.
+    are also read from the directories `shared`. `cxx` is the C++ compiler that DaCe uses, or empty for CMake's choice;
+    `arguments` are those that DaCe passes to CMake besides its own.
 
-    Raises ToolchainError if CMake or the compiler is missing or fails, or `cache_dir` cannot be written.
+    Raises ToolchainError if CMake or the compiler is missing or fails, if a variable would change flags unnoticed, or
+    if `cache_dir` cannot be written.
     """
-    question = _question()
+    refuse_overrides(os.environ)
+    question = _question(cxx, arguments)
     name = _file_name(question)
     kept = cache_dir / "failed"
     for directory in (cache_dir, *shared):
-        if (toolchain := _read(directory / name, kept)) is not None:
+        if (toolchain := _read(directory / name, kept)) is not None and toolchain.answer.is_current:
             return toolchain
-    answer = _ask()
+    answer = ask(shutil.which(cxx) or "", arguments)
     try:
         cache_dir.mkdir(parents=True, exist_ok=True)
         with replacing(cache_dir / name) as aside:
-            text = json.dumps({"question": question, "answer": answer}, indent=1, sort_keys=True)
-            aside.write_text(f"{text}\n", encoding="utf-8")
+            document = {"question": question, "answer": dataclasses.asdict(answer)}
+            aside.write_text(f"{json.dumps(document, indent=1, sort_keys=True)}\n", encoding="utf-8")
     except OSError as error:
         raise ToolchainError(f"The cache directory '{cache_dir}' cannot be written: {error.strerror}.") from error
-    return _toolchain(answer, kept)
+    return Toolchain(answer, question["environment"], kept)
 
 
-def known(directories: Sequence[Path]) -> list[Toolchain]:
+def known(directories: Sequence[Path], cxx: str = "", arguments: Sequence[str] = ()) -> list[Toolchain]:
     """
     The toolchains of all answers stored in `directories`, from any machine, this environment's first: the entries there
     may have been built with any of them. Needs neither CMake nor a compiler.
     """
-    own = _file_name(_question())
+    own = _file_name(_question(cxx, arguments))
     files = [file for directory in directories for file in sorted(directory.glob("toolchain-*.json"))]
     files.sort(key=lambda file: file.name != own)
     answers = (_read(file, directories[0] / "failed") for file in files)
     return [toolchain for toolchain in answers if toolchain is not None]
 
 
-def is_complete() -> bool:
-    """Whether CMake, a C compiler and a C++ compiler are on this machine."""
-    question = _question()
+def is_complete(cxx: str = "") -> bool:
+    """Whether CMake, a C compiler and a C++ compiler (`cxx`, or any) are on this machine."""
+    question = _question(cxx, ())
     return question["cmake"] is not None and all(any(question[name]) for name in ("c", "cxx"))
 
 
@@ -155,20 +192,17 @@ def _file_name(question: dict[str, Any]) -> str:
     return f"toolchain-{hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]}.json"
 
 
-def _question() -> dict[str, Any]:
-    """Everything that can change CMake's answer."""
+def _question(cxx: str, arguments: Sequence[str]) -> dict[str, Any]:
+    """What can change CMake's answer, except the files that it reads (Answer.is_current)."""
     return {
         "gtstub": __version__,
-        "environment": {name: os.environ.get(name) for name in VARIABLES},
-        "c": [_identity(shutil.which(name)) for name in _candidates("CC")],
-        "cxx": [_identity(shutil.which(name)) for name in _candidates("CXX")],
+        "answered": {name: os.environ.get(name) for name in ANSWERED},
+        "environment": in_key(os.environ),
+        "arguments": list(arguments),
+        "c": [_identity(shutil.which(name)) for name in candidates("CC")],
+        "cxx": [_identity(shutil.which(name)) for name in ([cxx] if cxx else candidates("CXX"))],
         "cmake": _identity(find_cmake()),
     }
-
-
-def _candidates(variable: str) -> Sequence[str]:
-    """The compiler that CC or CXX names, without its arguments; if the variable is not set, those that CMake tries."""
-    return os.environ.get(variable, "").split()[:1] or COMPILERS[variable]
 
 
 def _identity(program: str | None) -> list[str | int] | None:
@@ -179,52 +213,12 @@ def _identity(program: str | None) -> list[str | int] | None:
     return [str(Path(program).resolve()), status.st_size, status.st_mtime_ns]
 
 
-def find_cmake() -> str | None:
-    """The CMake of gtstub's Python environment, else the one on PATH."""
-    return shutil.which("cmake", path=sysconfig.get_path("scripts")) or shutil.which("cmake")
-
-
-def _ask() -> dict[str, str]:
-    cmake = find_cmake()
-    if cmake is None:
-        raise ToolchainError("CMake was not found: install it with 'pip install cmake'.")
-    if not any(map(shutil.which, candidates := _candidates("CC"))):
-        name = "A C compiler" if candidates is COMPILERS["CC"] else f"The C compiler '{candidates[0]}', which CC names,"
-        raise ToolchainError(f"{name} was not found: {HOW_TO_GET_A_COMPILER}.")
-    with tempfile.TemporaryDirectory(prefix="gtstub-") as build:
-        done = subprocess.run(
-            [cmake, "-S", str(Path(__file__).with_name("cmake")), "-B", build],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise ToolchainError(
-                f"CMake found no C compiler that works: {HOW_TO_GET_A_COMPILER}.\n{done.stdout.strip()}"
-            )
-        lines = (Path(build) / "answer.txt").read_text().splitlines()
-    return dict(line.split("=", 1) for line in lines)
-
-
-def _toolchain(answer: dict[str, str], kept: Path) -> Toolchain:
-    shared = [answer["standard"], "-O2", answer["pic"], answer["shared"], answer["visibility"] + "hidden"]
-    return Toolchain(
-        compiler=(answer["compiler"], *shlex.split(answer["arguments"])),
-        id=answer["id"],
-        version=answer["version"],
-        flags=(*shared, *shlex.split(answer["cflags"])),
-        link_flags=tuple(shlex.split(answer["ldflags"])),
-        cxx=answer["cxx"],
-        cxx_version=f"{answer['cxx_id']} {answer['cxx_version']}".strip(),
-        kept=kept,
-    )
-
-
 def _read(file: Path, kept: Path) -> Toolchain | None:
     """The toolchain of a stored answer; None if the file is missing or damaged, so that CMake runs again."""
     try:
-        return _toolchain(json.loads(file.read_text())["answer"], kept)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        document = json.loads(file.read_text())
+        toolchain = Toolchain(Answer(**document["answer"]), dict(document["question"]["environment"]), kept)
+        toolchain.ingredients  # noqa: B018  raises if a part is missing or of another type
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
+    return toolchain

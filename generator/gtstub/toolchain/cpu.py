@@ -100,20 +100,21 @@ def key_features(flags: str) -> list[str]:
     return sorted(features().intersection(MACROS.values()))
 
 
-def compiled_features(compiler: Sequence[str], flags: Sequence[str]) -> list[str]:
+def compiled_features(compiler: Sequence[str], flags: Sequence[str], language: str = "c++") -> list[str]:
     """
-    The features that a CPU needs for code that `compiler`, a C++ command, compiles with `flags`. Runs the compiler.
+    The features that a CPU needs for code that `compiler` compiles with `flags`. `language` is its name in the option
+    -x. Runs the compiler.
 
     Raises ToolchainError if the compiler cannot be started or refuses the flags.
     """
     import subprocess  # Here, because loading an entry starts no compiler.
 
-    command = [*compiler, *flags, "-dM", "-E", "-x", "c++", "/dev/null"]
+    command = [*compiler, *flags, "-dM", "-E", "-x", language, "/dev/null"]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise ToolchainError(f"The C++ compiler '{compiler[0]}' cannot be started: {error.strerror}.") from error
+        raise ToolchainError(f"The compiler '{compiler[0]}' cannot be started: {error.strerror}.") from error
     if done.returncode != 0:
-        raise ToolchainError(f"The C++ compiler '{compiler[0]}' refused the flags {flags}.\n{done.stderr.strip()}")
+        raise ToolchainError(f"The compiler '{compiler[0]}' refused the flags {flags}.\n{done.stderr.strip()}")
     defined = {line.split(maxsplit=2)[1] for line in done.stdout.splitlines() if line.startswith("#define ")}
     return sorted({feature for macro, feature in MACROS.items() if macro in defined})

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from gtstub.errors import ToolchainError
 from gtstub.install import RUNTIME, how_to_install
-from gtstub.toolchain.compiler import find, find_cmake
+from gtstub.toolchain.answer import find_cmake
+from gtstub.toolchain.compiler import find
 from gtstub.toolchain.versions import INSTALL_GT4PY, problem_of_dace, problem_of_gt4py
 
 REINSTALL = (
@@ -87,7 +88,7 @@ def _compiler() -> Check:
             toolchain.start(source, source.with_suffix(".so")).wait()
         except ToolchainError as error:
             return Check("C compiler", ok=False, found="does not work", advice=str(error))
-    return Check("C compiler", ok=True, found=f"{toolchain.id} {toolchain.version}, {' '.join(toolchain.compiler)}")
+    return Check("C compiler", ok=True, found=f"{toolchain.name}, {' '.join(toolchain.compiler)}")
 
 
 def _own_part(name: str, load: Callable[[], str]) -> Check:

@@ -182,8 +182,8 @@ def test_flags_of_gpus_are_in_the_keys_of_gpus() -> None:
 
 def test_the_compiler_of_a_gpu_is_in_the_key() -> None:
     environ = {"CUDACXX": "nvcc-12", "PATH": "/bin"}
-    assert dace_config.ingredients("cuda", "Release", {}, environ)["compilers"] == {"CUDACXX": "nvcc-12"}
-    assert dace_config.ingredients("cpu", "Release", {}, environ)["compilers"] == {}
+    assert dace_config.ingredients("cuda", "Release", {}, environ)["environment"] == {"CUDACXX": "nvcc-12"}
+    assert dace_config.ingredients("cpu", "Release", {}, environ)["environment"] == {}
 
 
 # --- In force ---------------------------------------------------------------------------------------------------------

@@ -96,6 +96,28 @@ def test_an_override_is_in_the_flags_and_in_the_key(tmp_path: Path) -> None:
     assert ingredients["cpu"] == []
 
 
+def test_a_toolchain_file_is_in_the_flags_the_key_and_the_cpu(tmp_path: Path) -> None:
+    """DaCe's own CMake uses the flags that gtstub's question to CMake finds."""
+    file = tmp_path / "toolchain.cmake"
+    found = []
+    for flags in ("", "-ffast-math", "-ffast-math -msse4.2", "-march=native"):
+        file.write_text(f"add_compile_options({flags})\n" if flags else "")
+        environ = {"CXXFLAGS": "-O1", "CMAKE_TOOLCHAIN_FILE": str(file), "GTSTUB_CACHE_DIR": str(tmp_path / "cache")}
+        found.append(build(tmp_path / "home", **environ))
+        (tmp_path / "home-commands").unlink()
+        assert set(flags.split()) <= set(found[-1]["command"].split())
+    assert len({each["key"] for each in found}) == 4
+    assert ["sse4_2" in each["manifest"]["machine"]["cpu"] for each in found[:3]] == [False, False, True]
+    ingredients = found[-1]["manifest"]["ingredients"]
+    assert "sse2" in ingredients["toolchain"]["cpu"]
+    assert set(found[-1]["manifest"]["machine"]["cpu"]) <= set(ingredients["toolchain"]["cpu"])
+
+
+def test_flags_of_the_environment_do_not_take_the_place_of_none(tmp_path: Path) -> None:
+    environ = {"CXXFLAGS": "-DHOLE", "DACE_compiler_cpu_args": "", "GTSTUB_CACHE_DIR": str(tmp_path / "cache")}
+    assert "-DHOLE" not in build(tmp_path / "home", **environ)["command"]
+
+
 @pytest.mark.parametrize(
     ("dace_config", "message"),
     [

@@ -15,6 +15,7 @@ DECIDES = {
     "signature/model.py": "signature",
     "plan/planner.py": "plan",
     "codegen/render.py": "codegen",
+    "toolchain/answer.py": "toolchain/answer.py",
     "toolchain/compiler.py": "toolchain/compiler.py",
     "toolchain/cmake/CMakeLists.txt": "toolchain/cmake",
     "frameworks/dace/reduce.jq": "frameworks/dace",

@@ -18,7 +18,8 @@ import pytest
 import gtstub
 from gtstub.errors import ToolchainError
 from gtstub.install import RUNTIME
-from gtstub.toolchain.compiler import find, find_cmake, is_complete, known
+from gtstub.toolchain.answer import find_cmake
+from gtstub.toolchain.compiler import find, is_complete, known
 
 STUB = """
 #include "x_stub.h"
@@ -162,7 +163,7 @@ def test_flags_of_the_environment_reach_the_stub(stub: Path, cache: Path, monkey
 
 def test_answer_of_a_shared_cache_will_do(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toolchain = find(cache)
-    monkeypatch.setattr("gtstub.toolchain.compiler._ask", lambda: pytest.fail("CMake is asked."))
+    monkeypatch.setattr("gtstub.toolchain.compiler.ask", lambda *_: pytest.fail("CMake is asked."))
     own = tmp_path / "own"
     assert find(own, [cache]).ingredients == toolchain.ingredients
     assert not own.exists()
@@ -188,8 +189,9 @@ def test_answers_are_known_without_compilers_and_this_environments_comes_first(
 
 
 def test_cpp_compiler_is_an_ingredient(cache: Path) -> None:
-    assert find(cache).ingredients["cxx"] == find(cache).cxx_version != ""
-    assert Path(find(cache).cxx).exists()
+    assert find(cache).ingredients["cxx"] == [find(cache).cxx_name]
+    assert find(cache).cxx_name != ""
+    assert Path(find(cache).cxx[0]).exists()
 
 
 def test_words_in_cc_behind_the_compiler_reach_the_stub(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +296,9 @@ def test_compiler_works_in_the_background_and_can_be_cancelled(
 
 
 def test_compiler_that_has_gone_is_named(stub: Path, cache: Path, tmp_path: Path) -> None:
-    toolchain = dataclasses.replace(find(cache), compiler=(str(tmp_path / "gone"),))
+    answer = find(cache).answer
+    gone = dataclasses.replace(answer, texts={**answer.texts, "compiler": str(tmp_path / "gone")})
+    toolchain = dataclasses.replace(find(cache), answer=gone)
     with pytest.raises(ToolchainError) as error:
         toolchain.start(stub, stub.with_suffix(".so"))
     assert str(error.value) == f"The C compiler '{tmp_path}/gone' cannot be started: No such file or directory."

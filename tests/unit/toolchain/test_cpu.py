@@ -91,13 +91,13 @@ def test_what_is_no_instruction_set_is_not_in_the_key(tmp_path: Path, monkeypatc
 def test_a_compiler_that_is_not_there() -> None:
     with pytest.raises(ToolchainError) as refused:
         cpu.compiled_features(["no-such-compiler"], [])
-    assert str(refused.value) == ("The C++ compiler 'no-such-compiler' cannot be started: No such file or directory.")
+    assert str(refused.value) == ("The compiler 'no-such-compiler' cannot be started: No such file or directory.")
 
 
 def test_flags_that_a_compiler_refuses(compiler: str) -> None:
     with pytest.raises(ToolchainError) as refused:
         cpu.compiled_features([compiler], ["-march=z80"])
-    assert str(refused.value).startswith(f"The C++ compiler '{compiler}' refused the flags ['-march=z80'].\n")
+    assert str(refused.value).startswith(f"The compiler '{compiler}' refused the flags ['-march=z80'].\n")
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ import pytest
 
 import gtstub
 from gtstub._version import GT4PY_VERSIONS
-from gtstub.toolchain.compiler import find_cmake
+from gtstub.toolchain.answer import find_cmake
 from gtstub.toolchain.doctor import Check, checks
 
 NAMES = [

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import os
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -46,8 +47,15 @@ DEBUG_FLAGS = {
 }
 """The flags that a build type adds before flags without an override, as in gt4py."""
 
-GPU_COMPILERS = ("CUDACXX", "CUDAHOSTCXX", "HIPCXX")
-"""CMake's variables for GPU compilers. The versions of the other compilers are ingredients of the key themselves."""
+GPU_VARIABLES = (
+    *("CUDACXX", "CUDAHOSTCXX", "CUDAFLAGS", "CUDAARCHS", "CUDA_HOME", "CUDA_PATH", "CUDAToolkit_ROOT"),
+    *("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN"),
+    *("HIPCXX", "HIPHOSTCXX", "HIPFLAGS", "HIP_PATH", "HIP_PLATFORM", "ROCM_PATH"),
+    *("HIPCC_COMPILE_FLAGS_APPEND", "HIPCC_LINK_FLAGS_APPEND"),
+)
+"""
+The variables that CMake, DaCe and compilers for GPUs read. gtstub.toolchain.environment has those for all programs.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,8 +111,17 @@ def ingredients(
     return {
         "defaults": hashlib.sha256(rules.encode()).hexdigest(),
         "overrides": {name: value for name, value in sorted(counting.items()) if value != file[name]},
-        "compilers": {name: environ[name] for name in GPU_COMPILERS if device != "cpu" and environ.get(name)},
+        "environment": {name: environ[name] for name in GPU_VARIABLES if device != "cpu" and environ.get(name)},
     }
+
+
+def for_cmake(settings: Mapping[str, Setting], environ: Mapping[str, str] = os.environ) -> tuple[str, list[str]]:
+    """
+    The C++ compiler that DaCe names to CMake, and the arguments that it passes besides its own. The first is empty if
+    CXX has arguments, because then CMake must separate them.
+    """
+    cxx = settings["compiler.cpu.executable"].value or environ.get("CXX") or "c++"
+    return cxx if len(cxx.split()) == 1 else "", shlex.split(settings["compiler.extra_cmake_args"].value)
 
 
 def defaults() -> dict[str, Any]:
@@ -167,6 +184,10 @@ def frozen(device: Device, build_type: str, overrides: Mapping[str, Any] = NOTHI
     from gtstub.frameworks.dace.internals import fixed_settings
 
     settings = configuration(device, build_type, overrides)
+    if not settings["compiler.cpu.args"].value:  # Then DaCe passes no flags, and CMake would take those in CXXFLAGS.
+        extra = settings["compiler.extra_cmake_args"]
+        empty = dataclasses.replace(extra, value=f"-DCMAKE_CXX_FLAGS= {extra.value}".strip())
+        settings["compiler.extra_cmake_args"] = empty
     for name, value in fixed_settings().items():
         if settings[name].value != value:
             raise ConfigError(

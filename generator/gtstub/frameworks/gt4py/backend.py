@@ -18,6 +18,7 @@ from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
 from gtstub.cache.store import Cache, open_cache
 from gtstub.cache.temporary import writable
+from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.gt4py import fingerprint, options, runner
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
@@ -72,6 +73,7 @@ class StubBackend(gtx_backend.Backend[Any]):
         Raises ToolchainError without such an entry and without a compiler, except in mode Run.
         """
         compilation = self.executor.compilation
+        settings = compilation.settings
         place = _open_cache()
         reading = fingerprint.read(inp)
         ingredients = {
@@ -79,15 +81,16 @@ class StubBackend(gtx_backend.Backend[Any]):
             **self._description,
             # Read from the current environment, because a build reads it at the same time.
             "dace_config": compilation.dace_ingredients,
-            "cpu": cpu.key_features(compilation.flags),
+            "cpu": cpu.key_features(compilation.flags(settings)),
         }
         request = Request(reading.name, ingredients, reading.baked, place)
         never_builds = mode() == Mode.RUN
-        if never_builds or not compiler.is_complete():
-            found = _of_any_toolchain(request)
+        cmake = dace_config.for_cmake(settings)
+        if never_builds or not compiler.is_complete(cmake[0]):
+            found = _of_any_toolchain(request, cmake)
             if never_builds or found.is_there:
                 return found
-        return _built_with(request, compiler.find(place.root, place.shared).ingredients)
+        return _built_with(request, compiler.find(place.root, place.shared, *cmake).ingredients)
 
     @functools.cached_property
     def _description(self) -> dict[str, Any]:
@@ -137,10 +140,13 @@ def _built_with(request: Request, made: Mapping[str, Any]) -> Request:
     return dataclasses.replace(request, ingredients={**request.ingredients, "toolchain": made})
 
 
-def _of_any_toolchain(request: Request) -> Request:
-    """An existing entry of any toolchain, or else a request for an entry that does not exist."""
+def _of_any_toolchain(request: Request, cmake: tuple[str, list[str]]) -> Request:
+    """
+    An existing entry of any toolchain, or else a request for an entry that does not exist. `cmake` is what DaCe
+    passes to CMake (dace_config.for_cmake).
+    """
     place = request.cache
-    known = [_built_with(request, each.ingredients) for each in compiler.known(place.layers)]
+    known = [_built_with(request, each.ingredients) for each in compiler.known(place.layers, *cmake)]
     there = list({each.key: each for each in known if each.is_there}.values())
     if len(there) > 1:
         there.sort(key=lambda each: place.find(each.key) is None)  # Whole entries come first.

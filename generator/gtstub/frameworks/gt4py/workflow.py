@@ -30,6 +30,7 @@ from gtstub.cache.prune import limit_size
 from gtstub.codegen.stub import Stub, make_stub
 from gtstub.errors import ToolchainError
 from gtstub.frameworks.dace import dace_config
+from gtstub.frameworks.dace.dace_config import Setting
 from gtstub.frameworks.dace.sdfg_signature import check_arguments, sdfg_signature
 from gtstub.frameworks.gt4py.internals import (
     BindingSource,
@@ -45,9 +46,9 @@ from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
-from gtstub.toolchain import cpu
+from gtstub.toolchain import compiler
 from gtstub.toolchain.arch import arch, toolkit
-from gtstub.toolchain.compiler import find as find_toolchain
+from gtstub.toolchain.compiler import Toolchain
 
 # --- Lowering ---------------------------------------------------------------------------------------------------------
 
@@ -170,7 +171,8 @@ class StubCompilation:
         assert isinstance(stub, StubSource)
         assert source.request is not None
         request, name = source.request, source.signature.name
-        compiler = find_toolchain(request.cache.root, request.cache.shared)
+        settings = self.settings
+        toolchain = compiler.find(request.cache.root, request.cache.shared, *dace_config.for_cmake(settings))
         texts = {
             "program.json": documents.program_to_json(source.signature),
             "sdfg.json": documents.sdfg_to_json(stub.sdfg),
@@ -183,7 +185,7 @@ class StubCompilation:
             for file, text in texts.items():
                 (directory / file).write_text(text, encoding="utf-8")
             stub_library = f"{name}_stub.so"
-            build = compiler.start(directory / stub.stub.source, directory / stub_library)
+            build = toolchain.start(directory / stub.stub.source, directory / stub_library)
             try:
                 library = self._compile_sdfg(inp, stub.sdfg, private / "dace")
             except BaseException:
@@ -198,7 +200,7 @@ class StubCompilation:
                 workspaces={workspace.storage: workspace.device for workspace in stub.sdfg.workspaces},
                 ingredients=request.ingredients,
                 baked=request.baked,
-                machine=self._machine(compiler.cxx),
+                machine=self._machine(toolchain, settings["compiler.cpu.args"].value),
                 built=Built(seconds=round(time.monotonic() - begin, 3)),
             )
             entry = request.cache.publish(directory, request.key, manifest)
@@ -215,11 +217,14 @@ class StubCompilation:
         return devices.get(self.step.device_type.name, "cuda")
 
     @property
-    def flags(self) -> str:
+    def settings(self) -> Mapping[str, Setting]:
+        """The DaCe configuration of a build in the current environment."""
+        return self._dace_config(dace_config.configuration)
+
+    def flags(self, settings: Mapping[str, Setting]) -> str:
         """All compiler flags for CPU code, including those of host code in GPU programs."""
-        values = self._dace_config(dace_config.configuration)
         names = ("compiler.cpu.args", "compiler.cuda.args")[: 1 if self.device == "cpu" else 2]
-        return " ".join(values[name].value for name in names)
+        return " ".join(settings[name].value for name in names)
 
     @property
     def dace_ingredients(self) -> dict[str, Any]:
@@ -236,12 +241,10 @@ class StubCompilation:
             overrides = {"compiler.cuda.cuda_arch": known, "compiler.cuda.hip_arch": known, **overrides}
         return of(self.device, self.step.cmake_build_type.value, overrides)
 
-    def _machine(self, cxx: str) -> Machine:
-        """The hardware that the library requires. `cxx` is the C++ compiler."""
-        values = self._dace_config(dace_config.configuration)
-        compiler = [values["compiler.cpu.executable"].value or cxx]
+    def _machine(self, toolchain: Toolchain, flags: str) -> Machine:
+        """The hardware that both libraries require. DaCe passes `flags` to the C++ compiler."""
         return Machine(
-            cpu=tuple(cpu.compiled_features(compiler, values["compiler.cpu.args"].value.split())),
+            cpu=toolchain.compiled_features(self.step.cmake_build_type.value, flags),
             device=self.step.device_type.name.lower(),
             arch="" if self.device == "cpu" else arch("gpu"),
         )
