@@ -214,7 +214,7 @@ def limited(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> Cache:
     """A cache with room for two of its four entries. The two that were used last are in use."""
     for number, days in enumerate((30, 0.5, 20, 1.5)):
         publish_used(cache, f"prog-{number}", days)
-    monkeypatch.setenv("GTSTUB_CACHE_MAX_SIZE", str(sum(item.bytes for item in inventory(cache)) // 2))
+    monkeypatch.setenv("GTSTUB_CACHE_MAX_SIZE", str(sum(item.bytes for item in inventory(cache)) * 5 // 8))
     return cache
 
 
