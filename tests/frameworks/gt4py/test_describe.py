@@ -69,6 +69,10 @@ REACHED = {
     "inside a function inside": (
         "def hook(sdfg):\n    def inner():\n        import shared\n        return shared.RATE\n    return inner\n"
     ),
+    "by a function of importlib": (
+        "import importlib\ndef hook(sdfg):\n    return importlib.import_module('shared').RATE\n"
+    ),
+    "by globals": "from shared import RATE\ndef hook(sdfg):\n    return globals()['RATE']\n",
     "by getattr": "import shared\ndef hook(sdfg):\n    return getattr(shared, 'RATE')\n",
     "as an argument of partial": (
         "import functools, shared\ndef rate(module):\n    return module.RATE\nhook = functools.partial(rate, shared)\n"
@@ -89,6 +93,20 @@ def test_modules_of_the_user_are_read_however_they_are_reached(imports: Any, way
     assert describe(imports(hooks=REACHED[way], shared=SHARED).hook) == first
     assert describe(imports(hooks=REACHED[way], shared=SHARED.replace("OTHER = 1", "OTHER = 2")).hook) == first
     assert describe(imports(hooks=REACHED[way], shared=SHARED.replace("1.0", "2.0")).hook) != first
+
+
+def test_relative_imports_inside_a_function(imports: Any) -> None:
+    files = {
+        "hooks": "from pkg.one import hook\n",
+        "pkg__one": (
+            "def hook(sdfg):\n    from . import shared\n    from .shared import double\n"
+            "    return double(shared.RATE)\n"
+        ),
+        "pkg__shared": SHARED,
+    }
+    first = describe(imports(**files).hook)
+    assert describe(imports(**files).hook) == first
+    assert describe(imports(**{**files, "pkg__shared": SHARED.replace("1.0", "2.0")}).hook) != first
 
 
 @pytest.mark.parametrize("name", ["wave", "profile", "statistics", "trace", "code", "numpy_like"])
@@ -140,6 +158,12 @@ class Hook:
 
 class Base(Hook):
     pass
+
+class Hiding(Hook):
+    def __init__(self):
+        self.rate_ = "hidden one"
+    def __getstate__(self):
+        return {}
 
 class Mode(enum.Enum):
     FAST = "fast one"
@@ -194,6 +218,7 @@ registry = {"a": hook, "b": Hook}
         ("Hook()", "property one", "property two"),
         ("Hook()", "cached one", "cached two"),
         ("Base()", "RATE = 1", "RATE = 2"),
+        ("Hiding()", "hidden one", "hidden two"),
         ("Mode.FAST", "fast one", "fast two"),
         ("Mode.FAST", "method one", "method two"),
         ("Mode", "fast one", "fast two"),

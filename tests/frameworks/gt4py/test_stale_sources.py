@@ -16,6 +16,7 @@ from typing import Any
 import gt4py.next as gtx
 import numpy as np
 import pytest
+from gt4py.next import GridType
 from gt4py.next.backend import DEFAULT_TRANSFORMS
 from gt4py.next.program_processors.runners.dace.transformations import GT4PyAutoOptHook
 
@@ -200,6 +201,33 @@ def test_comments_and_places_do_not_matter(backend: plugin.StubBackend, model: P
     )
     edit(model / "model.py", "    scaled(a, out=out)", "\n    # first\n    scaled(a,   out=out)")
     assert key(backend, fresh().scale) == before
+
+
+def test_grid_type_of_a_program_and_of_an_operator_matters(backend: plugin.StubBackend, model: Path) -> None:
+    fresh()
+    for each in (sys.modules["model"].scale, sys.modules["ops"].scaled):
+        assert key(backend, each.with_grid_type(GridType.UNSTRUCTURED)) != key(backend, each)
+
+
+SCAN = """
+import gt4py.next as gtx
+K = gtx.Dimension("K", kind=gtx.DimensionKind.VERTICAL)
+@gtx.scan_operator(axis=K, forward=True, init=0.0)
+def scan(carry: gtx.float64, a: gtx.float64) -> gtx.float64:
+    return carry + a
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("True", "False"), ("0.0", "-0.0"), ('"K"', '"L"'), ("carry +", "carry -")]
+)
+def test_attributes_of_a_scan_matter(backend: plugin.StubBackend, model: Path, before: str, after: str) -> None:
+    (model / "ops.py").write_text(SCAN + "FieldI = gtx.Field[[K], gtx.float64]\nscaled = scan\n")
+    edit(model / "model.py", "    scaled(", "    scan(")
+    edit(model / "model.py", "scaled = ", "scan = ")
+    first = key(backend, fresh().scale)
+    edit(model / "ops.py", before, after)
+    assert key(backend, fresh().scale) != first
 
 
 # --- The process that builds ------------------------------------------------------------------------------------------

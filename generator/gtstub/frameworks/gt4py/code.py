@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dis
+import hashlib
 import importlib
+import importlib.machinery
 import importlib.util
 import inspect
 import sys
 import textwrap
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from gtstub.frameworks.gt4py.origin import is_known_module
@@ -64,8 +67,15 @@ def words(code: types.CodeType) -> frozenset[str]:
 
 
 def imported(function: types.FunctionType) -> Iterator[types.ModuleType]:
-    """The user's modules that statements inside a function import. They are imported here, if they exist."""
+    """
+    The user's modules that statements inside a function import, or import_module() by a constant name. They are
+    imported here, if they exist.
+    """
     for code in _with_inner(function.__code__):
+        if not {"import_module", "__import__"}.isdisjoint((*code.co_names, *code.co_varnames)):
+            for text_ in filter(lambda each: isinstance(each, str), code.co_consts):
+                if all(part.isidentifier() for part in text_.split(".")):
+                    yield from _modules(text_, ())
         found = list(dis.get_instructions(code))
         for index, each in enumerate(found):
             if each.opname != "IMPORT_NAME":
@@ -75,6 +85,14 @@ def imported(function: types.FunctionType) -> Iterator[types.ModuleType]:
             if level:
                 name = importlib.util.resolve_name(name, function.__globals__.get("__package__") or "")
             yield from _modules(name, members)
+
+
+def binary(module: types.ModuleType) -> str:
+    """The digest of a module that is not written in Python; empty for other modules, whose members are read."""
+    file = getattr(module, "__file__", None) or ""
+    if not file.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES)):
+        return ""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
 def _modules(name: str, members: tuple[str, ...]) -> Iterator[types.ModuleType]:

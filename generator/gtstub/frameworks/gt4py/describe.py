@@ -38,6 +38,8 @@ from gtstub.util.canonical import canonical, plain
 LONGEST_BYTES = 64
 """The number of bytes that a description quotes; longer ones are described by a digest."""
 
+PICKLING = ("__getstate__", "__reduce__", "__reduce_ex__")
+
 NOT_THE_USERS = {
     "__dict__",
     "__weakref__",
@@ -166,6 +168,8 @@ class Reader:
         if isinstance(reduced, str):
             raise self._refusal(value, f"cannot be described (its module only has its name '{reduced}')")
         parts = [list(part) if isinstance(part, Iterator) else part for part in reduced]
+        if not origin.is_known(kind) and any(getattr(kind, own) is not getattr(object, own) for own in PICKLING):
+            parts.append(getattr(value, "__dict__", None))  # which its own code may leave out
         return {"<class>": self.describe(kind), "<parts>": self.describe(parts)}
 
     def _tagged(self, tag: str, *parts: Any) -> Any:
@@ -217,11 +221,8 @@ class Reader:
         A program or operator that gt4py has parsed: its syntax tree, and the objects that its names mean. `used` has
         the names in its function: the tree has the values of constants, but no longer their names.
         """
-        if isinstance(stage, FOASTOperatorDef):
-            tree, digest = stage.foast_node, trees.digest_of_operator(stage, describe)
-            return self._tree(stage, tree, digest, stage.closure_vars, used)
-        tree, digest = stage.past_node, trees.digest(stage.past_node, describe)
-        name = self._tree(stage, tree, digest, stage.closure_vars, used)
+        tree = stage.past_node if isinstance(stage, PASTProgramDef) else stage.foast_node
+        name = self._tree(stage, tree, trees.digest_of_stage(stage, describe), stage.closure_vars, used)
         return {"name": name, "grid_type": self.describe(stage.grid_type)}
 
     def _operator(self, operator: Any) -> Any:
@@ -230,7 +231,7 @@ class Reader:
         used = code.names(definition.__code__) if isinstance(definition, types.FunctionType) else frozenset()
         stage = getattr(operator, "foast_stage", None) or getattr(operator, "past_stage", None)
         if isinstance(stage, FOASTOperatorDef | PASTProgramDef):
-            return self.stage(stage, used)
+            return self.stage(stage, used)["name"]
         tree, closure = operator.__gt_gtir__(), operator.__gt_closure_vars__() or {}
         name = self._tree(operator, tree, trees.digest(tree, describe), closure, used)
         return {"name": name, "type": self.describe(operator.__gt_type__())}
@@ -279,9 +280,9 @@ class Reader:
                 except ValueError:  # The variable has no value yet.
                     self.constants.setdefault(name, {})[variable] = "<empty>"
             if not origin.is_of_known_module(function):
-                used = code.names(body)
+                words = code.words(body)
                 for variable, value in sorted(function.__globals__.items()):
-                    if variable in used and variable not in body.co_freevars:
+                    if variable in words and variable not in body.co_freevars:
                         self._set(name, variable, value)
                 for module in code.imported(function):
                     self._set(name, f"<import {module.__name__}>", module)
@@ -318,7 +319,7 @@ class Reader:
         if id(module) in self._names:
             return self._names[id(module)][0]
         name = f"<module {module.__name__.replace('__mp_main__', '__main__')}>"
-        return self._add(name, module, "module")
+        return self._add(name, module, code.binary(module))
 
     def read_modules(self) -> None:
         """Adds those members of the user's modules whose names are in any function that was described."""

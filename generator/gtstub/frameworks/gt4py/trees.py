@@ -14,7 +14,7 @@ from typing import Any
 
 from gt4py.eve import concepts
 from gt4py.next import common
-from gt4py.next.ffront.stages import FOASTOperatorDef
+from gt4py.next.ffront.stages import FOASTOperatorDef, PASTProgramDef
 from gt4py.next.type_system import type_specifications as ts
 from gt4py.next.type_system import type_translation
 
@@ -26,15 +26,17 @@ def digest(tree: Any, describe: Callable[[Any], Any]) -> str:
     return hashlib.sha256("\n".join(_Text(describe).of(tree)).encode()).hexdigest()
 
 
-_operators: dict[int, tuple[weakref.ref[Any], str]] = {}
+_stages: dict[int, tuple[weakref.ref[Any], str]] = {}
 """By identity, because many programs use the same operators."""
 
 
-def digest_of_operator(stage: FOASTOperatorDef, describe: Callable[[Any], Any]) -> str:
-    """The digest of the tree of an operator. gt4py does not change it any more."""
-    known = _operators.get(id(stage))
+def digest_of_stage(stage: FOASTOperatorDef | PASTProgramDef, describe: Callable[[Any], Any]) -> str:
+    """The digest of the tree of an operator, which gt4py does not change any more, or of a program."""
+    if isinstance(stage, PASTProgramDef):
+        return digest(stage.past_node, describe)
+    known = _stages.get(id(stage))
     if known is None or known[0]() is not stage:
-        known = _operators[id(stage)] = (weakref.ref(stage), digest(stage.foast_node, describe))
+        known = _stages[id(stage)] = (weakref.ref(stage), digest(stage.foast_node, describe))
     return known[1]
 
 
