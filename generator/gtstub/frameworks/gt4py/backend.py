@@ -26,8 +26,8 @@ from gtstub.frameworks.gt4py.internals import (
     ConcreteProgramDef,
     ExecutableProgram,
     make_dace_backend,
-    versions,
 )
+from gtstub.frameworks.gt4py.parsing import Parsing, uncached
 from gtstub.frameworks.gt4py.workflow import (
     FindingTransforms,
     KeepingLowering,
@@ -39,8 +39,7 @@ from gtstub.frameworks.gt4py.workflow import (
 from gtstub.program import registry
 from gtstub.settings import Mode, cache_max_size, mode
 from gtstub.signature.model import ProgramSignature, SdfgSignature
-from gtstub.toolchain import compiler, cpu
-from gtstub.toolchain.arch import toolkit
+from gtstub.toolchain import compiler
 
 if TYPE_CHECKING:
     from gtstub._host import Program
@@ -62,26 +61,31 @@ class StubBackend(gtx_backend.Backend[Any]):
             )
         steps = dict(vars(self.transforms))
         if not isinstance(self.transforms, FindingTransforms):
-            steps["past_to_itir"] = KeepingLowering(self.transforms.past_to_itir)
+            steps = {name: uncached(step) for name, step in steps.items()}
+            steps["func_to_foast"] = Parsing(steps["func_to_foast"])
+            steps["func_to_past"] = Parsing(steps["func_to_past"])
+            steps["past_to_itir"] = KeepingLowering(steps["past_to_itir"])
         object.__setattr__(self, "transforms", FindingTransforms(**{**steps, "request": self.request}))
 
-    def request(self, inp: ConcreteProgramDef[Any, Any]) -> Request:
+    @property
+    def lowering(self) -> FindingTransforms:
+        assert isinstance(self.transforms, FindingTransforms)
+        return self.transforms
+
+    def request(self, inp: ConcreteProgramDef[Any, Any], parsed: ConcreteProgramDef[Any, Any] | None = None) -> Request:
         """
         The entry of a program with its compile-time arguments; does not lower the program. In mode Run, or without a
-        compiler, the entry of any toolchain that the cache knows.
+        compiler, the entry of any toolchain that the cache knows. `parsed` is the program as gt4py has read it.
 
         Raises ToolchainError without such an entry and without a compiler, except in mode Run.
         """
-        compilation = self.executor.compilation
-        settings = compilation.settings
+        settings = self.executor.compilation.settings
         place = _open_cache()
-        reading = fingerprint.read(inp)
+        reading = fingerprint.read(parsed or self.lowering.parsed(inp), fingerprint.names(inp.data))
         ingredients = {
             **reading.ingredients,
-            **self._description,
-            # Read from the current environment, because a build reads it at the same time.
-            "dace_config": compilation.dace_ingredients,
-            "cpu": cpu.key_features(compilation.flags(settings)),
+            "transforms": describe({**vars(self.transforms), "request": None}),
+            **self.executor.ingredients,
         }
         request = Request(reading.name, ingredients, reading.baked, place)
         never_builds = mode() == Mode.RUN
@@ -92,29 +96,10 @@ class StubBackend(gtx_backend.Backend[Any]):
                 return found
         return _built_with(request, compiler.find(place.root, place.shared, *cmake).ingredients)
 
-    @functools.cached_property
-    def _description(self) -> dict[str, Any]:
-        """The ingredients of the backend itself: its steps with all their settings."""
-        steps, compilation = self.executor, self.executor.compilation
-        step = compilation.step
-        return {
-            "backend": {
-                "transforms": describe({**vars(self.transforms), "request": None}),
-                "translation": describe(steps.translation.step),
-                "bindings": describe(steps.bindings),
-                "device": step.device_type.name,
-                "build_type": step.cmake_build_type.value,
-                "trace_markers": compilation.has_trace_markers,
-                "toolkit": "" if compilation.device == "cpu" else toolkit(compilation.device),
-            },
-            "versions": versions(),
-        }
-
     def signatures(self, inp: ConcreteProgramDef[Any, Any]) -> tuple[ProgramSignature, SdfgSignature]:
         """Both signatures of a program with its compile-time arguments. Lowers the program, but does not build it."""
-        assert isinstance(self.transforms, FindingTransforms)
         with self.executor.compilation.dace_context():
-            source = self.executor.translation(self.transforms.lower(inp))
+            source = self.executor.translation(self.lowering.lower(self.lowering.parsed(inp)))
             return source.signature, self.executor.bindings(source).binding_source.sdfg
 
     def load_artifact(self, artifact: CompilationArtifact) -> Program | ExecutableProgram:

@@ -128,9 +128,13 @@ def sources(program: Any, options: CompileOptions) -> list[Mapping[str, Any]]:
     The ingredients of the signatures of each variant that `compile` would build: the source of the program and of all
     that it uses, static values, tables, and the versions of gt4py and DaCe. Lowers nothing.
     """
-    of_others = {name: version for name, version in versions().items() if name != "gtstub"}
+    of_others = {name: version for name, version in versions().items() if name in ("gt4py", "dace")}
     return [
-        {**fingerprint.read(concrete).ingredients, "versions": of_others} for _, concrete in _concrete(program, options)
+        {
+            **fingerprint.read(backend.lowering.parsed(concrete), fingerprint.names(concrete.data)).ingredients,
+            "versions": of_others,
+        }
+        for backend, concrete in _concrete(program, options)
     ]
 
 

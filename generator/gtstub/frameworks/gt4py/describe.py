@@ -1,97 +1,122 @@
 """
 Describes the objects that a program or its backend uses as JSON for a cache key.
 
-Equal objects have equal descriptions in every process. The description of a function or class contains its text and
-the objects that it uses. Those of gt4py, DaCe, gtstub, numpy and Python are described by name. The versions of the
-first three are in the key.
+Equal objects have equal descriptions in every process, and different objects have different ones. Texts are quoted,
+numbers are not: "'1'" is a text, "1.0" a float. Tags in angle brackets tell types apart that JSON does not know.
+
+An operator of gt4py is described by the syntax tree that gt4py made when it was decorated, which is what gt4py lowers.
+A function or class of Python is described by its code and by the objects that it uses. Objects of gt4py, DaCe, gtstub,
+numpy and Python are described by name; the versions of these packages are in the key.
 """
 
 from __future__ import annotations
 
+import contextlib
+import copyreg
 import dataclasses
 import enum
 import functools
 import hashlib
-import inspect
 import json
-import sys
-import textwrap
 import types
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from typing import Any
 
 import numpy as np
 from gt4py.eve import concepts
 from gt4py.eve import utils as eve_utils
-from gt4py.next import common, fingerprinting
-from gt4py.next.ffront import fbuiltins, source_utils
-from gt4py.next.ffront.stages import DSLFieldOperatorDef, DSLProgramDef, FOASTOperatorDef, PASTProgramDef
+from gt4py.next import common
+from gt4py.next.ffront import fbuiltins
+from gt4py.next.ffront.stages import FOASTOperatorDef, PASTProgramDef
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.errors import CacheError
+from gtstub.frameworks.gt4py import code, origin, trees
 from gtstub.frameworks.gt4py.internals import is_fingerprinted_field
 from gtstub.util.canonical import canonical, plain
 
-KNOWN_BY_VERSION = {"gt4py", "dace", "numpy", "gtstub", *sys.stdlib_module_names}
-"""The packages whose functions and classes are described by name."""
+LONGEST_BYTES = 64
+"""The number of bytes that a description quotes; longer ones are described by a digest."""
+
+PICKLING = ("__getstate__", "__reduce__", "__reduce_ex__")
+
+NOT_THE_USERS = {
+    "__dict__",
+    "__weakref__",
+    "__module__",
+    "__qualname__",
+    "__doc__",
+    "__annotations__",
+    "__abstractmethods__",
+}
+NOT_THE_USERS |= {"_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__orig_bases__", "__parameters__"}
+NOT_THE_USERS |= {"__firstlineno__", "__static_attributes__", "__type_params__"}
+"""The members of classes that Python makes."""
 
 
 def describe(value: Any) -> Any:
     """A value as JSON. The texts of functions in it are under 'source', the objects that they use under 'constants'."""
     reader = Reader()
     description = reader.describe(value)
-    if not reader.sources:
+    reader.read_modules()
+    if not reader.sources and not reader.constants:
         return description
     return {"value": description, "source": reader.sources, "constants": reader.constants}
 
 
 class Reader:
-    """Describes objects, and collects the functions in them, each once."""
+    """
+    Describes objects, and collects the functions and operators in them, each once.
+
+    sources:   the digest of the code of each, by its name
+    constants: the objects that each uses, by the name of the function and the name in it
+    scalars:   the numbers among those that operators use, by both names
+    """
 
     def __init__(self) -> None:
         self.sources: dict[str, str] = {}
-        self.constants: dict[str, Any] = {}
+        self.constants: dict[str, dict[str, Any]] = {}
         self.scalars: dict[str, Any] = {}
-        self._names: dict[int, str] = {}
+        self._names: dict[int, tuple[str, Any]] = {}  # with the objects, so that no other one gets their identity
+        self._words: set[str] = set()
         self._path: list[Any] = []
+        self._owner, self._variable = "a program or its backend", ""
+
+    # --- Values -------------------------------------------------------------------------------------------------------
 
     def describe(self, value: Any) -> Any:
+        kind = type(value)
+        if value is None or kind is bool or kind is int:
+            return value
+        if kind is str or kind is float or kind is complex or value is Ellipsis or value is NotImplemented:
+            return repr(value)  # JSON has no nan
+        if kind is bytes or kind is bytearray:
+            return _bytes(value)
         match value:
-            case None | bool() | str():
-                return value
-            case enum.Enum():
-                return f"{type(value).__qualname__}.{value.name} = {self.describe(value.value)}"
             case np.generic():
-                return f"{value.dtype.name}({value.item()!r})"
-            case int():
-                return value
-            case float() | complex():
-                return repr(value)  # JSON has no nan
-            case bytes():
-                return value.hex()
+                return self._numpy_scalar(value)
+            case enum.Enum():
+                text = f"{kind.__qualname__}.{value.name} = {json.dumps(self.describe(value.value))}"
+                return text if origin.is_known(kind) else {"<enum>": self.describe(kind), "<member>": text}
             case common.Dimension():
-                return f"{value.value}[{value.kind.value}]"
+                return f"{_quoted(value.value)}[{value.kind.value}]"
             case fbuiltins.FieldOffset():
                 target = ", ".join(self.describe(dimension) for dimension in value.target)
-                return f"{value.value}: {self.describe(value.source)} -> ({target})"
+                return f"{_quoted(value.value)}: {self.describe(value.source)} -> ({target})"
             case ts.TypeSpec():
-                return f"{value} {fingerprinting.lenient_fingerprinter(value)}"
+                return f"{value} {trees.digest(value, describe)}"
+            case types.ModuleType():
+                return self._module(value)
             case types.FunctionType():
                 return self._function(value)
-            case types.MethodType():
-                return self.describe([value.__func__, value.__self__])
             case type():
                 return self._class(value)
-            case types.BuiltinFunctionType() | types.ModuleType():
-                return _name(value)
-            case fbuiltins.BuiltInFunction():
+            case fbuiltins.BuiltInFunction() if origin.is_known(kind):
                 return value.name.rpartition(".")[2]
-            case functools.partial():
-                return {"partial": self.describe([value.func, value.args, value.keywords])}
-            case _ if _is_named(value):
-                return _name(value)
+        if origin.is_known(value):
+            return origin.name_of(value)
         if any(value is outer for outer in self._path):
-            raise _refusal(value, "contains itself")
+            raise self._refusal(value, "contains itself")
         self._path.append(value)
         try:
             return self._composite(value)
@@ -99,166 +124,266 @@ class Reader:
             self._path.pop()
 
     def _composite(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is dict:
+            return self._dict(value)
+        if kind is list:
+            return [self.describe(element) for element in value]
+        if kind is tuple:
+            return {"<tuple>": [self.describe(element) for element in value]}
+        if kind is set or kind is frozenset:
+            return {f"<{kind.__name__}>": self._unordered(value)}
         match value:
-            case Mapping():
-                return {str(self.describe(key)): self.describe(value[key]) for key in sorted(value, key=str)}
-            case list() | tuple():
-                return [self.describe(element) for element in value]
-            case Set():
-                return sorted((self.describe(element) for element in value), key=repr)
-        if hasattr(value, "definition_stage"):  # An operator; its own backend does not matter to its callers.
-            return self._stage(value.definition_stage, str(value.__gt_type__()))
-        if isinstance(value, DSLProgramDef | DSLFieldOperatorDef):
-            return self._stage(value, "")
-        if isinstance(value, FOASTOperatorDef | PASTProgramDef):
-            return self._ast_stage(value)
-        if isinstance(value, concepts.Node):
-            return hashlib.sha256(canonical(self._node(value))).hexdigest()
+            case types.MappingProxyType():
+                return {"<mappingproxy>": self.describe(dict(value))}
+            case functools.partial() if kind is functools.partial:
+                return self._tagged("partial", value.func, value.args, value.keywords, vars(value))
+            case functools._lru_cache_wrapper():
+                return self._tagged("cache", value.__wrapped__, value.cache_parameters())
+            case types.MethodType():
+                return self._tagged("method", value.__func__, value.__self__)
+            case staticmethod() | classmethod():
+                return self._tagged(kind.__name__, value.__func__)
+            case property():
+                return self._tagged("property", value.fget, value.fset, value.fdel)
+            case types.MethodDescriptorType() | types.WrapperDescriptorType() | types.ClassMethodDescriptorType():
+                return self._tagged("method", value.__objclass__, value.__name__)
+            case types.BuiltinFunctionType() | types.MethodWrapperType():
+                return self._tagged("builtin", value.__self__, value.__name__)
+            case FOASTOperatorDef() | PASTProgramDef():
+                return self.stage(value)
+            case concepts.Node():
+                return trees.digest(value, describe)
+        if hasattr(value, "past_stage") or hasattr(value, "__gt_gtir__"):
+            return self._operator(value)
         if dataclasses.is_dataclass(value):
-            members = {
-                field.name: self.describe(getattr(value, field.name))
-                for field in dataclasses.fields(value)
-                if is_fingerprinted_field(field.metadata)
-            }
-            return {"class": self.describe(type(value)), **members}
+            return self._dataclass(value)
         try:
-            reduced = value.__reduce_ex__(2)  # as pickle does
+            # As pickle does.
+            reduced = copyreg.dispatch_table[kind](value) if kind in copyreg.dispatch_table else value.__reduce_ex__(2)
         except Exception as error:  # The object's own code may raise any error.
-            raise _refusal(value, f"cannot be described ({error})") from error
+            raise self._refusal(value, f"cannot be described ({error})") from error
+        if isinstance(reduced, str) and getattr(np, reduced, None) is value:
+            return f"numpy.{reduced}"  # a ufunc
         if isinstance(reduced, str):
-            return f"{value.__module__}.{reduced}"
+            raise self._refusal(value, f"cannot be described (its module only has its name '{reduced}')")
         parts = [list(part) if isinstance(part, Iterator) else part for part in reduced]
-        return {"class": self.describe(type(value)), "parts": self.describe(parts)}
+        if not origin.is_known(kind) and any(getattr(kind, own) is not getattr(object, own) for own in PICKLING):
+            parts.append(getattr(value, "__dict__", None))  # which its own code may leave out
+        return {"<class>": self.describe(kind), "<parts>": self.describe(parts)}
 
-    def _stage(self, stage: DSLProgramDef | DSLFieldOperatorDef, type_: str) -> str:
+    def _tagged(self, tag: str, *parts: Any) -> Any:
+        return {f"<{tag}>": [self.describe(part) for part in parts]}
+
+    def _numpy_scalar(self, value: np.generic) -> Any:
+        if value.dtype.names is not None or value.dtype.hasobject:
+            return self._tagged(value.dtype.name, value.dtype, value.tolist())
+        item = (
+            value
+            if isinstance(value, np.longdouble | np.clongdouble | np.datetime64 | np.timedelta64)
+            else value.item()
+        )
+        return f"{value.dtype.name}({str(item)!r})" if item is value else f"{value.dtype.name}({item!r})"
+
+    def _dict(self, value: dict[Any, Any]) -> Any:
+        keys = [
+            key if type(key) is str and key.isidentifier() else canonical(self.describe(key)).decode() for key in value
+        ]
+        elements = [self.describe(element) for element in value.values()]
+        if len(set(keys)) != len(keys):
+            return {"<dict>": [list(pair) for pair in zip(keys, elements, strict=True)]}
+        described = dict(zip(keys, elements, strict=True))
+        return described if keys == sorted(keys) else {**described, "<order>": keys}
+
+    def _unordered(self, values: Iterable[Any]) -> list[Any]:
+        """The elements of a set, in an order that is the same in every process."""
+
+        def alone(value: Any) -> bytes:
+            reader = Reader()
+            reader._names, reader._path = dict(self._names), self._path
+            reader._owner, reader._variable = self._owner, self._variable
+            description = reader.describe(value)
+            return canonical([description, reader.sources, reader.constants])
+
+        return [self.describe(value) for value in sorted(values, key=alone)]
+
+    def _dataclass(self, value: Any) -> Any:
+        fields = [field.name for field in dataclasses.fields(value) if is_fingerprinted_field(field.metadata)]
+        if not origin.is_known(type(value)):
+            left_out = {field.name for field in dataclasses.fields(value)}
+            fields += [name for name in sorted(getattr(value, "__dict__", {})) if name not in left_out]
+        return {"<class>": self.describe(type(value)), **{name: self.describe(getattr(value, name)) for name in fields}}
+
+    # --- Programs and operators ---------------------------------------------------------------------------------------
+
+    def stage(self, stage: FOASTOperatorDef | PASTProgramDef, used: Set[str] = frozenset()) -> Any:
         """
-        The function of an operator as gt4py reads it: its text, and the objects that its names refer to. The other
-        members of the stage go into the digest.
+        A program or operator that gt4py has parsed: its syntax tree, and the objects that its names mean. `used` has
+        the names in its function: the tree has the values of constants, but no longer their names.
         """
-        members = {field.name: getattr(stage, field.name) for field in dataclasses.fields(stage)}
-        function = members.pop("definition")
-        if _is_known_by_version(function):
-            return _name(function)
-        if (name := self._names.get(id(function))) is None:
-            name = self._add(function, json.dumps([type_, self.describe(members)]), _text(function))
-            used = frozenset(function.__code__.co_names)
-            for variable, value in source_utils.get_closure_vars_from_function(function).items():
-                self._variable(f"{name}.{variable}", value, used)
+        tree = stage.past_node if isinstance(stage, PASTProgramDef) else stage.foast_node
+        name = self._tree(stage, tree, trees.digest_of_stage(stage, describe), stage.closure_vars, used)
+        return {"name": name, "grid_type": self.describe(stage.grid_type)}
+
+    def _operator(self, operator: Any) -> Any:
+        """An operator as its callers see it. Its own backend does not matter to them."""
+        definition = getattr(getattr(operator, "definition_stage", None), "definition", None)
+        used = code.names(definition.__code__) if isinstance(definition, types.FunctionType) else frozenset()
+        stage = getattr(operator, "foast_stage", None) or getattr(operator, "past_stage", None)
+        if isinstance(stage, FOASTOperatorDef | PASTProgramDef):
+            return self.stage(stage, used)["name"]
+        tree, closure = operator.__gt_gtir__(), operator.__gt_closure_vars__() or {}
+        name = self._tree(operator, tree, trees.digest(tree, describe), closure, used)
+        return {"name": name, "type": self.describe(operator.__gt_type__())}
+
+    def _tree(self, operator: Any, tree: Any, digest: str, closure: dict[str, Any], used: Set[str]) -> str:
+        if id(operator) in self._names:
+            return self._names[id(operator)][0]
+        name = self._add(str(tree.id), operator, digest)
+        with self._within(name):
+            seen: set[int] = set()
+            for variable, value in sorted(closure.items()):
+                self._compiled_in(name, variable, value, used, seen)
         return name
 
-    def _ast_stage(self, stage: FOASTOperatorDef | PASTProgramDef) -> Any:
-        """A program or operator that gt4py has parsed already: its syntax tree, and the objects that its names mean."""
-        members = {field.name: getattr(stage, field.name) for field in dataclasses.fields(stage)}
-        tree = stage.past_node if isinstance(stage, PASTProgramDef) else stage.foast_node
-        used = frozenset(str(text) for text in tree.walk_values() if isinstance(text, str))
-        for variable, value in sorted(members.pop("closure_vars").items()):
-            self._variable(f"{tree.id}.{variable}", value, used)
-        return self.describe(members)
+    def _compiled_in(self, owner: str, variable: str, value: Any, used: Set[str], seen: set[int]) -> None:
+        """Adds the object of a name in an operator; of namespaces and modules, the members that the operator uses."""
+        if isinstance(value, types.ModuleType | enum.EnumMeta | eve_utils.FrozenNamespace):
+            if isinstance(value, types.ModuleType) and origin.is_known_module(value):
+                self._set(owner, variable, value)
+            elif id(value) not in seen:
+                seen.add(id(value))
+                for member in sorted(used):
+                    if hasattr(value, member):
+                        self._compiled_in(owner, f"{variable}.{member}", getattr(value, member), used, seen)
+            return
+        scalar = value.value if isinstance(value, enum.Enum) else value
+        if isinstance(scalar, bool | int | float | np.bool | np.number) and not isinstance(scalar, np.complexfloating):
+            self.scalars[f"{owner}.{variable}"] = plain(float(scalar) if isinstance(scalar, np.longdouble) else scalar)
+        self._set(owner, variable, scalar)
 
-    def _node(self, value: Any) -> Any:
-        """A tree of gt4py's IR without the places of its nodes in source files, so that a model can be moved."""
-        match value:
-            case concepts.Node():
-                names = sorted(value.__datamodel_fields__.keys() - {"location"})
-                return {"node": type(value).__qualname__, **{name: self._node(getattr(value, name)) for name in names}}
-            case list() | tuple():
-                return [self._node(element) for element in value]
-        return self.describe(value)
+    # --- Functions, classes and modules of Python ---------------------------------------------------------------------
 
     def _function(self, function: types.FunctionType) -> str:
         """A function that Python runs, such as an optimization hook: its code, and the objects that the code uses."""
-        if _is_known_by_version(function):
-            return _name(function)
-        if (name := self._names.get(id(function))) is None:
-            name = self._add(function, _text(function.__code__), repr(_instructions(function.__code__)))
-            used = _names_in(function.__code__)
-            reached = {name: value for name, value in function.__globals__.items() if name in used}
-            for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-                reached[variable] = cell.cell_contents
-            for variable, value in sorted(reached.items()):
-                self._variable(f"{name}.{variable}", value, used)
-            self.constants[f"{name}.defaults"] = self.describe([function.__defaults__, function.__kwdefaults__])
+        if origin.is_known(function):
+            return origin.name_of(function)
+        if id(function) in self._names:
+            return self._names[id(function)][0]
+        body = function.__code__
+        name = self._add(body.co_qualname, function, code.text(body), repr(code.instructions(body)))
+        self._words |= code.words(body)
+        with self._within(name):
+            for variable, cell in zip(body.co_freevars, function.__closure__ or (), strict=True):
+                try:
+                    self._set(name, variable, cell.cell_contents)
+                except ValueError:  # The variable has no value yet.
+                    self.constants.setdefault(name, {})[variable] = "<empty>"
+            if not origin.is_of_known_module(function):
+                words = code.words(body)
+                for variable, value in sorted(function.__globals__.items()):
+                    if variable in words and variable not in body.co_freevars:
+                        self._set(name, variable, value)
+                for module in code.imported(function):
+                    self._set(name, f"<import {module.__name__}>", module)
+            for what, found in (
+                ("<defaults>", [function.__defaults__, function.__kwdefaults__]),
+                ("<attributes>", vars(function)),
+            ):
+                if any(found):
+                    self._set(name, what, found)
         return name
 
     def _class(self, class_: type) -> str:
-        """A class: its text, functions and bases."""
-        if _is_known_by_version(class_):
-            return _name(class_)
-        if (name := self._names.get(id(class_))) is None:
-            name = self._add(class_, _text(class_))
-            members = {member: value for member, value in vars(class_).items() if inspect.isfunction(value)}
-            self.constants[f"{name}.class"] = self.describe([class_.__bases__, members])
+        """A class: its members and bases."""
+        if origin.is_known(class_):
+            return origin.name_of(class_)
+        if id(class_) in self._names:
+            return self._names[id(class_)][0]
+        name = self._add(class_.__qualname__, class_, "class")
+        with self._within(name):
+            self._set(name, "<bases>", [type(class_), *class_.__bases__])
+            if isinstance(class_, enum.EnumMeta):
+                self._set(
+                    name, "<members>", {key: vars(class_)["_member_map_"][key].value for key in class_.__members__}
+                )
+            for member, value in sorted(vars(class_).items()):
+                if member not in NOT_THE_USERS and _is_the_users(class_, value):
+                    self._set(name, member, value)
         return name
 
-    def _add(self, value: Any, *text: str) -> str:
+    def _module(self, module: types.ModuleType) -> str:
+        """A module. Of the user's own modules, `read_modules` adds the members that any function uses."""
+        if origin.is_known_module(module):
+            return module.__name__
+        if id(module) in self._names:
+            return self._names[id(module)][0]
+        name = f"<module {module.__name__.replace('__mp_main__', '__main__')}>"
+        return self._add(name, module, code.binary(module))
+
+    def read_modules(self) -> None:
+        """Adds those members of the user's modules whose names are in any function that was described."""
+        done: set[tuple[int, str]] = set()
+        while missing := [
+            (name, module, word)
+            for name, module in self._names.values()
+            if isinstance(module, types.ModuleType)
+            for word in sorted(self._words)
+            if (id(module), word) not in done and word in vars(module)
+        ]:
+            for name, module, word in missing:
+                done.add((id(module), word))
+                with self._within(name):
+                    self._set(name, word, vars(module)[word])
+
+    # --- Names --------------------------------------------------------------------------------------------------------
+
+    def _add(self, name: str, value: Any, *text: str) -> str:
         """Adds `text` to `sources`; returns the new name there, which is unique."""
-        name = value.__qualname__
-        while name in self.sources:
+        taken = {each for each, _ in self._names.values()}
+        while name in taken:
             name += "'"
-        self._names[id(value)] = name
+        self._names[id(value)] = (name, value)
         self.sources[name] = hashlib.sha256("\0".join(text).encode()).hexdigest()
-        return str(name)
+        return name
 
-    def _variable(self, name: str, value: Any, used: Set[str]) -> None:
-        """Adds the object of a name in a function; for namespaces and modules, those members that the function uses."""
-        if isinstance(value, types.ModuleType | enum.EnumMeta | eve_utils.FrozenNamespace):
-            if isinstance(value, types.ModuleType) and _is_known_by_version(value):
-                return
-            for member in sorted(used):
-                if hasattr(value, member):
-                    self._variable(f"{name}.{member}", getattr(value, member), used)
-            return
-        scalar = value.value if isinstance(value, enum.Enum) else value
-        if isinstance(scalar, bool | int | float | np.generic):
-            self.scalars[name] = plain(scalar)
-        if (description := self.describe(value)) != name.rpartition(".")[2]:  # otherwise redundant
-            self.constants[name] = description
+    def _set(self, owner: str, variable: str, value: Any) -> None:
+        """Adds an object that a function, operator, class or module uses."""
+        outer, self._variable = self._variable, variable
+        description = self.describe(value)
+        self._variable = outer
+        if not (callable(value) and description == variable.rpartition(".")[2]):  # otherwise redundant
+            self.constants.setdefault(owner, {})[variable] = description
 
+    @contextlib.contextmanager
+    def _within(self, owner: str) -> Iterator[None]:
+        """Names the function whose objects are described, for messages."""
+        outer, self._owner = self._owner, f"'{owner}'"
+        yield
+        self._owner = outer
 
-def _text(value: Any) -> str:
-    """The source, empty if it is unavailable: gt4py needs that of operators itself; other functions have their code."""
-    try:
-        return textwrap.dedent(inspect.getsource(value))
-    except (OSError, TypeError):
-        return ""
+    def _refusal(self, value: Any, why: str) -> CacheError:
+        what = f"Object '{self._variable}'" if self._variable else "An object"
+        return CacheError(
+            f"{what} of type '{type(value).__qualname__}', which {self._owner} uses, {why}: it cannot be part of a key."
+        )
 
 
-def _instructions(code: types.CodeType) -> list[Any]:
-    """The parts of a code object that determine its behaviour, equal in every process."""
-    constants = [
-        _instructions(each) if isinstance(each, types.CodeType) else _constant(each) for each in code.co_consts
-    ]
-    return [code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, code.co_flags, constants]
+def _bytes(value: bytes | bytearray) -> str:
+    kind = type(value).__name__
+    if len(value) <= LONGEST_BYTES:
+        return f"{kind}({value.hex()})"
+    return f"{kind}({len(value)}, {hashlib.sha256(value).hexdigest()})"
 
 
-def _constant(value: Any) -> Any:
-    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() else repr(name)
 
 
-def _names_in(code: types.CodeType) -> frozenset[str]:
-    """The names in a code object and in the functions inside it."""
-    inner = (_names_in(each) for each in code.co_consts if isinstance(each, types.CodeType))
-    return frozenset(code.co_names).union(*inner)
-
-
-def _name(value: Any) -> str:
-    if isinstance(value, types.ModuleType):
-        return value.__name__
-    return f"{value.__module__}.{getattr(value, '__qualname__', value.__name__)}"
-
-
-def _is_named(value: Any) -> bool:
-    """Whether the name identifies a value, as for builtins of gt4py's language and types."""
-    return _is_known_by_version(value) and hasattr(value, "__name__") and not hasattr(value, "definition_stage")
-
-
-def _is_known_by_version(value: Any) -> bool:
-    module = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
-    return str(module).partition(".")[0] in KNOWN_BY_VERSION
-
-
-def _refusal(value: Any, why: str) -> CacheError:
-    return CacheError(
-        f"An object of type '{type(value).__qualname__}', which a program or its backend uses, {why}:"
-        " it cannot be part of a key."
-    )
+def _is_the_users(class_: type, value: Any) -> bool:
+    """Whether a member of a class was not made by Python."""
+    if isinstance(value, types.MemberDescriptorType | types.GetSetDescriptorType):
+        return False  # of slots
+    if isinstance(class_, enum.EnumMeta):
+        return isinstance(value, types.FunctionType | staticmethod | classmethod | property)
+    return True

@@ -1,9 +1,10 @@
 """
 Finds the ingredients of a program's cache key, which determine the result of its compilation, without lowering it.
 
-gt4py compiles the text of functions together with the objects that their names refer to: other operators, dimensions,
-constants. This module reads both from the functions themselves. The text identifies a function, not its file, so that
-entries remain valid when a model is moved. Other parts of the key have the versions of gt4py, DaCe and gtstub.
+gt4py compiles syntax trees of functions together with the objects that their names refer to: other operators,
+dimensions, constants. This module reads the trees that gt4py lowers, not the files that they were made from, which may
+have changed. The places of nodes in files do not matter, so that entries remain valid when a model is moved. Other
+parts of the key have the versions of gt4py, DaCe, numpy, Python and gtstub.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from typing import Any
 
 import numpy as np
 from gt4py.next import common
-from gt4py.next.ffront.stages import DSLFieldOperatorDef, DSLProgramDef, FOASTOperatorDef, PASTProgramDef
+from gt4py.next.ffront.stages import FOASTOperatorDef, PASTProgramDef
 from gt4py.next.iterator import ir as itir
 from gt4py.next.otf import arguments
 
 from gtstub.errors import CacheError
+from gtstub.frameworks.gt4py import code
 from gtstub.frameworks.gt4py.describe import Reader, describe
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.util.canonical import plain
@@ -35,19 +37,27 @@ class Reading:
     baked: dict[str, Any]
 
 
-def read(inp: ConcreteProgramDef[Any, Any]) -> Reading:
-    """Reads a program or field operator. Raises CacheError if it uses an object that cannot be described."""
+def read(inp: ConcreteProgramDef[Any, Any], used: frozenset[str] = frozenset()) -> Reading:
+    """
+    Reads a program or field operator that gt4py has parsed. `used` has the names in its function, which name the
+    compiled-in values.
+
+    Raises CacheError if it uses an object that cannot be described.
+    """
     args: arguments.CompileTimeArgs = inp.args
     contexts = args.argument_descriptor_contexts
+    name = _name(inp.data)
     reader = Reader()
-    program = reader.describe(inp.data)
+    parsed = isinstance(inp.data, PASTProgramDef | FOASTOperatorDef)
+    program = reader.stage(inp.data, used) if parsed else reader.describe(inp.data)
+    reader.read_modules()
     static = contexts.get(arguments.StaticArg, {})
     ingredients = {
         "program": {
             "definition": program,
-            "source": reader.sources,
             "constants": reader.constants,
-            "types": {"args": describe(args.args), "kwargs": describe(args.kwargs)},
+            "source": reader.sources,
+            "types": {"args": describe(list(args.args)), "kwargs": describe(dict(sorted(args.kwargs.items())))},
             "column_axis": describe(args.column_axis),
         },
         "static": _members(static, "value", describe),
@@ -55,14 +65,17 @@ def read(inp: ConcreteProgramDef[Any, Any]) -> Reading:
         "offset_provider": {name: _provider_element(element) for name, element in sorted(args.offset_provider.items())},
     }
     baked = {**reader.scalars, **_sizes(args.offset_provider), **_members(static, "value", plain)}
-    return Reading(_name(inp.data), ingredients, baked)
+    return Reading(name, ingredients, baked)
+
+
+def names(stage: Any) -> frozenset[str]:
+    """The names in the function of a program or operator that gt4py has not parsed yet; none for other stages."""
+    return code.names(stage.definition.__code__) if hasattr(stage, "definition") else frozenset()
 
 
 def _name(stage: Any) -> str:
-    """The name of a program at any stage of gt4py's lowering: a function, a syntax tree, or a program of its IR."""
+    """The name of a program at a stage of gt4py's lowering: a syntax tree, or a program of its IR."""
     match stage:
-        case DSLProgramDef() | DSLFieldOperatorDef():
-            return str(stage.definition.__name__)
         case PASTProgramDef():
             return str(stage.past_node.id)
         case FOASTOperatorDef():

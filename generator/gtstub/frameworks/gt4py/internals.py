@@ -11,6 +11,7 @@ import functools
 import hashlib
 import importlib
 import json
+import sys
 from collections.abc import Mapping
 from importlib.metadata import distribution
 from importlib.util import find_spec
@@ -127,14 +128,22 @@ def replace_default_runner(runner: type) -> None:
 
 def versions() -> dict[str, Any]:
     """
-    The versions of the packages that compile a program. gtstub's version includes digests of its files, and so do the
-    versions of gt4py and DaCe if they are installed in editable mode.
+    The versions of the packages that compile a program, and of those that keys describe by name. gtstub's version
+    includes digests of its files, and so do the versions of gt4py, DaCe and numpy if they are installed in editable
+    mode.
     """
     return {
+        "python": ".".join(map(str, sys.version_info[:2])),
+        "numpy": [_version("numpy"), *_edited("numpy")],
         "gtstub": {"version": __version__, "files": dict(own_files())},
         "gt4py": [config.BUILD_CACHE_VERSION_ID, *_edited("gt4py")],
-        "dace": [distribution("dace").version, *_edited("dace")],
+        "dace": [_version("dace"), *_edited("dace")],
     }
+
+
+@functools.cache
+def _version(package: str) -> str:
+    return distribution(package).version
 
 
 @functools.cache

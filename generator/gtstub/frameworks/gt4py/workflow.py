@@ -17,21 +17,23 @@ import dace
 from dace.codegen import compiler as dace_compiler
 from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
-from gt4py.next.ffront.stages import ConcretePASTProgramDef
+from gt4py.next.ffront.stages import ConcretePASTProgramDef, DSLFieldOperatorDef, DSLProgramDef
 from gt4py.next.otf import arguments, recipes, workflow
 from gt4py.next.otf.compilation.common import get_device_arch
 from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
 
 from gtstub.building.waiting import build_once
 from gtstub.cache.entry import Entry
+from gtstub.cache.key import differences
 from gtstub.cache.lookup import Request
 from gtstub.cache.manifest import Built, Machine, Manifest
 from gtstub.cache.prune import limit_size
 from gtstub.codegen.stub import Stub, make_stub
-from gtstub.errors import ToolchainError
+from gtstub.errors import CacheError, ToolchainError
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.dace_config import Setting
 from gtstub.frameworks.dace.sdfg_signature import check_arguments, sdfg_signature
+from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
     BindingSource,
     CompilableProgramDef,
@@ -41,12 +43,13 @@ from gtstub.frameworks.gt4py.internals import (
     SDFGCodeSpec,
     SourceCodeSpec,
     add_trace_markers,
+    versions,
 )
 from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
-from gtstub.toolchain import compiler
+from gtstub.toolchain import compiler, cpu
 from gtstub.toolchain.arch import arch, toolkit
 from gtstub.toolchain.compiler import Toolchain
 
@@ -67,18 +70,34 @@ class KeepingLowering:
 
 @dataclasses.dataclass(frozen=True)
 class FindingTransforms(gtx_backend.Transforms):
-    """gt4py's lowering, skipped for programs with a cache entry."""
+    """
+    gt4py's lowering, skipped for programs with a cache entry. `request` makes the request for a program from it and
+    from what gt4py parsed.
+    """
 
-    request: Callable[[ConcreteProgramDef[Any, Any]], Request] | None = None
+    request: Callable[[ConcreteProgramDef[Any, Any], ConcreteProgramDef[Any, Any]], Request] | None = None
 
     def __call__(self, inp: ConcreteProgramDef[Any, Any]) -> FoundProgramDef | LoweredProgramDef:
         if isinstance(inp.args, arguments.JITArgs):
             inp = self.aotify_args(inp)
         assert self.request is not None
-        request = self.request(inp)
+        parsed = self.parsed(inp)
+        request = self.request(inp, parsed)
         if (entry := request.find()) is not None:
             return FoundProgramDef(None, inp.args, entry)
-        return dataclasses.replace(self.lower(inp), request=request)
+        return dataclasses.replace(self.lower(parsed), request=request)
+
+    def parsed(self, inp: ConcreteProgramDef[Any, Any]) -> ConcreteProgramDef[Any, Any]:
+        """
+        The program as gt4py reads it from its file now. The key describes this, and this is lowered, so that the file
+        may change in between.
+        """
+        match inp.data:
+            case DSLFieldOperatorDef():
+                return self.func_to_foast(inp)
+            case DSLProgramDef():
+                return self.func_to_past(inp)
+        return inp
 
     def lower(self, inp: ConcreteProgramDef[Any, Any]) -> LoweredProgramDef:
         lowered = super().__call__(inp)
@@ -150,9 +169,47 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
         if isinstance(inp, FoundProgramDef):
             return inp.entry
         assert inp.request is not None
+        self._check(inp.request)
         build = cast(Callable[[], Entry], functools.partial(super().__call__, inp))
         with self.compilation.dace_context():
             return build_once(inp.request.cache, inp.request.key, build)
+
+    @property
+    def ingredients(self) -> dict[str, Any]:
+        """
+        What a build reads in its process: the steps with all their settings, and the environment. Read each time,
+        because hooks, their modules and the environment may change between two programs.
+        """
+        step = self.compilation.step
+        return {
+            "backend": {
+                "translation": describe(self.translation.step),
+                "bindings": describe(self.bindings),
+                "device": step.device_type.name,
+                "build_type": step.cmake_build_type.value,
+                "trace_markers": self.compilation.has_trace_markers,
+                "toolkit": "" if self.compilation.device == "cpu" else toolkit(self.compilation.device),
+            },
+            "versions": versions(),
+            "dace_config": self.compilation.dace_ingredients,
+            "cpu": cpu.key_features(self.compilation.flags(self.compilation.settings)),
+        }
+
+    def _check(self, request: Request) -> None:
+        """
+        Raises CacheError if this process would build something else than was requested. gt4py's worker processes import
+        the user's modules again, and keep the environment that they were started with.
+        """
+        cmake = dace_config.for_cmake(self.compilation.settings)
+        made = compiler.find(request.cache.root, request.cache.shared, *cmake).ingredients
+        here = {**request.ingredients, **self.ingredients, "toolchain": made}
+        if found := differences(request.ingredients, here):
+            raise CacheError(
+                f"Program '{request.program}' cannot be built: these ingredients of its key are not the same in the"
+                f" process that builds it: {', '.join(repr(each.path) for each in found)}. Set"
+                " GT4PY_BUILD_JOBS_MODE=serial, or change no function, variable or environment variable after its"
+                " first use."
+            )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,117 @@
+"""What functions of Python consist of, read from their code objects, which are equal in every process."""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import importlib
+import importlib.machinery
+import importlib.util
+import inspect
+import sys
+import textwrap
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gtstub.frameworks.gt4py.origin import is_known_module
+
+
+def text(code: types.CodeType) -> str:
+    """The source, which DaCe parses for some functions; empty if it is unavailable."""
+    try:
+        return textwrap.dedent(inspect.getsource(code))
+    except (OSError, TypeError):
+        return ""
+
+
+def instructions(code: types.CodeType) -> list[Any]:
+    """The parts of a code object that determine its behaviour."""
+    return [
+        *(code.co_code.hex(), code.co_exceptiontable.hex(), code.co_flags),
+        *(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount),
+        *(code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars),
+        [_constant(each) for each in code.co_consts],
+    ]
+
+
+def _constant(value: Any) -> Any:
+    match value:
+        case types.CodeType():
+            return instructions(value)
+        case tuple():
+            return tuple(map(_constant, value))
+        case frozenset():
+            return {"frozenset": sorted(map(repr, value))}
+    return repr(value)
+
+
+def _with_inner(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A code object and those of the functions inside it."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield from _with_inner(each)
+
+
+def names(code: types.CodeType) -> frozenset[str]:
+    """The names of variables and attributes in a function."""
+    return frozenset(name for each in _with_inner(code) for name in each.co_names)
+
+
+def words(code: types.CodeType) -> frozenset[str]:
+    """The names in a function, and its texts, which may be names for getattr()."""
+    texts = (each for inner in _with_inner(code) for each in inner.co_consts if isinstance(each, str))
+    return names(code).union(text for text in texts if text.isidentifier())
+
+
+def imported(function: types.FunctionType) -> Iterator[types.ModuleType]:
+    """
+    The user's modules that statements inside a function import, or import_module() by a constant name. They are
+    imported here, if they exist.
+    """
+    for code in _with_inner(function.__code__):
+        if not {"import_module", "__import__"}.isdisjoint((*code.co_names, *code.co_varnames)):
+            for text_ in filter(lambda each: isinstance(each, str), code.co_consts):
+                if all(part.isidentifier() for part in text_.split(".")):
+                    yield from _modules(text_, ())
+        found = list(dis.get_instructions(code))
+        for index, each in enumerate(found):
+            if each.opname != "IMPORT_NAME":
+                continue
+            level, members = found[index - 2].argval, found[index - 1].argval or ()
+            name = "." * level + str(each.argval)
+            if level:
+                name = importlib.util.resolve_name(name, function.__globals__.get("__package__") or "")
+            yield from _modules(name, members)
+
+
+def binary(module: types.ModuleType) -> str:
+    """The digest of a module that is not written in Python; empty for other modules, whose members are read."""
+    file = getattr(module, "__file__", None) or ""
+    if not file.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES)):
+        return ""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def _modules(name: str, members: tuple[str, ...]) -> Iterator[types.ModuleType]:
+    parts = name.split(".")
+    names_ = [".".join(parts[: count + 1]) for count in range(len(parts))]
+    for one in names_:
+        module = _import(one)
+        if module is None or is_known_module(module):
+            return
+        yield module
+    for member in members:
+        if not hasattr(module, member) and (inner := _import(f"{name}.{member}")) is not None:
+            yield inner
+
+
+def _import(name: str) -> types.ModuleType | None:
+    if name in sys.modules:
+        return sys.modules[name]
+    try:
+        return importlib.import_module(name)
+    except ImportError:  # The function may provide for this itself.
+        return None

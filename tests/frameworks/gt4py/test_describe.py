@@ -1,0 +1,340 @@
+"""Descriptions of what hooks and options consist of: different objects differ, equal ones are equal everywhere."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import functools
+import importlib
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dace
+import numpy as np
+import pytest
+
+from gtstub.errors import CacheError
+from gtstub.frameworks.gt4py.describe import describe
+from gtstub.frameworks.gt4py.origin import is_known
+
+
+@pytest.fixture
+def imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., types.ModuleType]]:
+    """Writes files, by path, and imports the module 'hooks' as a new process does."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    before = dict(sys.modules)
+    folders = (tmp_path / str(number) for number in itertools.count())
+
+    def forget() -> None:
+        for name, module in list(sys.modules.items()):
+            if str(tmp_path) in str(getattr(module, "__file__", "")):
+                del sys.modules[name]
+                if name in before:
+                    sys.modules[name] = before[name]
+
+    def made(**files: str) -> types.ModuleType:
+        forget()
+        folder = next(folders)
+        for name, text in files.items():
+            file = folder / f"{name.replace('__', '/')}.py"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            (file.parent / "__init__.py").touch() if file.parent != folder else None
+            file.write_text(text)
+        monkeypatch.syspath_prepend(folder)
+        importlib.invalidate_caches()
+        for name in files:
+            sys.modules.pop(name.split("__")[0], None)
+        return importlib.import_module("hooks")
+
+    yield made
+    forget()
+    sys.modules.update(before)
+
+
+SHARED = "RATE = 1.0\nOTHER = 1\ndef double(x):\n    return 2 * x\n"
+
+# What differs is in the file 'shared', which is `SHARED` here and has 'RATE = 2.0' there.
+REACHED = {
+    "by an import": "import shared\ndef hook(sdfg):\n    return shared.RATE\n",
+    "by an import inside": "def hook(sdfg):\n    import shared\n    return shared.RATE\n",
+    "by a name imported inside": "def hook(sdfg):\n    from shared import RATE\n    return RATE\n",
+    "inside a function inside": (
+        "def hook(sdfg):\n    def inner():\n        import shared\n        return shared.RATE\n    return inner\n"
+    ),
+    "by a function of importlib": (
+        "import importlib\ndef hook(sdfg):\n    return importlib.import_module('shared').RATE\n"
+    ),
+    "by globals": "from shared import RATE\ndef hook(sdfg):\n    return globals()['RATE']\n",
+    "by getattr": "import shared\ndef hook(sdfg):\n    return getattr(shared, 'RATE')\n",
+    "as an argument of partial": (
+        "import functools, shared\ndef rate(module):\n    return module.RATE\nhook = functools.partial(rate, shared)\n"
+    ),
+    "as an argument of another function": (
+        "import shared\ndef rate(module):\n    return module.RATE\ndef hook(sdfg):\n    return rate(shared)\n"
+    ),
+    "as a member of an object": (
+        "import shared\nclass Hook:\n    def __init__(self):\n        self.module = shared\n"
+        "    def __call__(self, sdfg):\n        return self.module.RATE\nhook = Hook()\n"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", REACHED)
+def test_modules_of_the_user_are_read_however_they_are_reached(imports: Any, way: str) -> None:
+    first = describe(imports(hooks=REACHED[way], shared=SHARED).hook)
+    assert describe(imports(hooks=REACHED[way], shared=SHARED).hook) == first
+    assert describe(imports(hooks=REACHED[way], shared=SHARED.replace("OTHER = 1", "OTHER = 2")).hook) == first
+    assert describe(imports(hooks=REACHED[way], shared=SHARED.replace("1.0", "2.0")).hook) != first
+
+
+def test_relative_imports_inside_a_function(imports: Any) -> None:
+    files = {
+        "hooks": "from pkg.one import hook\n",
+        "pkg__one": (
+            "def hook(sdfg):\n    from . import shared\n    from .shared import double\n"
+            "    return double(shared.RATE)\n"
+        ),
+        "pkg__shared": SHARED,
+    }
+    first = describe(imports(**files).hook)
+    assert describe(imports(**files).hook) == first
+    assert describe(imports(**{**files, "pkg__shared": SHARED.replace("1.0", "2.0")}).hook) != first
+
+
+@pytest.mark.parametrize("name", ["wave", "profile", "statistics", "trace", "code", "numpy_like"])
+def test_module_of_the_user_with_a_name_of_the_standard_library(imports: Any, name: str) -> None:
+    text = f"from {name} import double\nimport {name}\ndef hook(sdfg):\n    return double({name}.RATE)\n"
+    first = describe(imports(**{"hooks": text, name: SHARED}).hook)
+    assert describe(imports(**{"hooks": text, name: SHARED.replace("1.0", "2.0")}).hook) != first
+    assert describe(imports(**{"hooks": text, name: SHARED.replace("2 * x", "3 * x")}).hook) != first
+
+
+def test_where_a_module_is_decides_whether_its_version_is_known(imports: Any) -> None:
+    assert all(map(is_known, (math, json, os, functools, np, dace, importlib.import_module("gtstub.cache.key"), sys)))
+    assert all(map(is_known, (math.sin, json.dumps, dict, np.float64, dace.SDFG, type(None), np.linalg.norm)))
+    assert not any(map(is_known, (imports(hooks=""), pytest, sys.modules[__name__])))
+    fake = types.ModuleType("statistics")
+    assert not is_known(fake)
+
+
+def test_packages_that_hold_each_other(imports: Any) -> None:
+    files = {
+        "hooks": "import pkg.sub\ndef hook(sdfg):\n    return pkg.sub.RATE\n",
+        "pkg__sub": "import pkg\nRATE = 1.0\n",
+        "pkg____init__": "from pkg import sub\n",
+    }
+    first = describe(imports(**files).hook)
+    assert describe(imports(**{**files, "pkg__sub": "import pkg\nRATE = 2.0\n"}).hook) != first
+
+
+HOOKS = """
+import contextlib, enum, functools, math, cmath
+import dace
+
+class Hook:
+    RATE = 1
+    @staticmethod
+    def fixed():
+        return "static one"
+    @classmethod
+    def made(cls):
+        return "class one"
+    @property
+    def rate(self):
+        return "property one"
+    @functools.cached_property
+    def kept(self):
+        return "cached one"
+    def __call__(self, sdfg):
+        return self.RATE
+
+class Base(Hook):
+    pass
+
+class Hiding(Hook):
+    def __init__(self):
+        self.rate_ = "hidden one"
+    def __getstate__(self):
+        return {}
+
+class Mode(enum.Enum):
+    FAST = "fast one"
+    def apply(self):
+        return "method one"
+
+def defaults():
+    return "defaults one"
+
+def hook(sdfg, strong="default one"):
+    return defaults()
+
+hook.strength = "attribute one"
+
+@functools.cache
+def cached(sdfg):
+    return "cache one"
+
+@functools.lru_cache(maxsize=3)
+def lru_cached(sdfg):
+    return cached(sdfg)
+
+@functools.wraps(dace.SDFG.validate)
+def wrapped(sdfg):
+    return "wraps one"
+
+@contextlib.contextmanager
+def managed():
+    yield "managed one"
+
+def mathematics(sdfg):
+    return m.sqrt(2)
+
+def guarded(sdfg):
+    try:
+        first = sdfg.one()
+        second = sdfg.two()
+    except ValueError:
+        return None
+
+m = math
+registry = {"a": hook, "b": Hook}
+"""
+
+
+@pytest.mark.parametrize(
+    ("chosen", "before", "after"),
+    [
+        ("Hook()", "RATE = 1", "RATE = 2"),
+        ("Hook()", "static one", "static two"),
+        ("Hook()", "class one", "class two"),
+        ("Hook()", "property one", "property two"),
+        ("Hook()", "cached one", "cached two"),
+        ("Base()", "RATE = 1", "RATE = 2"),
+        ("Hiding()", "hidden one", "hidden two"),
+        ("Mode.FAST", "fast one", "fast two"),
+        ("Mode.FAST", "method one", "method two"),
+        ("Mode", "fast one", "fast two"),
+        ("hook", "defaults one", "defaults two"),
+        ("hook", "default one", "default two"),
+        ("hook", "attribute one", "attribute two"),
+        ("cached", "cache one", "cache two"),
+        ("lru_cached", "cache one", "cache two"),
+        ("wrapped", "wraps one", "wraps two"),
+        ("managed", "managed one", "managed two"),
+        ("mathematics", "m = math", "m = cmath"),
+        ("guarded", "    second = sdfg.two()\n    except", "    pass\n    except"),
+        ("registry", "cached one", "cached two"),
+        ("registry", '"a": hook, "b": Hook', '"b": Hook, "a": hook'),
+    ],
+)
+def test_everything_that_a_hook_consists_of_matters(imports: Any, chosen: str, before: str, after: str) -> None:
+    text = f"{HOOKS}\nchosen = {chosen}\n"
+    assert before in text
+    first = describe(imports(hooks=text).chosen)
+    assert describe(imports(hooks=text).chosen) == first
+    assert describe(imports(hooks=text.replace(before, after)).chosen) != first
+
+
+def test_what_a_try_statement_covers_matters() -> None:
+    """Only the table of exceptions differs."""
+    inside: dict[str, Any] = {}
+    outside: dict[str, Any] = {}
+    exec(
+        "def hook(s):\n    try:\n        s.one()\n        s.two()\n    except ValueError:\n        s.three()\n", inside
+    )
+    exec("def hook(s):\n    s.one()\n    try:\n        s.two()\n    except ValueError:\n        s.three()\n", outside)
+    assert describe(inside["hook"]) != describe(outside["hook"])
+
+
+def test_the_state_of_a_hook_is_read_each_time(imports: Any) -> None:
+    module = imports(hooks=HOOKS)
+    first = describe(module.hook)
+    module.defaults = lambda: "another"
+    assert describe(module.hook) != first
+
+
+class Text(str):
+    __slots__ = ()
+
+
+class Named(enum.StrEnum):
+    A = "a"
+
+
+Pair = collections.namedtuple("Pair", "one two")
+
+
+def test_values_of_different_types_differ() -> None:
+    values: list[Any] = [
+        *(1, True, 1.0, "1", "1.0", "True", None, "None", 1j, "1j", b"1", bytearray(b"1"), "bytes(31)"),
+        *(np.int32(1), np.float64(1), np.complex128(1), np.longdouble(1), np.longdouble("0.1"), np.longdouble(0.1)),
+        *(np.datetime64(1, "s"), np.datetime64(1, "m"), np.timedelta64(1, "s"), np.timedelta64(1, "m")),
+        *("a", Named.A, Text("a"), "Named.A", np.str_("a")),
+        *([1], (1,), {1}, frozenset({1}), {1: None}, {"1": None}, {True: None}, {1.0: None}, {"'1'": None}),
+        *([[1], 2], [1, [2]], [[1, 2]], ["1", "2"], ["1, 2"], (1, 2), Pair(1, 2)),
+        *({"a": 1, "b": 2}, {"b": 2, "a": 1}, collections.OrderedDict(a=1, b=2), types.MappingProxyType({"a": 1})),
+        *({"<tuple>": [1]}, {"tuple": [1]}, float("nan"), float("inf"), -0.0, 0.0, Ellipsis, NotImplemented),
+        *(range(3), slice(0, 3), math, "math", math.sin, np.sin, "numpy.sin", int, "builtins.int", [].append),
+        *(np.arange(100), np.arange(100) + 1, np.arange(3), np.arange(3.0), np.dtype("f4"), np.dtype("f8")),
+        *(functools.partial(max, 1), functools.partial(max, 1.0), functools.partial(min, 1), list[int], list[str]),
+    ]
+    texts = [json.dumps(describe(value)) for value in values]
+    twice = {text: [value for value, other in zip(values, texts, strict=True) if other == text] for text in texts}
+    assert [same for same in twice.values() if len(same) > 1] == []
+
+
+def test_sets_of_functions_are_described_alike_in_every_process(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import json\nfrom gtstub.frameworks.gt4py.describe import describe\n"
+        "def make(value):\n    def hook(sdfg):\n        return make, value\n    return hook\n"
+        "chosen = frozenset([lambda sdfg: 1, lambda sdfg: 2, lambda sdfg: 3, make(1), make(2), make('a'), 'b', 1.5])\n"
+        "padding = [object() for _ in range(__import__('os').getpid() % 97)]\n"
+        "print(json.dumps(describe([chosen, make(3)])))\n"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, script],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "77", "random")
+    }
+    assert len(printed) == 1
+
+
+def test_variable_without_a_value_yet() -> None:
+    def outer() -> Callable[[], Any]:
+        def hook() -> Any:
+            return later
+
+        early = describe(hook)
+        later = 1
+        assert describe(hook) != early
+        return hook
+
+    outer()
+
+
+def test_message_names_the_function_and_the_object() -> None:
+    lock = __import__("threading").Lock()
+
+    def hook(_: Any) -> Any:
+        return lock
+
+    with pytest.raises(CacheError) as caught:
+        describe({"optimization_hooks": [hook]})
+    assert str(caught.value) == (
+        f"Object 'lock' of type 'lock', which '{hook.__qualname__}' uses, cannot be described (cannot pickle"
+        " '_thread.lock' object): it cannot be part of a key."
+    )
