@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,29 +120,31 @@ def _read(build: Path) -> Answer:
     inputs = json.loads((reply / replies["cmakeFiles"]).read_text())["inputs"]
     files = [Path(each["path"]) for each in inputs if each.get("isExternal") and not each.get("isCMake")]
     names = {name for file in files for name in re.findall(r"ENV\{(\w+)\}", file.read_text(errors="replace"))}
+    texts = dict(line.split("=", 1) for line in (build / "answer.txt").read_text().splitlines())
     return Answer(
-        texts=dict(line.split("=", 1) for line in (build / "answer.txt").read_text().splitlines()),
-        c=list(_compile_flags(targets["stub"])),
-        c_link=list(_link_flags(targets["stub"])),
-        cxx=list(_compile_flags(targets["sdfg"])) if "sdfg" in targets else [],
-        cxx_link=list(_link_flags(targets["sdfg"])) if "sdfg" in targets else [],
+        texts=texts,
+        c=_compile_flags(targets["stub"]),
+        c_link=_link_flags(targets["stub"], texts["shared"]),
+        cxx=_compile_flags(targets["sdfg"]) if "sdfg" in targets else [],
+        cxx_link=_link_flags(targets["sdfg"], texts["cxx_shared"]) if "sdfg" in targets else [],
         files={str(file): digest(file) for file in files},
         environment={name: os.environ.get(name) for name in sorted(names)},
     )
 
 
-def _compile_flags(target: Mapping[str, Any]) -> Iterator[str]:
+def _compile_flags(target: Mapping[str, Any]) -> list[str]:
     (group,) = target["compileGroups"]
-    for each in group["compileCommandFragments"]:
-        yield from shlex.split(each["fragment"])
-    for each in group.get("defines", ()):
-        yield f"-D{each['define']}"
+    flags = [flag for each in group["compileCommandFragments"] for flag in shlex.split(each["fragment"])]
+    flags += [f"-D{each['define']}" for each in group.get("defines", ())]
     for each in group.get("includes", ()):
-        yield from ("-isystem" if each.get("isSystem") else "-I", each["path"])
+        flags += ["-isystem" if each.get("isSystem") else "-I", each["path"]]
     if "sysroot" in group:
-        yield f"--sysroot={group['sysroot']['path']}"
+        flags.append(f"--sysroot={group['sysroot']['path']}")
+    return sorted(flags, key=lambda flag: not flag.startswith("-std="))  # CMake 3 has them last, CMake 4 first
 
 
-def _link_flags(target: Mapping[str, Any]) -> Iterator[str]:
-    for each in target["link"].get("commandFragments", ()):
-        yield from shlex.split(each["fragment"])
+def _link_flags(target: Mapping[str, Any], shared: str) -> list[str]:
+    """`shared` are the flags that make a shared library, which CMake 3 leaves out of its reply."""
+    fragments = target["link"].get("commandFragments", ())
+    flags = [flag for each in fragments for flag in shlex.split(each["fragment"])]
+    return [*(flag for flag in shlex.split(shared) if flag not in flags), *flags]
