@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,6 +25,7 @@ from gtstub.frameworks.gt4py import code
 from gtstub.frameworks.gt4py.describe import Reader, describe
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.util.canonical import plain
+from gtstub.util.per_object import once_per_object
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,20 +110,12 @@ class _Table:
     largest: int
 
 
-_tables: dict[int, tuple[weakref.ref[Any], _Table]] = {}
-"""By identity, because many programs use the same table."""
-
-
+@once_per_object  # because many programs use the same table
 def _table(element: Any) -> _Table:
-    known = _tables.get(id(element))
-    if known is not None and known[0]() is element:
-        return known[1]
     content = element.asnumpy()
     digest = hashlib.sha256(f"{content.dtype.str}{content.shape}".encode())
     digest.update(np.ascontiguousarray(content))
-    table = _Table(digest.hexdigest(), int(content.max(initial=-1)))
-    _tables[id(element)] = (weakref.ref(element), table)
-    return table
+    return _Table(digest.hexdigest(), int(content.max(initial=-1)))
 
 
 def _provider_element(element: Any) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 import hashlib
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from gt4py.next.type_system import type_specifications as ts
 from gt4py.next.type_system import type_translation
 
 from gtstub.util.canonical import canonical
+from gtstub.util.per_object import once_per_object
 
 
 def digest(tree: Any, describe: Callable[[Any], Any]) -> str:
@@ -26,18 +26,16 @@ def digest(tree: Any, describe: Callable[[Any], Any]) -> str:
     return hashlib.sha256("\n".join(_Text(describe).of(tree)).encode()).hexdigest()
 
 
-_stages: dict[int, tuple[weakref.ref[Any], str]] = {}
-"""By identity, because many programs use the same operators."""
-
-
 def digest_of_stage(stage: FOASTOperatorDef | PASTProgramDef, describe: Callable[[Any], Any]) -> str:
     """The digest of the tree of an operator, which gt4py does not change any more, or of a program."""
     if isinstance(stage, PASTProgramDef):
         return digest(stage.past_node, describe)
-    known = _stages.get(id(stage))
-    if known is None or known[0]() is not stage:
-        known = _stages[id(stage)] = (weakref.ref(stage), digest(stage.foast_node, describe))
-    return known[1]
+    return _digest_of_operator(stage, describe)
+
+
+@once_per_object  # because many programs use the same operators
+def _digest_of_operator(stage: FOASTOperatorDef, describe: Callable[[Any], Any]) -> str:
+    return digest(stage.foast_node, describe)
 
 
 class _Text:
