@@ -184,8 +184,8 @@ def known(directories: Sequence[Path], cxx: str = "", arguments: Sequence[str] =
 
 def is_complete(cxx: str = "") -> bool:
     """Whether CMake, a C compiler and a C++ compiler (`cxx`, or any) are on this machine."""
-    question = _question(cxx, ())
-    return question["cmake"] is not None and all(any(question[name]) for name in ("c", "cxx"))
+    groups = (candidates("CC"), [cxx] if cxx else candidates("CXX"))
+    return find_cmake() is not None and all(any(map(shutil.which, group)) for group in groups)
 
 
 def _file_name(question: dict[str, Any]) -> str:

@@ -175,7 +175,7 @@ def _made(state: State) -> Made:
             repr(lowered.args.args),
             repr(lowered.parameter_types),
             (ops.chosen(None), ops.set_up.__defaults__),
-            backend.executor.compilation.flags(backend.executor.compilation.settings),
+            backend.executor.compilation.flags,
             repr(backend.executor.compilation.dace_ingredients),
         ),
     )

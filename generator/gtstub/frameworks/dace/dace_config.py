@@ -78,8 +78,7 @@ def configuration(
     Later sources win: the file, the build type and device, CXXFLAGS and the like, DaCe's DACE_* variables, and
     `overrides`, nested or by name. Raises ConfigError for an override of an unknown setting or of another type.
     """
-    made = {name: Setting(value, "DaCe") for name, value in leaves(_document()["default"]).items()}
-    made |= {name: Setting(value, "gtstub") for name, value in leaves(_document()["chosen"]).items()}
+    made = dict(_of_file())
     made["compiler.build_type"] = Setting(build_type, "build type")
     for name, flags in DEBUG_FLAGS.get(build_type, {}).items():
         made[name] = Setting(f"{flags} {made[name].value}", "build type")
@@ -101,16 +100,16 @@ def ingredients(
     device: Device, build_type: str, overrides: Mapping[str, Any] = NOTHING, environ: Mapping[str, str] = os.environ
 ) -> dict[str, Any]:
     """The part of a cache key for the configuration. Settings for GPUs are not in the key of a CPU's entry."""
-    file = defaults()
+    file = _of_file()
     counting = {
         name: setting.value
         for name, setting in configuration(device, build_type, overrides, environ).items()
         if name not in _document()["neutral"] and (device != "cpu" or not name.startswith("compiler.cuda."))
     }
-    rules = json.dumps({name: file[name] for name in counting}, sort_keys=True)
+    rules = json.dumps({name: file[name].value for name in counting}, sort_keys=True)
     return {
         "defaults": hashlib.sha256(rules.encode()).hexdigest(),
-        "overrides": {name: value for name, value in sorted(counting.items()) if value != file[name]},
+        "overrides": {name: value for name, value in sorted(counting.items()) if value != file[name].value},
         "environment": {name: environ[name] for name in GPU_VARIABLES if device != "cpu" and environ.get(name)},
     }
 
@@ -126,7 +125,15 @@ def for_cmake(settings: Mapping[str, Setting], environ: Mapping[str, str] = os.e
 
 def defaults() -> dict[str, Any]:
     """All settings of the file by name."""
-    return leaves(_document()["chosen"]) | leaves(_document()["default"])
+    return {name: setting.value for name, setting in _of_file().items()}
+
+
+@functools.cache
+def _of_file() -> Mapping[str, Setting]:
+    """All settings of the file, which is read once."""
+    default = {name: Setting(value, "DaCe") for name, value in leaves(_document()["default"]).items()}
+    chosen = {name: Setting(value, "gtstub") for name, value in leaves(_document()["chosen"]).items()}
+    return MappingProxyType(default | chosen)
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -18,7 +18,6 @@ from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
 from gtstub.cache.store import Cache, open_cache
 from gtstub.cache.temporary import writable
-from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.gt4py import fingerprint, options, runner
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
@@ -79,8 +78,7 @@ class StubBackend(gtx_backend.Backend[Any]):
 
         Raises ToolchainError without such an entry and without a compiler, except in mode Run.
         """
-        settings = self.executor.compilation.settings
-        place = _open_cache()
+        compilation, place = self.executor.compilation, _open_cache()
         reading = fingerprint.read(parsed or self.lowering.parsed(inp), fingerprint.names(inp.data))
         ingredients = {
             **reading.ingredients,
@@ -89,12 +87,11 @@ class StubBackend(gtx_backend.Backend[Any]):
         }
         request = Request(reading.name, ingredients, reading.baked, place)
         never_builds = mode() == Mode.RUN
-        cmake = dace_config.for_cmake(settings)
-        if never_builds or not compiler.is_complete(cmake[0]):
-            found = _of_any_toolchain(request, cmake)
+        if never_builds or not compiler.is_complete(compilation.cmake[0]):
+            found = _of_any_toolchain(request, compilation.cmake)
             if never_builds or found.is_there:
                 return found
-        return _built_with(request, compiler.find(place.root, place.shared, *cmake).ingredients)
+        return _built_with(request, compilation.toolchain(place).ingredients)
 
     def signatures(self, inp: ConcreteProgramDef[Any, Any]) -> tuple[ProgramSignature, SdfgSignature]:
         """Both signatures of a program with its compile-time arguments. Lowers the program, but does not build it."""
@@ -127,8 +124,8 @@ def _built_with(request: Request, made: Mapping[str, Any]) -> Request:
 
 def _of_any_toolchain(request: Request, cmake: tuple[str, list[str]]) -> Request:
     """
-    An existing entry of any toolchain, or else a request for an entry that does not exist. `cmake` is what DaCe
-    passes to CMake (dace_config.for_cmake).
+    An existing entry of any toolchain, or else a request for an entry that does not exist. `cmake` is that of
+    StubCompilation.
     """
     place = request.cache
     known = [_built_with(request, each.ingredients) for each in compiler.known(place.layers, *cmake)]

@@ -28,6 +28,7 @@ from gtstub.cache.key import differences
 from gtstub.cache.lookup import Request
 from gtstub.cache.manifest import Built, Machine, Manifest
 from gtstub.cache.prune import limit_size
+from gtstub.cache.store import Cache
 from gtstub.codegen.stub import Stub, make_stub
 from gtstub.errors import CacheError, ToolchainError
 from gtstub.frameworks.dace import dace_config
@@ -192,7 +193,7 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
             },
             "versions": versions(),
             "dace_config": self.compilation.dace_ingredients,
-            "cpu": cpu.key_features(self.compilation.flags(self.compilation.settings)),
+            "cpu": cpu.key_features(self.compilation.flags),
         }
 
     def _check(self, request: Request) -> None:
@@ -200,8 +201,7 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
         Raises CacheError if this process would build something else than was requested. gt4py's worker processes import
         the user's modules again, and keep the environment that they were started with.
         """
-        cmake = dace_config.for_cmake(self.compilation.settings)
-        made = compiler.find(request.cache.root, request.cache.shared, *cmake).ingredients
+        made = self.compilation.toolchain(request.cache).ingredients
         here = {**request.ingredients, **self.ingredients, "toolchain": made}
         if found := differences(request.ingredients, here):
             raise CacheError(
@@ -228,8 +228,7 @@ class StubCompilation:
         assert isinstance(stub, StubSource)
         assert source.request is not None
         request, name = source.request, source.signature.name
-        settings = self.settings
-        toolchain = compiler.find(request.cache.root, request.cache.shared, *dace_config.for_cmake(settings))
+        settings, toolchain = self.settings, self.toolchain(request.cache)
         texts = {
             "program.json": documents.program_to_json(source.signature),
             "sdfg.json": documents.sdfg_to_json(stub.sdfg),
@@ -278,10 +277,20 @@ class StubCompilation:
         """The DaCe configuration of a build in the current environment."""
         return self._dace_config(dace_config.configuration)
 
-    def flags(self, settings: Mapping[str, Setting]) -> str:
+    @property
+    def flags(self) -> str:
         """All compiler flags for CPU code, including those of host code in GPU programs."""
-        names = ("compiler.cpu.args", "compiler.cuda.args")[: 1 if self.device == "cpu" else 2]
-        return " ".join(settings[name].value for name in names)
+        names, settings = ("compiler.cpu.args", "compiler.cuda.args"), self.settings
+        return " ".join(settings[name].value for name in names[: 1 if self.device == "cpu" else 2])
+
+    @property
+    def cmake(self) -> tuple[str, list[str]]:
+        """What DaCe passes to CMake: a C++ compiler, or nothing for CMake's choice, and arguments."""
+        return dace_config.for_cmake(self.settings)
+
+    def toolchain(self, cache: Cache) -> Toolchain:
+        """The compilers with their flags. Raises ToolchainError as `compiler.find` does."""
+        return compiler.find(cache.root, cache.shared, *self.cmake)
 
     @property
     def dace_ingredients(self) -> dict[str, Any]:
