@@ -144,39 +144,8 @@ def test_the_interpreter_ends_well_with_a_program(bound: Bound, ending: str) -> 
     assert run_script(f"{SCRIPT}\n{ending}\nprint('done')", bound.stub, bound.library) == "done\n"
 
 
-def test_a_thread_that_waits_can_be_interrupted(bound: Bound) -> None:
-    """The main thread waits for a call that would take five minutes, and gets Ctrl-C meanwhile."""
-    text = """if True:
-        import os, signal, sys, threading, time
-        from pathlib import Path
-        from gtstub import _host
-        from tests.support.hosting import good_arguments
-        from tests.support.sdfg_libraries import Recorder
-
-        program, arguments = _host.load(*sys.argv[1:3]), good_arguments()
-        behaviour = Recorder(Path(sys.argv[2])).behaviour
-        behaviour.delay = 300_000_000
-        threading.Thread(target=lambda: program(**good_arguments()), daemon=True).start()
-        while behaviour.running == 0:
-            time.sleep(0.001)
-
-        def interrupt():
-            while True:
-                time.sleep(0.2)
-                os.kill(os.getpid(), signal.SIGINT)
-
-        threading.Thread(target=interrupt, daemon=True).start()
-        try:
-            program(**arguments)
-        except KeyboardInterrupt:
-            os.write(1, b"interrupted")
-        os._exit(0)
-    """
-    assert run_script(text, bound.stub, bound.library) == "interrupted"
-
-
-FINALIZER = """
-import os, sys, threading, time
+BUSY = """
+import os, signal, sys, threading, time
 from pathlib import Path
 from gtstub import _host
 from tests.support.hosting import good_arguments
@@ -188,7 +157,29 @@ behaviour.delay = 300_000_000
 threading.Thread(target=lambda: program(**good_arguments()), daemon=True).start()
 while behaviour.running == 0:
     time.sleep(0.001)
+"""
+"""Another thread is in a call that would take five minutes."""
 
+
+def test_a_thread_that_waits_can_be_interrupted(bound: Bound) -> None:
+    """The main thread waits for a call that would take five minutes, and gets Ctrl-C meanwhile."""
+    interrupting = """
+def interrupt():
+    while True:
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    program(**arguments)
+except KeyboardInterrupt:
+    os.write(1, b"interrupted")
+os._exit(0)
+"""
+    assert run_script(BUSY + interrupting, bound.stub, bound.library) == "interrupted"
+
+
+FINALIZER = """
 class Finalizer:
     def __del__(self, program=program, arguments=arguments, write=os.write, error=RuntimeError):
         try:
@@ -202,7 +193,7 @@ builtins.last = Finalizer()
 
 
 def test_a_finalizer_does_not_wait_for_a_thread_that_will_never_leave(bound: Bound) -> None:
-    assert run_script(FINALIZER, bound.stub, bound.library) == (
+    assert run_script(BUSY + FINALIZER, bound.stub, bound.library) == (
         "Program 'host' was called at the end of the interpreter, while another thread was in a call.\n"
     )
 

@@ -10,7 +10,6 @@ import itertools
 import json
 import math
 import os
-import subprocess
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ import pytest
 from gtstub.errors import CacheError
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.origin import is_known
+from tests.support.hash_seeds import printed_with_seeds
 
 
 @pytest.fixture
@@ -300,17 +300,7 @@ def test_sets_of_functions_are_described_alike_in_every_process(tmp_path: Path) 
         "padding = [object() for _ in range(__import__('os').getpid() % 97)]\n"
         "print(json.dumps(describe([chosen, make(3)])))\n"
     )
-    printed = {
-        subprocess.run(
-            [sys.executable, script],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "1", "77", "random")
-    }
-    assert len(printed) == 1
+    assert len(printed_with_seeds(script, "0", "1", "77", "random")) == 1
 
 
 def test_variable_without_a_value_yet() -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-import os
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +22,7 @@ from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, versions
+from tests.support.hash_seeds import printed_with_seeds
 
 MODEL = """
 import enum
@@ -280,17 +278,7 @@ def test_description_is_the_same_in_every_process(tmp_path: Path) -> None:
         "chosen = [hook, logged, with_inner, Hook(), Hook().apply, make(1), other, anonymous, {'b', 'a', 'c'}]\n"
         "print(json.dumps(describe(chosen)))\n"
     )
-    printed = {
-        subprocess.run(
-            [sys.executable, script],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "77")
-    }
-    assert len(printed) == 1
+    assert len(printed_with_seeds(script, "0", "77")) == 1
 
 
 def test_flags_of_the_environment_are_ingredients(

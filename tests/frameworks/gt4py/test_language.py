@@ -55,15 +55,7 @@ from gt4py.next.iterator.builtins import (
 from gt4py.next.iterator.runtime import fendef, fundef, set_at
 
 from gtstub.frameworks.gt4py.backend import StubBackend
-
-I = gtx.Dimension("I")
-K = gtx.Dimension("K", kind=gtx.DimensionKind.VERTICAL)
-Vertex = gtx.Dimension("Vertex")
-Edge = gtx.Dimension("Edge")
-V2EDim = gtx.Dimension("V2E", kind=gtx.DimensionKind.LOCAL)
-E2VDim = gtx.Dimension("E2V", kind=gtx.DimensionKind.LOCAL)
-V2E = gtx.FieldOffset("V2E", source=Edge, target=(Vertex, V2EDim))
-E2V = gtx.FieldOffset("E2V", source=Vertex, target=(Edge, E2VDim))
+from tests.support.small_programs import E2V, V2E, E2VDim, Edge, I, K, V2EDim, Vertex
 
 Line = gtx.Field[[I], gtx.float64]
 Integers = gtx.Field[[I], gtx.int32]

@@ -24,9 +24,7 @@ KEYS = [f"prog-{number:032x}" for number in range(4)]
 PATIENCE = 120  # seconds that no run takes
 SOON = {"GTSTUB_BUILDER_GRACE": "0.1"}
 
-needs_mpi4py = pytest.mark.skipif(
-    find_spec("mpi4py") is None, reason="mpi4py is not installed (pip install gtstub[mpi])"
-)
+needs_mpi4py = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
 
 
 @dataclasses.dataclass(frozen=True)
