@@ -74,6 +74,10 @@ REACHED = {
     ),
     "by globals": "from shared import RATE\ndef hook(sdfg):\n    return globals()['RATE']\n",
     "by getattr": "import shared\ndef hook(sdfg):\n    return getattr(shared, 'RATE')\n",
+    "by a dotted name": (
+        "import operator, shared\nclass Holder:\n    module = shared\n"
+        "def hook(sdfg):\n    return operator.attrgetter('module.RATE')(Holder)\n"
+    ),
     "as an argument of partial": (
         "import functools, shared\ndef rate(module):\n    return module.RATE\nhook = functools.partial(rate, shared)\n"
     ),
@@ -136,7 +140,7 @@ def test_packages_that_hold_each_other(imports: Any) -> None:
 
 
 HOOKS = """
-import contextlib, enum, functools, math, cmath
+import contextlib, dataclasses, enum, functools, math, cmath
 import dace
 
 class Hook:
@@ -165,10 +169,31 @@ class Hiding(Hook):
     def __getstate__(self):
         return {}
 
+class Slots:
+    __slots__ = ("rate",)
+    def __reduce__(self):
+        return Slots, ()
+
+@dataclasses.dataclass
+class Filled(Slots):
+    size: int = dataclasses.field(default=1, metadata={"unit": "metadata one"})
+
 class Mode(enum.Enum):
     FAST = "fast one"
     def apply(self):
         return "method one"
+    @functools.cache
+    def remembered(self):
+        return "remembered one"
+    @functools.cached_property
+    def kept(self):
+        return "kept one"
+    factor = enum.nonmember("nonmember one")
+    by = functools.partialmethod(apply, "partial one")
+
+slots, filled = Slots(), Filled()
+slots.rate, filled.rate = "slot one", "filled one"
+Mode.LATE, Mode.FAST.extra = "late one", "member one"
 
 def defaults():
     return "defaults one"
@@ -219,6 +244,15 @@ registry = {"a": hook, "b": Hook}
         ("Hook()", "cached one", "cached two"),
         ("Base()", "RATE = 1", "RATE = 2"),
         ("Hiding()", "hidden one", "hidden two"),
+        ("slots", "slot one", "slot two"),
+        ("filled", "filled one", "filled two"),
+        ("Filled", "metadata one", "metadata two"),
+        ("Mode.FAST", "remembered one", "remembered two"),
+        ("Mode.FAST", "kept one", "kept two"),
+        ("Mode.FAST", "nonmember one", "nonmember two"),
+        ("Mode.FAST", "partial one", "partial two"),
+        ("Mode.FAST", "member one", "member two"),
+        ("Mode.FAST", "late one", "late two"),
         ("Mode.FAST", "fast one", "fast two"),
         ("Mode.FAST", "method one", "method two"),
         ("Mode", "fast one", "fast two"),
@@ -301,6 +335,22 @@ def test_sets_of_functions_are_described_alike_in_every_process(tmp_path: Path) 
         "print(json.dumps(describe([chosen, make(3)])))\n"
     )
     assert len(printed_with_seeds(script, "0", "1", "77", "random")) == 1
+
+
+def test_object_that_makes_every_attribute() -> None:
+    """Operators of gt4py are known by the methods of their class, not by those of the object."""
+
+    class Lazy:
+        rate = 1
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__") and name.endswith("__") and name != "__gt_gtir__":
+                raise AttributeError(name)
+            return 2
+
+    first = describe(Lazy())
+    Lazy.rate = 3
+    assert describe(Lazy()) != first
 
 
 def test_variable_without_a_value_yet() -> None:

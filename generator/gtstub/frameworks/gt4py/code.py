@@ -61,9 +61,9 @@ def names(code: types.CodeType) -> frozenset[str]:
 
 
 def words(code: types.CodeType) -> frozenset[str]:
-    """The names in a function, and its texts, which may be names for getattr()."""
-    texts = (each for inner in _with_inner(code) for each in inner.co_consts if isinstance(each, str))
-    return names(code).union(text for text in texts if text.isidentifier())
+    """The names in a function, and its texts, which may be names for getattr(), or dotted ones for attrgetter()."""
+    texts = (each.split(".") for inner in _with_inner(code) for each in inner.co_consts if isinstance(each, str))
+    return names(code).union(*(parts for parts in texts if all(part.isidentifier() for part in parts)))
 
 
 def imported(function: types.FunctionType) -> Iterator[types.ModuleType]:

@@ -154,7 +154,7 @@ class Reader:
                 return self.stage(value)
             case concepts.Node():
                 return trees.digest(value, describe)
-        if hasattr(value, "past_stage") or hasattr(value, "__gt_gtir__"):
+        if hasattr(kind, "past_stage") or hasattr(kind, "__gt_gtir__"):  # An object may have a __getattr__ of its own.
             return self._operator(value)
         if dataclasses.is_dataclass(value):
             return self._dataclass(value)
@@ -169,7 +169,7 @@ class Reader:
             raise self._refusal(value, f"cannot be described (its module only has its name '{reduced}')")
         parts = [list(part) if isinstance(part, Iterator) else part for part in reduced]
         if not origin.is_known(kind) and any(getattr(kind, own) is not getattr(object, own) for own in PICKLING):
-            parts.append(getattr(value, "__dict__", None))  # which its own code may leave out
+            parts.append(_attributes(value))  # which its own code may leave out
         return {"<class>": self.describe(kind), "<parts>": self.describe(parts)}
 
     def _tagged(self, tag: str, *parts: Any) -> Any:
@@ -211,7 +211,7 @@ class Reader:
         fields = [field.name for field in dataclasses.fields(value) if is_fingerprinted_field(field.metadata)]
         if not origin.is_known(type(value)):
             left_out = {field.name for field in dataclasses.fields(value)}
-            fields += [name for name in sorted(getattr(value, "__dict__", {})) if name not in left_out]
+            fields += [name for name in sorted(_attributes(value)) if name not in left_out]
         return {"<class>": self.describe(type(value)), **{name: self.describe(getattr(value, name)) for name in fields}}
 
     # --- Programs and operators ---------------------------------------------------------------------------------------
@@ -305,10 +305,12 @@ class Reader:
             self._set(name, "<bases>", [type(class_), *class_.__bases__])
             if isinstance(class_, enum.EnumMeta):
                 self._set(
-                    name, "<members>", {key: vars(class_)["_member_map_"][key].value for key in class_.__members__}
+                    name, "<members>", {key: _own(vars(class_)["_member_map_"][key]) for key in class_.__members__}
                 )
+            if "__dataclass_fields__" in vars(class_):
+                self._set(name, "<metadata>", {each.name: dict(each.metadata) for each in dataclasses.fields(class_)})
             for member, value in sorted(vars(class_).items()):
-                if member not in NOT_THE_USERS and _is_the_users(class_, value):
+                if member not in NOT_THE_USERS and _is_the_users(class_, member, value):
                     self._set(name, member, value)
         return name
 
@@ -380,10 +382,31 @@ def _quoted(name: str) -> str:
     return name if name.isidentifier() else repr(name)
 
 
-def _is_the_users(class_: type, value: Any) -> bool:
+def _is_the_users(class_: type, name: str, value: Any) -> bool:
     """Whether a member of a class was not made by Python."""
     if isinstance(value, types.MemberDescriptorType | types.GetSetDescriptorType):
         return False  # of slots
-    if isinstance(class_, enum.EnumMeta):
-        return isinstance(value, types.FunctionType | staticmethod | classmethod | property)
+    if isinstance(class_, enum.EnumMeta) and (name in class_.__members__ or _is_reserved(name)):
+        return isinstance(value, types.FunctionType | staticmethod | classmethod)
     return True
+
+
+def _own(member: enum.Enum) -> list[Any]:
+    """The value of a member of an enumeration, and the attributes that the user gave it."""
+    return [member.value, {name: value for name, value in vars(member).items() if not _is_reserved(name)}]
+
+
+def _is_reserved(name: str) -> bool:
+    """Whether `enum` or Python gives the name its meaning."""
+    return name.startswith("_") and name.endswith("_")
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """The attributes of an object, those in slots among them."""
+    found = dict(getattr(value, "__dict__", {}))
+    for class_ in filter(lambda each: not origin.is_known(each), type(value).__mro__):
+        for name, member in vars(class_).items():
+            if isinstance(member, types.MemberDescriptorType):
+                with contextlib.suppress(AttributeError):  # The slot is empty.
+                    found[name] = member.__get__(value)
+    return found
