@@ -38,9 +38,16 @@ def unwanted(items: Iterable[Item], older_than: float | None = None, max_size: f
 
 
 def remove(cache: Cache, item: Item) -> bool:
-    """Moves an entry into a private directory, then removes it. False if it no longer exists or was just used."""
+    """
+    Moves an entry into a private directory, then removes it. False if it no longer exists or was just used. Of a link
+    to an entry, only the link is removed; it is not moved, because a relative one would lead nowhere.
+    """
     with cache.private_directory(item.key) as private:
         try:
+            if item.path.is_symlink():
+                if is_unused := item.path.stat().st_mtime == item.used:
+                    item.path.unlink()
+                return is_unused
             aside = set_aside(item.path, private)
             if aside.stat().st_mtime != item.used:
                 return False

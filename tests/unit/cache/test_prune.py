@@ -15,6 +15,7 @@ import pytest
 
 from gtstub.building.waiting import build_once
 from gtstub.cache.cleanup import LONGEST_BUILD, set_aside, sweep
+from gtstub.cache.entry import Entry
 from gtstub.cache.inventory import inventory, pick
 from gtstub.cache.key import make_key as key_of
 from gtstub.cache.process import Process, this_process
@@ -204,6 +205,20 @@ def test_entry_is_removed_unless_it_was_used_just_now(cache: Cache) -> None:
     assert remove(cache, item)
     assert not remove(cache, item)
     assert list(cache.root.iterdir()) == []
+
+
+def test_of_a_link_to_an_entry_only_the_link_is_removed(cache: Cache, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = publish_used(cache, "prog-01", 40)
+    there = path.rename(tmp_path_factory.mktemp("elsewhere") / "there")
+    path.symlink_to(os.path.relpath(there, cache.root))
+    (item,) = unwanted(inventory(cache), older_than=30 * DAY)
+    cache.find("prog-01")
+    assert not remove(cache, item)
+    assert cache.find("prog-01") is not None
+    (item,) = inventory(cache)
+    assert remove(cache, item)
+    assert list(cache.root.iterdir()) == []
+    assert Entry(there).is_whole()
 
 
 # --- The maximum size of a cache --------------------------------------------------------------------------------------
