@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -18,6 +18,8 @@ def replacing(file: Path) -> Iterator[Path]:
     A link stays, and the file that it leads to is replaced. What is no file, such as a device or a FIFO, stays too:
     then the path is `file` itself, and nothing is renamed.
     """
+    with suppress(FileNotFoundError):
+        file.stat()  # Raises OSError for links that lead to each other; of these, resolve() makes a RuntimeError.
     if file.exists() and not file.is_file():
         yield file
         return

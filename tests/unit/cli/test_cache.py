@@ -274,6 +274,14 @@ def test_export_writes_into_what_is_no_file(cache: Cache, tmp_path: Path) -> Non
     result = run("export", "prog", "/dev/full")
     assert (result.exit_code, result.stderr) == (7, "Cannot read or write: No space left on device.\n")
     assert stat.S_ISCHR(Path("/dev/full").stat().st_mode)
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    result = run("export", "prog", str(loop))
+    assert (result.exit_code, result.stderr) == (
+        7,
+        f"Cannot read or write '{loop}': Too many levels of symbolic links.\n",
+    )
+    loop.unlink()
     fifo, link, file = tmp_path / "fifo", tmp_path / "link", tmp_path / "file"
     said("export", "prog", str(file))
     os.mkfifo(fifo)
