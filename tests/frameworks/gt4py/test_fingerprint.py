@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import gt4py.next as gtx
 import numpy as np
 import pytest
+from gt4py.next import config
 from gt4py.next.ffront import type_info as ffront_type_info
 from gt4py.next.otf import arguments
 
@@ -342,3 +344,9 @@ def test_what_cannot_be_described_is_refused() -> None:
 
 def test_keys_have_the_digests_of_gtstubs_own_files() -> None:
     assert versions()["gtstub"]["files"] == own_files()
+
+
+def test_keys_have_the_version_of_gt4py_whatever_its_own_keys_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert versions()["gt4py"][0] == version("gt4py")
+    monkeypatch.setattr(config, "BUILD_CACHE_VERSION_ID", "mine")  # as GT4PY_BUILD_CACHE_VERSION_ID sets it
+    assert versions()["gt4py"][:2] == [version("gt4py"), "mine"]

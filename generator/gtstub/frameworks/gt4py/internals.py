@@ -136,7 +136,8 @@ def versions() -> dict[str, Any]:
         "python": ".".join(map(str, sys.version_info[:2])),
         "numpy": [_version("numpy"), *_edited("numpy")],
         "gtstub": {"version": __version__, "files": dict(own_files())},
-        "gt4py": [config.BUILD_CACHE_VERSION_ID, *_edited("gt4py")],
+        # GT4PY_BUILD_CACHE_VERSION_ID may replace the version in gt4py's own keys.
+        "gt4py": [*dict.fromkeys((_version("gt4py"), config.BUILD_CACHE_VERSION_ID)), *_edited("gt4py")],
         "dace": [_version("dace"), *_edited("dace")],
     }
 
