@@ -7,6 +7,7 @@ directory of the request, reads the settings of gt4py from that environment, and
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -52,6 +53,8 @@ class WarmPython:
 def serve() -> None:
     """Runs the scripts that standard input names; the interpreter of a child ends as any other one does."""
     importlib.import_module("icon4py.model.common.model_backends")
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -67,7 +67,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, warm_python: WarmPython) -> 
 def built(tmp_path_factory: pytest.TempPathFactory, model: Model) -> Path:
     """A cache in which another process has built what all ways need, with da_min = 0.5."""
     cache = tmp_path_factory.mktemp("cache") / "cache"
-    done = model.run(cache, "compile", "backend", "setup", fresh=True)
+    done = model.run(cache, "compile", "backend", "setup")
     assert answer(done)["results"] == {"compile": 6.0, "backend": 6.0, "setup": 6.0}
     assert {"damped", "damped_by_grid"} == set(answer(done)["lowered"])
     assert model.log.read_text(), "The spies on compilers do not work."
