@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from gtstub.errors import ConfigError
 from gtstub.frameworks.gt4py.backend import make_backend
 from tests.frameworks.dace.test_dace_config import HOSTILE
+from tests.support.warm_python import WarmPython
 
 pytestmark = pytest.mark.xdist_group("dace_config")
 
@@ -45,24 +47,26 @@ exec c++ "$@"
 """
 
 
-def build(home: Path, **environ: str) -> dict[str, Any]:
-    """Builds a program in a process of its own, whose home and current directory is `home`."""
+def build(home: Path, python: WarmPython | None = None, **environ: str) -> dict[str, Any]:
+    """
+    Builds a program in a process of its own, whose home and current directory is `home`. One of `python` has imported
+    DaCe elsewhere, which reads its file and its variables then.
+    """
     home.mkdir(exist_ok=True)
-    (home / "model.py").write_text(MODEL)
+    script = home / "model.py"
+    script.write_text(MODEL)
     compiler, commands = home.with_name(f"{home.name}-c++"), home.with_name(f"{home.name}-commands")
     compiler.write_text(COMPILER)
     compiler.chmod(0o755)
     names = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "GTSTUB_CACHE_DIR")
     inherited = {name: os.environ[name] for name in names if name in os.environ}
-    done = subprocess.run(
-        [sys.executable, "model.py"],
-        cwd=home,
-        env={"GT4PY_BUILD_JOBS_MODE": "serial", **inherited, "HOME": str(home), **environ}
-        | {"CXX": str(compiler), "COMMANDS": str(commands)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {"GT4PY_BUILD_JOBS_MODE": "serial", **inherited, "HOME": str(home), **environ}
+    env |= {"CXX": str(compiler), "COMMANDS": str(commands)}
+    with contextlib.chdir(home):
+        if python is not None:
+            done = python.run(script, env=env)
+        else:
+            done = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     (found["command"],) = (line for line in commands.read_text().splitlines() if line.endswith("/copy.cpp"))
@@ -96,14 +100,14 @@ def test_an_override_is_in_the_flags_and_in_the_key(tmp_path: Path) -> None:
     assert ingredients["cpu"] == []
 
 
-def test_a_toolchain_file_is_in_the_flags_the_key_and_the_cpu(tmp_path: Path) -> None:
+def test_a_toolchain_file_is_in_the_flags_the_key_and_the_cpu(tmp_path: Path, warm_python: WarmPython) -> None:
     """DaCe's own CMake uses the flags that gtstub's question to CMake finds."""
     file = tmp_path / "toolchain.cmake"
     found = []
     for flags in ("", "-ffast-math", "-ffast-math -msse4.2", "-march=native"):
         file.write_text(f"add_compile_options({flags})\n" if flags else "")
         environ = {"CXXFLAGS": "-O1", "CMAKE_TOOLCHAIN_FILE": str(file), "GTSTUB_CACHE_DIR": str(tmp_path / "cache")}
-        found.append(build(tmp_path / "home", **environ))
+        found.append(build(tmp_path / "home", warm_python, **environ))
         (tmp_path / "home-commands").unlink()
         assert set(flags.split()) <= set(found[-1]["command"].split())
     assert len({each["key"] for each in found}) == 4
