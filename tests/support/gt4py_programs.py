@@ -244,21 +244,6 @@ _EDGES = {"horizontal_end": simple.simple_grid().num_edges}
 _CELLS = {"horizontal_end": simple.simple_grid().num_cells}
 
 _SIZES = ("horizontal_start", "horizontal_end", "vertical_start", "vertical_end")
-_SOLVER = {
-    "rayleigh_type": 2,
-    "divdamp_type": 3,
-    "is_iau_active": False,
-    "at_first_substep": True,
-    "end_index_of_damping_layer": 3,
-    "kstart_moist": 2,
-    "flat_level_index_plus1": 5,
-    "start_cell_index_nudging": 0,
-    "end_cell_index_local": simple.simple_grid().num_cells,
-    "start_cell_index_lateral_lvl3": 0,
-    "end_cell_index_halo_lvl1": simple.simple_grid().num_cells,
-    "vertical_start_index_model_top": 0,
-    "vertical_end_index_model_surface": simple.simple_grid().num_levels + 1,
-}
 
 SMALL_CASES = (
     _small("nested_tuples", _CARTESIAN),
@@ -308,6 +293,7 @@ SMALL_CASES = (
 )
 
 # Static are what icon4py itself makes static: all scalars that stay the same, and the flags that select a variant.
+# Each takes seconds to lower; tests/frameworks/icon4py/test_fortran_host.py builds the other programs of diffusion.
 ICON_CASES = (
     _icon(f"{DIFFUSION}.apply_diffusion_to_vn", _EDGES),
     _icon(
@@ -321,20 +307,11 @@ ICON_CASES = (
         ),
     ),
     _icon(f"{DIFFUSION}.calculate_nabla4", _EDGES),
-    _icon(f"{DIFFUSION}.calculate_nabla2_and_smag_coefficients_for_vn", _EDGES),
-    _icon(f"{DIFFUSION}.calculate_diagnostic_quantities_for_turbulence", _CELLS | {"vertical_start": 1}),
-    _icon(f"{DIFFUSION}.calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools", _EDGES),
     _icon(
         f"{DYCORE}.compute_advection_in_vertical_momentum_equation",
         _CELLS,
         attribute="compute_advection_in_corrector_vertical_momentum",
         static=("end_index_of_damping_layer", *_SIZES),
-    ),
-    _icon(
-        f"{DYCORE}.vertically_implicit_dycore_solver",
-        _SOLVER,
-        attribute="vertically_implicit_solver_at_predictor_step",
-        static=tuple(_SOLVER),
     ),
 )
 

@@ -18,7 +18,7 @@ BUILT = {
     name: CASES[name]
     for name in (
         "apply_diffusion_to_vn_as_in_icon4py",
-        "calculate_nabla2_and_smag_coefficients_for_vn",
+        "calculate_nabla4",
         "nested_tuples",
         "named_collections",
         "dimensions",
