@@ -95,7 +95,7 @@ def test_a_set_is_built_as_a_script_wants_it(tmp_path: Path, monkeypatch: pytest
     assert keys == {found["relax", f"nudging={nudging}"]["key"] for nudging in (True, False)}
 
     file.write_text(PROGRAMS.partition('[[program]]\nsource = "tests.frameworks.gt4py.ahead:needs_grid"')[0])
-    done = build(file)
+    done = build(file, "--jobs", "1")
     assert done.returncode == 0
     assert "2 found" in done.stdout
     assert {line.split()[2] for line in done.stdout.splitlines() if line.startswith("relax")} == {"found"}
