@@ -42,14 +42,14 @@ def repeat(workshop: Workshop, tmp_path: Path, fault: str, only: Collection[str]
             raise
 
 
-@pytest.mark.parametrize("fault", ["enospc", "eio", "before", "power"])
+@pytest.mark.parametrize("fault", ["enospc", "before", "power"])
 def test_each_call(workshop: Workshop, tmp_path: Path, fault: str) -> None:
     repeat(workshop, tmp_path, fault)
 
 
 def test_from_each_call_on(workshop: Workshop, tmp_path: Path) -> None:
-    """As on a disk that is full: what tidies up fails too."""
-    repeat(workshop, tmp_path, "enospc", stays=True)
+    """As on a disk that breaks: what tidies up fails too. test_disks.py has disks that are full."""
+    repeat(workshop, tmp_path, "eio", stays=True)
 
 
 @pytest.mark.parametrize("fault", ["short", "torn"])
