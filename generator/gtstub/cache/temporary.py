@@ -20,9 +20,18 @@ def writable(cache: Cache) -> Cache:
     layer, and one message on stderr. The directory is removed when this process exits.
     """
     place = next(path for path in (cache.root, *cache.root.parents) if os.path.exists(path))  # noqa: PTH110  Path.exists raises
-    if os.access(place, os.W_OK | os.X_OK):
+    if os.access(place, os.W_OK | os.X_OK) and (place == cache.root or _takes_a_directory(place)):
         return cache
     return Cache(_directory(cache.root), cache.layers)
+
+
+def _takes_a_directory(place: Path) -> bool:
+    """Whether the root can be made in `place`: os.access() tells root that it may write to /proc."""
+    try:
+        Path(tempfile.mkdtemp(prefix=".gtstub-", dir=place)).rmdir()
+    except OSError:
+        return False
+    return True
 
 
 @functools.cache

@@ -15,18 +15,19 @@ from gtstub.cache.temporary import writable
 def test_cache_that_can_be_written_is_used(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "new" / "cache", (tmp_path / "shared",))
     assert writable(cache) == cache
-    assert not cache.root.parent.exists()
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_cache_that_cannot_be_written_becomes_a_layer(capsys: pytest.CaptureFixture[str]) -> None:
-    cache = Cache(Path("/dev/null/cache"), (Path("/shared"),))
+@pytest.mark.parametrize("root", ["/dev/null/cache", "/proc/cache"])  # /proc is a directory that root may write to.
+def test_cache_that_cannot_be_written_becomes_a_layer(capsys: pytest.CaptureFixture[str], root: str) -> None:
+    cache = Cache(Path(root), (Path("/shared"),))
     made = writable(cache)
     assert made.shared == cache.layers
     assert writable(cache) == made
     (line,) = capsys.readouterr().err.splitlines()
     assert line == (
-        "gtstub: the cache '/dev/null/cache' cannot be written. What this process compiles is lost when it exits. To"
-        " keep it, name another directory in GTSTUB_CACHE_DIR."
+        f"gtstub: the cache '{root}' cannot be written. What this process compiles is lost when it exits. To keep it,"
+        " name another directory in GTSTUB_CACHE_DIR."
     )
 
 
