@@ -14,7 +14,7 @@ from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
-from gtstub.errors import ToolchainError
+from gtstub.errors import GtstubError, ToolchainError
 from gtstub.install import RUNTIME, how_to_install
 from gtstub.toolchain.answer import find_cmake
 from gtstub.toolchain.compiler import find
@@ -47,7 +47,15 @@ class Check:
 
 
 def checks() -> tuple[Check, ...]:
-    """Checks all requirements, even after a failure; runs CMake and the C compiler."""
+    """
+    Checks all requirements, even after a failure; runs CMake and the C compiler.
+
+    Raises GtstubError if the current directory was deleted: CMake and many compilers fail in such a directory.
+    """
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise GtstubError("The current directory was deleted: change to another one.") from None
     return (
         _python(),
         _cmake(),

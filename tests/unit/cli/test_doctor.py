@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,3 +37,11 @@ def test_doctor_without_a_compiler() -> None:
     assert "\nC compiler: The C compiler '/no/compiler', which CC names, was not found: " in result.stdout
     result = run_installed("doctor", "--jq", ".checks[] | select(.ok | not) | .name", env={**os.environ, "CC": "/no"})
     assert (result.returncode, result.stdout) == (1, "C compiler\n")
+
+
+def test_doctor_in_a_directory_that_was_deleted(tmp_path: Path) -> None:
+    """CMake fails there, whatever is installed."""
+    tmp_path.rmdir()
+    result = run_installed("doctor")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "The current directory was deleted: change to another one.\n"
