@@ -71,7 +71,7 @@ def cache_dir() -> tuple[Path, str]:
 
 def cache_max_size() -> float:
     """The bytes to which a cache is reduced when a program is built; 5 GiB by default, and inf for '0'."""
-    text = os.environ.get(CACHE_MAX_SIZE, "5GiB")
+    text = os.environ.get(CACHE_MAX_SIZE) or "5GiB"
     try:
         return size(text) or math.inf
     except ValueError as error:

@@ -29,6 +29,8 @@ def test_malformed_time_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -
 def test_maximum_size_of_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(settings.CACHE_MAX_SIZE, raising=False)
     assert settings.cache_max_size() == 5 * 2**30
+    monkeypatch.setenv(settings.CACHE_MAX_SIZE, "")
+    assert settings.cache_max_size() == 5 * 2**30
     monkeypatch.setenv(settings.CACHE_MAX_SIZE, "2GiB")
     assert settings.cache_max_size() == 2 * 2**30
     monkeypatch.setenv(settings.CACHE_MAX_SIZE, "0")
