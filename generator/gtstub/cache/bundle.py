@@ -49,11 +49,12 @@ def unpack(cache: Cache, file: BinaryIO) -> Entry:
     """
     with cache.private_directory("import") as private:
         try:
-            with (
-                gzip.GzipFile(fileobj=file, mode="rb") as unzipped,
-                tarfile.open(fileobj=cast("BinaryIO", _Portions(unzipped)), mode="r:") as archive,
-            ):
-                key, names = _extract(archive, private)
+            with gzip.GzipFile(fileobj=file, mode="rb") as unzipped:
+                portions = _Portions(unzipped)
+                with tarfile.open(fileobj=cast("BinaryIO", portions), mode="r:") as archive:
+                    key, names = _extract(archive, private)
+                if not portions.end():
+                    raise CacheError("The file holds more than a cache entry: bytes follow it.")
         except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
             raise CacheError(f"The file holds no cache entry that can be unpacked: {error}.") from error
         except OSError as error:
@@ -76,12 +77,22 @@ class _Portions:
 
     def __init__(self, stream: BinaryIO | gzip.GzipFile) -> None:
         self._stream = stream
+        self._last = b""
         self.seek, self.tell = stream.seek, stream.tell
 
     def read(self, size: int) -> bytes:
         if not 0 <= size <= self.MOST:
             raise tarfile.ReadError("a header is too large")
-        return self._stream.read(size)
+        self._last = self._stream.read(size)
+        return self._last
+
+    def end(self) -> bool:
+        """
+        Whether the block that was read last begins the end of a tar file: zeros, which fill a last record. The module
+        tarfile takes any block that is no header for the end, and reads no further.
+        """
+        rest = self._last + self._stream.read(self.MOST)
+        return len(rest) <= self.MOST and not rest.strip(b"\0")
 
 
 def _extract(archive: tarfile.TarFile, directory: Path) -> tuple[str, list[str]]:

@@ -112,6 +112,25 @@ def test_what_is_no_whole_entry_is_refused(tmp_path: Path) -> None:
     assert "its digest differs" in refusal(there, tar_of(*changed))
 
 
+def test_nothing_follows_an_entry(tmp_path: Path) -> None:
+    path = publish(Cache(tmp_path / "here"), KEY).path
+    there = Cache(tmp_path / "there")
+    there.root.mkdir()
+    whole = packed(path)
+    text = gzip.decompress(whole)
+    end = len(text.rstrip(b"\0")) // 512 * 512 + 512
+    for content in (
+        whole + whole,
+        whole + gzip.compress(b"text"),
+        gzip.compress(text + b"text"),
+        gzip.compress(text[:end] + b"x" * 512 + text[end:]),
+        gzip.compress(text + bytes(2**20)),
+    ):
+        assert refusal(there, io.BytesIO(content)) == "The file holds more than a cache entry: bytes follow it."
+    assert refusal(there, io.BytesIO(whole + b"text")).startswith("The file holds no cache entry that can be unpacked:")
+    assert unpack(there, io.BytesIO(gzip.compress(text + bytes(10240)))).verify() == Entry(path).verify()
+
+
 @pytest.mark.parametrize("length", [0, 5, 20, 100, 300])
 def test_file_that_was_cut_off_is_refused(tmp_path: Path, length: int) -> None:
     content = packed(publish(Cache(tmp_path / "here"), KEY).path)[:length]
