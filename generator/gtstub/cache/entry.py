@@ -129,14 +129,14 @@ class Entry(NamedTuple):
         Loads the compiled program.
 
         Raises CacheError if a file is missing or has changed, if this machine cannot run the entry, or if a value that
-        was compiled in differs from the value of the same name in `baked`.
+        was compiled in differs from the value of the same name in `baked`; TypeError if `baked` is no mapping.
         """
         return self.load_with_manifest(baked)[0]
 
     def load_with_manifest(self, baked: Mapping[str, Any] | None = None) -> tuple[Program, Manifest]:
         """Does the same as `load`; returns the manifest too, which it reads only once."""
         manifest = self.verify_usable()
-        self._check_baked(manifest, baked or {})
+        self._check_baked(manifest, {} if baked is None else baked)
         from gtstub import _host  # Here, because commands that only inspect entries do not need the host.
 
         try:
@@ -149,6 +149,8 @@ class Entry(NamedTuple):
         return program, manifest
 
     def _check_baked(self, manifest: Manifest, baked: Mapping[str, Any]) -> None:
+        if not isinstance(baked, Mapping):
+            raise TypeError(f"'baked' must be a mapping of names to values, not '{type(baked).__name__}'.")
         for name, value in baked.items():
             if name in manifest.baked and canonical(manifest.baked[name]) != canonical(plain(value)):
                 raise CacheError(

@@ -361,6 +361,10 @@ def test_value_that_was_compiled_in(cache: Cache, toolchain: Toolchain) -> None:
         f"The cache entry '{path}' has da_min = 3.0 compiled in, but da_min = 2.5 was requested: build it for that"
         " value, or pass the value at run time."
     )
+    for wrong in (3, 0, [("da_min", 3.0)]):
+        with pytest.raises(TypeError) as caught:
+            Entry(path).load(wrong)  # type: ignore[arg-type]
+        assert str(caught.value) == f"'baked' must be a mapping of names to values, not '{type(wrong).__name__}'."
 
 
 def test_cpu_that_lacks_a_feature(cache: Cache, toolchain: Toolchain) -> None:
