@@ -248,6 +248,7 @@ def test_device_memory_is_read_by_its_interface(on_gpu: Bound) -> None:
         (ValueError, Cuda(data=(4097, False)), "must be aligned to its element size 8."),
         (TypeError, Cuda(mask=Cuda()), MASKED[1:]),
         (TypeError, Cuda(data=4096), "has a '__cuda_array_interface__' that gtstub cannot read."),
+        (TypeError, Cuda(data=(2**70, False)), "has a '__cuda_array_interface__' that gtstub cannot read."),
         (
             ValueError,
             Cuda(strides=(24, 4)),

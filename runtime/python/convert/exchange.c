@@ -81,9 +81,13 @@ static int read_cuda(const gts_py_argument *argument, PyObject *interface, gts_a
     if (dtype == 0 || (type[0] == '>' && gts_dtype_size(dtype) > 1))
         return gts_py_refuse_dtype(argument, type);
     const int readonly = PyObject_IsTrue(PyTuple_GET_ITEM(data, 1));
-    void *const memory = PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0));
-    if (readonly < 0 || PyErr_Occurred())
+    if (readonly < 0)
         return -1;
+    void *const memory = PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0));
+    if (memory == NULL && PyErr_Occurred()) { /* It is no address. */
+        PyErr_Clear();
+        return refuse_interface(argument);
+    }
     /* ROCm arrays have the same interface, which does not name the device; a process has GPUs of one kind. */
     const gts_device device = argument->device == GTS_ROCM ? GTS_ROCM : GTS_CUDA;
     PyObject *const mask = PyDict_GetItemWithError(interface, name->mask);
