@@ -18,23 +18,25 @@ from gtstub.plan.document import plan_to_json
 from gtstub.plan.planner import make_plan
 
 if TYPE_CHECKING:
+    from gtstub.cache.manifest import Manifest
     from gtstub.signature.model import ProgramSignature, SdfgSignature
 
 files_argument = click.argument("files", metavar="ENTRY | SDFG.json PROGRAM.json", nargs=-1, required=True, type=FILE)
 
 
-def _read_signatures(files: Sequence[Path]) -> tuple[SdfgSignature, ProgramSignature]:
-    """The signatures of a cache entry, or of two files."""
+def _read(files: Sequence[Path]) -> tuple[SdfgSignature, ProgramSignature, Manifest | None]:
+    """The signatures and the manifest of a cache entry, or the signatures in two files."""
     from gtstub.signature.documents import program_from_json, sdfg_from_json
 
     if len(files) > 2:
         raise click.UsageError("Give a cache entry or two signatures.")
+    manifest = None
     if len(files) == 1:
-        Entry(files[0]).manifest()  # raises if this is no entry
+        manifest = Entry(files[0]).manifest()
         files = files[0] / "sdfg.json", files[0] / "program.json"
     sdfg_file, program_file = files
     sdfg = sdfg_from_json(sdfg_file.read_bytes(), str(sdfg_file))
-    return sdfg, program_from_json(program_file.read_bytes(), str(program_file))
+    return sdfg, program_from_json(program_file.read_bytes(), str(program_file)), manifest
 
 
 def _write_stub(files: Mapping[Path, str], force: bool) -> None:
@@ -67,7 +69,8 @@ def plan(files: tuple[Path, ...]) -> Answer:
     ENTRY is the directory of a cache entry. The plan lists the source of each slot of the SDFG, the contract of each
     argument, and the values that must agree.
     """
-    call_plan = make_plan(*_read_signatures(files))
+    sdfg, program, _ = _read(files)
+    call_plan = make_plan(sdfg, program)
     return Answer(plan_to_json(call_plan), functools.partial(print_plan, call_plan))
 
 
@@ -95,7 +98,8 @@ def generate(files: tuple[Path, ...], output: Path, force: bool, fortran: bool, 
     from gtstub.codegen.output import problem
     from gtstub.codegen.stub import make_stub
 
-    stub = make_stub(*_read_signatures(files), name=name, fortran=fortran)
+    sdfg, program, _ = _read(files)
+    stub = make_stub(sdfg, program, name=name, fortran=fortran)
     written = {output / file: text for file, text in stub.files.items()}
     if not check:
         _write_stub(written, force)
@@ -129,16 +133,15 @@ def show(files: tuple[Path, ...], code: bool, header: bool) -> Answer:
     given = click.get_current_context().params
     if code + header + (given["as_json"] or given["filter_"] is not None) > 1:
         raise click.UsageError("Give one of '--code', '--header' and '--json' or '--jq'.")
-    entry = files[0] if len(files) == 1 else None
-    sdfg, program = _read_signatures(files)
+    sdfg, program, manifest = _read(files)
     if code or header:
         from gtstub.codegen.stub import make_stub
 
         name = f"{program.name}_stub.{'c' if code else 'h'}"
-        text = (entry / name).read_text(encoding="utf-8") if entry else make_stub(sdfg, program).files[name]
+        text = (files[0] / name).read_text(encoding="utf-8") if manifest else make_stub(sdfg, program).files[name]
         return Answer({}, functools.partial(print_code, text))
     call_plan = make_plan(sdfg, program)
-    document = {**plan_to_json(call_plan), **({"manifest": Entry(entry).manifest().to_json()} if entry else {})}
+    document = {**plan_to_json(call_plan), **({"manifest": manifest.to_json()} if manifest else {})}
     return Answer(document, functools.partial(print_slots, call_plan))
 
 
@@ -149,7 +152,7 @@ def build_stub(sdfg_file: Path, program_file: Path, library: Path, output: Path,
     from gtstub.toolchain.compiler import find
     from gtstub.util.atomic import replacing
 
-    sdfg, program = _read_signatures((sdfg_file, program_file))
+    sdfg, program, _ = _read((sdfg_file, program_file))
     stub = make_stub(sdfg, program)
     if f"__program_{sdfg.name}\0".encode() not in library.read_bytes():
         raise GtstubError(

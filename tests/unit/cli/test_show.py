@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,22 @@ def test_show_as_json(tmp_path: Path) -> None:
     assert document.pop("manifest")["library"] == "libwhole.so"
     assert document == plan
     assert run("show", entry, "--jq", ".manifest.stub").stdout == "whole_stub.so\n"
+
+
+def test_show_reads_the_manifest_once(tmp_path: Path) -> None:
+    """Another process may replace it between two readings."""
+    script = """if True:
+        import sys
+        from gtstub.cli.app import main
+        opened = []
+        sys.addaudithook(lambda event, found: opened.append(str(found[0])) if event == "open" else None)
+        main(["show", sys.argv[1], "--json"], standalone_mode=False)
+        print(sum(name.endswith("manifest.json") for name in opened), file=sys.stderr)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", script, publish_entry(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "1\n"
 
 
 def test_show_of_no_entry(tmp_path: Path) -> None:
