@@ -31,27 +31,12 @@ from gt4py.next.ffront.stages import FOASTOperatorDef, PASTProgramDef
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.errors import CacheError
-from gtstub.frameworks.gt4py import code, origin, trees
+from gtstub.frameworks.gt4py import code, members, origin, trees
 from gtstub.frameworks.gt4py.internals import is_fingerprinted_field
 from gtstub.util.canonical import canonical, plain
 
 LONGEST_BYTES = 64
 """The number of bytes that a description quotes; longer ones are described by a digest."""
-
-PICKLING = ("__getstate__", "__reduce__", "__reduce_ex__")
-
-NOT_THE_USERS = {
-    "__dict__",
-    "__weakref__",
-    "__module__",
-    "__qualname__",
-    "__doc__",
-    "__annotations__",
-    "__abstractmethods__",
-}
-NOT_THE_USERS |= {"_abc_impl", "__dataclass_fields__", "__dataclass_params__", "__orig_bases__", "__parameters__"}
-NOT_THE_USERS |= {"__firstlineno__", "__static_attributes__", "__type_params__"}
-"""The members of classes that Python makes."""
 
 
 def describe(value: Any) -> Any:
@@ -168,8 +153,8 @@ class Reader:
         if isinstance(reduced, str):
             raise self._refusal(value, f"cannot be described (its module only has its name '{reduced}')")
         parts = [list(part) if isinstance(part, Iterator) else part for part in reduced]
-        if not origin.is_known(kind) and any(getattr(kind, own) is not getattr(object, own) for own in PICKLING):
-            parts.append(_attributes(value))  # which its own code may leave out
+        if members.pickles_itself(kind):
+            parts.append(members.attributes(value))
         return {"<class>": self.describe(kind), "<parts>": self.describe(parts)}
 
     def _tagged(self, tag: str, *parts: Any) -> Any:
@@ -211,7 +196,7 @@ class Reader:
         fields = [field.name for field in dataclasses.fields(value) if is_fingerprinted_field(field.metadata)]
         if not origin.is_known(type(value)):
             left_out = {field.name for field in dataclasses.fields(value)}
-            fields += [name for name in sorted(_attributes(value)) if name not in left_out]
+            fields += [name for name in sorted(members.attributes(value)) if name not in left_out]
         return {"<class>": self.describe(type(value)), **{name: self.describe(getattr(value, name)) for name in fields}}
 
     # --- Programs and operators ---------------------------------------------------------------------------------------
@@ -302,16 +287,8 @@ class Reader:
             return self._names[id(class_)][0]
         name = self._add(class_.__qualname__, class_, "class")
         with self._within(name):
-            self._set(name, "<bases>", [type(class_), *class_.__bases__])
-            if isinstance(class_, enum.EnumMeta):
-                self._set(
-                    name, "<members>", {key: _own(vars(class_)["_member_map_"][key]) for key in class_.__members__}
-                )
-            if "__dataclass_fields__" in vars(class_):
-                self._set(name, "<metadata>", {each.name: dict(each.metadata) for each in dataclasses.fields(class_)})
-            for member, value in sorted(vars(class_).items()):
-                if member not in NOT_THE_USERS and _is_the_users(class_, member, value):
-                    self._set(name, member, value)
+            for member, value in members.of_class(class_).items():
+                self._set(name, member, value)
         return name
 
     def _module(self, module: types.ModuleType) -> str:
@@ -380,33 +357,3 @@ def _bytes(value: bytes | bytearray) -> str:
 
 def _quoted(name: str) -> str:
     return name if name.isidentifier() else repr(name)
-
-
-def _is_the_users(class_: type, name: str, value: Any) -> bool:
-    """Whether a member of a class was not made by Python."""
-    if isinstance(value, types.MemberDescriptorType | types.GetSetDescriptorType):
-        return False  # of slots
-    if isinstance(class_, enum.EnumMeta) and (name in class_.__members__ or _is_reserved(name)):
-        return isinstance(value, types.FunctionType | staticmethod | classmethod)
-    return True
-
-
-def _own(member: enum.Enum) -> list[Any]:
-    """The value of a member of an enumeration, and the attributes that the user gave it."""
-    return [member.value, {name: value for name, value in vars(member).items() if not _is_reserved(name)}]
-
-
-def _is_reserved(name: str) -> bool:
-    """Whether `enum` or Python gives the name its meaning."""
-    return name.startswith("_") and name.endswith("_")
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """The attributes of an object, those in slots among them."""
-    found = dict(getattr(value, "__dict__", {}))
-    for class_ in filter(lambda each: not origin.is_known(each), type(value).__mro__):
-        for name, member in vars(class_).items():
-            if isinstance(member, types.MemberDescriptorType):
-                with contextlib.suppress(AttributeError):  # The slot is empty.
-                    found[name] = member.__get__(value)
-    return found
