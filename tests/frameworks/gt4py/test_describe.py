@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
 import enum
 import functools
@@ -74,6 +75,9 @@ REACHED = {
     ),
     "by globals": "from shared import RATE\ndef hook(sdfg):\n    return globals()['RATE']\n",
     "by getattr": "import shared\ndef hook(sdfg):\n    return getattr(shared, 'RATE')\n",
+    "by sys.modules": "import sys, shared as kept\ndef hook(sdfg):\n    return sys.modules['shared'].RATE\n",
+    "by eval": "import shared\ndef hook(sdfg):\n    return [eval('shared.RATE + 1') for _ in range(2)]\n",
+    "by exec": "def hook(sdfg):\n    exec('from shared import RATE; sdfg.rate = RATE')\n",
     "by a dotted name": (
         "import operator, shared\nclass Holder:\n    module = shared\n"
         "def hook(sdfg):\n    return operator.attrgetter('module.RATE')(Holder)\n"
@@ -97,6 +101,61 @@ def test_modules_of_the_user_are_read_however_they_are_reached(imports: Any, way
     assert describe(imports(hooks=REACHED[way], shared=SHARED).hook) == first
     assert describe(imports(hooks=REACHED[way], shared=SHARED.replace("OTHER = 1", "OTHER = 2")).hook) == first
     assert describe(imports(hooks=REACHED[way], shared=SHARED.replace("1.0", "2.0")).hook) != first
+
+
+# What differs is `1.0`.
+COMPUTED = {
+    "by a function of the module": "RATES = {'RATE': 1.0}\ndef __getattr__(name):\n    return RATES[name]\n",
+    "by a property of the module": (
+        "import sys, types\nclass Module(types.ModuleType):\n    @property\n    def RATE(self):\n"
+        "        return self.kept\nsys.modules[__name__].__class__ = Module\nkept = 1.0\n"
+    ),
+    "by its own property": (
+        "import sys, types\nclass Module(types.ModuleType):\n    RATE = property(lambda self: 1.0)\n"
+        "sys.modules[__name__].__class__ = Module\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", COMPUTED)
+def test_members_that_a_module_computes(imports: Any, way: str) -> None:
+    files = {"hooks": "import shared\ndef hook(sdfg):\n    return shared.RATE\n", "shared": COMPUTED[way]}
+    assert imports(**files).hook(None) == 1.0
+    first = describe(imports(**files).hook)
+    assert describe(imports(**files).hook) == first
+    changed = imports(**{**files, "shared": COMPUTED[way].replace("1.0", "2.0")}).hook
+    assert changed(None) == 2.0
+    assert describe(changed) != first
+
+
+def test_names_that_the_user_added_to_the_builtins(imports: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = imports(hooks="def hook(sdfg):\n    return [RATE for _ in range(len(sdfg))]\n").hook
+    without = describe(hook)
+    assert "len" not in json.dumps(without)
+    monkeypatch.setattr(builtins, "RATE", 1.0, raising=False)
+    first = describe(hook)
+    monkeypatch.setattr(builtins, "RATE", 2.0)
+    assert len({json.dumps(found) for found in (without, first, describe(hook))}) == 3
+
+
+@pytest.mark.parametrize("attribute", ["__doc__", "__name__", "__qualname__", "__annotations__"])
+@pytest.mark.parametrize("of", ["inner", "Class"])
+def test_texts_of_functions_and_classes_matter_if_a_hook_reads_them(imports: Any, attribute: str, of: str) -> None:
+    text = (
+        "def inner():\n    return 1\nclass Class:\n    pass\n"
+        f"def other(sdfg):\n    return {of}\ndef hook(sdfg):\n    return other(sdfg).{attribute}\n"
+    )
+    one, two = ({"a": int}, {"a": float}) if attribute == "__annotations__" else ("one", "two")
+
+    def described(function: str, value: Any) -> Any:
+        module = imports(hooks=text)
+        setattr(getattr(module, of), attribute, value)
+        return describe(getattr(module, function))
+
+    assert described("hook", one) == described("hook", one)
+    assert described("hook", one) != described("hook", two)
+    if attribute != "__qualname__":  # by which descriptions call a class
+        assert described("other", one) == described("other", two)
 
 
 def test_relative_imports_inside_a_function(imports: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import hashlib
 import importlib
@@ -47,17 +48,27 @@ def _constant(value: Any) -> Any:
     return repr(value)
 
 
-def _with_inner(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A code object and those of the functions inside it."""
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, types.CodeType):
-            yield from _with_inner(each)
+def _with_inner(code: types.CodeType) -> list[types.CodeType]:
+    """A code object, those of the functions inside it, and those of its texts that may be for eval() or exec()."""
+    found = [code]
+    for each in found:
+        found += [inner for inner in each.co_consts if isinstance(inner, types.CodeType)]
+    if not {"eval", "exec"}.isdisjoint(name for each in found for name in each.co_names):
+        for text_ in [const for each in found for const in each.co_consts if isinstance(const, str)]:
+            with contextlib.suppress(SyntaxError, ValueError):  # It is no program.
+                found += _with_inner(compile(text_.strip(), "<text>", "exec"))
+    return found
 
 
 def names(code: types.CodeType) -> frozenset[str]:
     """The names of variables and attributes in a function."""
     return frozenset(name for each in _with_inner(code) for name in each.co_names)
+
+
+def variables(code: types.CodeType) -> frozenset[str]:
+    """The names of global variables and builtins in a function."""
+    found = (each for inner in _with_inner(code) for each in dis.get_instructions(inner))
+    return frozenset(each.argval for each in found if each.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
 
 
 def words(code: types.CodeType) -> frozenset[str]:
@@ -69,9 +80,13 @@ def words(code: types.CodeType) -> frozenset[str]:
 def imported(function: types.FunctionType) -> Iterator[types.ModuleType]:
     """
     The user's modules that statements inside a function import, or import_module() by a constant name. They are
-    imported here, if they exist.
+    imported here, if they exist. Also those that it may find by a constant name in `sys.modules`.
     """
     for code in _with_inner(function.__code__):
+        if "modules" in code.co_names:
+            for module in (sys.modules.get(name) for name in code.co_consts if isinstance(name, str)):
+                if module is not None and not is_known_module(module):
+                    yield module
         if not {"import_module", "__import__"}.isdisjoint((*code.co_names, *code.co_varnames)):
             for text_ in filter(lambda each: isinstance(each, str), code.co_consts):
                 if all(part.isidentifier() for part in text_.split(".")):

@@ -11,6 +11,7 @@ numpy and Python are described by name; the versions of these packages are in th
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import copyreg
 import dataclasses
@@ -38,12 +39,15 @@ from gtstub.util.canonical import canonical, plain
 LONGEST_BYTES = 64
 """The number of bytes that a description quotes; longer ones are described by a digest."""
 
+IF_READ = {"__name__", "__qualname__", "__doc__", "__annotations__"}
+"""The attributes of functions and classes that are described only if a function reads them."""
+
 
 def describe(value: Any) -> Any:
     """A value as JSON. The texts of functions in it are under 'source', the objects that they use under 'constants'."""
     reader = Reader()
     description = reader.describe(value)
-    reader.read_modules()
+    reader.read_members()
     if not reader.sources and not reader.constants:
         return description
     return {"value": description, "source": reader.sources, "constants": reader.constants}
@@ -63,7 +67,7 @@ class Reader:
         self.constants: dict[str, dict[str, Any]] = {}
         self.scalars: dict[str, Any] = {}
         self._names: dict[int, tuple[str, Any]] = {}  # with the objects, so that no other one gets their identity
-        self._words: set[str] = set()
+        self._words = {"__getattr__"}  # which Python calls for the names that a module lacks
         self._path: list[Any] = []
         self._owner, self._variable = "a program or its backend", ""
 
@@ -269,6 +273,10 @@ class Reader:
                 for variable, value in sorted(function.__globals__.items()):
                     if variable in words and variable not in body.co_freevars:
                         self._set(name, variable, value)
+                for variable in sorted(code.variables(body) - function.__globals__.keys()):
+                    value = vars(builtins).get(variable)
+                    if variable in vars(builtins) and not origin.is_known(value):
+                        self._set(name, variable, value)  # The user added it.
                 for module in code.imported(function):
                     self._set(name, f"<import {module.__name__}>", module)
             for what, found in (
@@ -292,28 +300,36 @@ class Reader:
         return name
 
     def _module(self, module: types.ModuleType) -> str:
-        """A module. Of the user's own modules, `read_modules` adds the members that any function uses."""
+        """A module. Of the user's own modules, `read_members` adds the members that any function uses."""
         if origin.is_known_module(module):
             return module.__name__
         if id(module) in self._names:
             return self._names[id(module)][0]
         name = f"<module {module.__name__.replace('__mp_main__', '__main__')}>"
-        return self._add(name, module, code.binary(module))
+        name = self._add(name, module, code.binary(module))
+        if type(module) is not types.ModuleType:
+            with self._within(name):
+                self._set(name, "<class>", type(module))
+        return name
 
-    def read_modules(self) -> None:
-        """Adds those members of the user's modules whose names are in any function that was described."""
+    def read_members(self) -> None:
+        """
+        Adds those members of the user's modules whose names are in any function that was described, and those `IF_READ`
+        of functions and classes.
+        """
         done: set[tuple[int, str]] = set()
         while missing := [
-            (name, module, word)
-            for name, module in self._names.values()
-            if isinstance(module, types.ModuleType)
-            for word in sorted(self._words)
-            if (id(module), word) not in done and word in vars(module)
+            (name, value, word)
+            for name, value in self._names.values()
+            for word in sorted(self._words & _members_by_name(value))
+            if (id(value), word) not in done
         ]:
-            for name, module, word in missing:
-                done.add((id(module), word))
+            for name, value, word in missing:
+                done.add((id(value), word))
                 with self._within(name):
-                    self._set(name, word, vars(module)[word])
+                    self._set(
+                        name, word, vars(value)[word] if isinstance(value, types.ModuleType) else getattr(value, word)
+                    )
 
     # --- Names --------------------------------------------------------------------------------------------------------
 
@@ -346,6 +362,13 @@ class Reader:
         return CacheError(
             f"{what} of type '{type(value).__qualname__}', which {self._owner} uses, {why}: it cannot be part of a key."
         )
+
+
+def _members_by_name(value: Any) -> Set[str]:
+    """The members of an object that are described if a function has their names."""
+    if isinstance(value, types.ModuleType):
+        return vars(value).keys()
+    return IF_READ if isinstance(value, types.FunctionType | type) else frozenset()
 
 
 def _bytes(value: bytes | bytearray) -> str:

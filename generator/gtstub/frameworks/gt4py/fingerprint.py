@@ -50,7 +50,7 @@ def read(inp: ConcreteProgramDef[Any, Any], used: frozenset[str] = frozenset()) 
     reader = Reader()
     parsed = isinstance(inp.data, PASTProgramDef | FOASTOperatorDef)
     program = reader.stage(inp.data, used) if parsed else reader.describe(inp.data)
-    reader.read_modules()
+    reader.read_members()
     static = contexts.get(arguments.StaticArg, {})
     ingredients = {
         "program": {
