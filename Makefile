@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind bench bench-starts bench-build wheel
-.PHONY: fuzz wheel-test generated check-generated site links clean
+.PHONY: bounds fuzz wheel-test generated check-generated site links clean
 
 export PYTHON
 JOBS ?= 2
@@ -15,7 +15,7 @@ JOBS ?= 2
 BIN := .venv/bin
 SOURCES := CMakeLists.txt $(shell find generator templates runtime -type f -not -path '*/__pycache__/*')
 C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(wildcard tests/c/*.[ch] tests/benchmarks/*.[ch] tests/faults/*.[ch] \
-    tests/fortran/*.c tests/cmake/project/*.c* examples/*/*.c)
+    tests/fortran/*.c tests/bounds/*.c tests/cmake/project/*.c* examples/*/*.c)
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -172,6 +172,9 @@ soak: .venv/.gtstub ## kill processes and fail system calls around one cache for
 
 fuzz: .venv/.gtstub ## hand 100,000 changed archives, entries, claims, recordings and signatures to gtstub (ARGS='--seed 2')
 	$(BIN)/python -m tests.fuzz.run $(ARGS)
+
+bounds: .venv/.gtstub ## judge the bounds of all programs of the tests and of icon4py in guarded memory (half an hour)
+	GTSTUB_BOUNDS_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/bounds $(ARGS)
 
 valgrind: .venv/.gtstub ## run the tests that need valgrind
 	@command -v valgrind >/dev/null || { echo "valgrind: install it (apt-get install valgrind)"; exit 1; }

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from gtstub.plan.indices import accesses_not_known
 from gtstub.plan.model import AxisValue, CallPlan, FieldLeaf, Leaf, Metric, StaticLeaf
 
 HEAD = """\
@@ -43,14 +44,21 @@ def index_page(plans: Mapping[str, CallPlan]) -> str:
     lines = [
         *HEAD.format(icon4py=icon4py, gt4py=gt4py, dace=dace).splitlines(),
         "",
-        "| stub | slots | arguments | compiled in | written |",
-        "|---|---|---|---|---|",
+        "| stub | slots | arguments | compiled in | accesses known | written |",
+        "|---|---|---|---|---|---|",
     ]
     for place, plan in plans.items():
         written = [f"`{leaf.path}`" for leaf in plan.leaves if isinstance(leaf, FieldLeaf) and leaf.written]
-        counts = (len(plan.slots), len(plan.arguments), len(plan.statics))
+        known = f"{plan.known} of {_accesses(plan)}"
+        counts = (len(plan.slots), len(plan.arguments), len(plan.statics), known)
         stub = Path(place).name
         lines.append(f"| [{stub}](#{stub}) | {' | '.join(map(str, counts))} | {', '.join(written)} |")
+    known, accesses = sum(plan.known for plan in plans.values()), sum(map(_accesses, plans.values()))
+    lines += [
+        "",
+        f"Of {accesses} accesses of the SDFGs to their arguments, {known} ({known / accesses:.1%}) are known: the stub"
+        " refuses a call that would reach elements that were not passed. Each program lists the others.",
+    ]
     for place, plan in plans.items():
         files = f"[header]({place}_stub.h), [stub]({place}_stub.c), [Fortran module]({place}_stub.f90)"
         lines += ["", f"## {Path(place).name}", "", files, "", *_arguments(plan)]
@@ -69,6 +77,13 @@ def _arguments(plan: CallPlan) -> Iterator[str]:
     if statics := [f"{leaf.path} = {leaf.value!r}" for leaf in plan.statics]:
         yield ""
         yield f"Compiled in: {', '.join(f'`{static}`' for static in statics)}."
+    if unknown := accesses_not_known(plan):
+        yield ""
+        yield f"Not known which elements are accessed: {', '.join(each.replace("'", '`') for each in unknown)}."
+
+
+def _accesses(plan: CallPlan) -> int:
+    return plan.known + sum(each.count for each in plan.unknown)
 
 
 def _slots(leaf: Leaf, plan: CallPlan) -> str:

@@ -33,6 +33,7 @@ BUILDER_GRACE = "GTSTUB_BUILDER_GRACE"
 EXCHANGE_TIMEOUT = "GTSTUB_EXCHANGE_TIMEOUT"
 WAIT = "GTSTUB_WAIT"
 ARCH = "GTSTUB_ARCH"
+BOUNDS = "GTSTUB_BOUNDS"
 BACKENDS = "GTSTUB_BACKENDS"
 LAYOUT = "GTSTUB_LAYOUT"
 CODE_PATH = "GTSTUB_CODE_PATH"
@@ -91,6 +92,11 @@ def backend_tables() -> tuple[Path, ...]:
 def archs() -> tuple[str, ...]:
     """The architectures in GTSTUB_ARCH, which replace those of this machine."""
     return tuple(filter(None, (part.strip() for part in os.environ.get(ARCH, "").split(","))))
+
+
+def bounds() -> bool:
+    """Whether stubs check the elements that programs access: unless GTSTUB_BOUNDS is 0."""
+    return os.environ.get(BOUNDS) != "0"
 
 
 def build_timeout() -> float:

@@ -73,9 +73,8 @@ static int check_new(gts_program *self, uint32_t index, const gts_array *array)
         return -1;
     gts_forget(leaf->current);
     leaf->current->array = *array;
-    leaf->table_of[self->current_index] = leaf->table_of[self->current_index ^ 1] ^ 1;
-    leaf->table[leaf->table_of[self->current_index]].is_new = true;
-    return 0;
+    gts_forget_table(leaf, self->current_index);
+    return self->stub->leaves[index].kind == GTS_CONNECTIVITY ? gts_shift_table(self, index) : 0;
 }
 
 int gts_check_args(gts_program *self, const void *args)
@@ -104,8 +103,6 @@ int gts_check_args(gts_program *self, const void *args)
         if (!is_known && check_new(self, i, array) != 0)
             return -1;
     }
-    if (gts_check_tables(self) != 0)
-        return -1;
     memcpy(self->args, args, stub->args_size);
     self->knows_args = true;
     return 0;

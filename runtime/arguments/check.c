@@ -1,6 +1,7 @@
 /* Checks arrays against the contracts of their arguments. docs/checks.md lists every message of this file. */
 #include <inttypes.h>
 
+#include "arguments/table.h"
 #include "base/refuse.h"
 #include "gtstub/program.h"
 
@@ -35,6 +36,31 @@ static GTS_COLD int refuse_negative(gts_program *self, const gts_contract *leaf,
                       size, axis, leaf->axes[axis].dim);
 }
 
+/* Messages show the rows and columns of a table in the host's base. */
+static GTS_COLD int refuse_indices(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array,
+                                   int64_t lowest, int64_t highest)
+{
+    const bool is_table = leaf->kind == GTS_CONNECTIVITY;
+    const int64_t base = is_table ? gts_index_base(&self->leaf[leaf - self->stub->leaves]) : 0;
+    const int64_t first = array->origin[axis] + base;
+    char has[64] = "but it is empty";
+    if (array->shape[axis] > 0)
+        (void)snprintf(has, sizeof has, "not %" PRId64 " to %" PRId64, first, first + (array->shape[axis] - 1));
+    if (is_table)
+        return GTS_REFUSE_TABLE(self, leaf, GTS_VALUE_ERROR,
+                                "must have the %s %" PRId64 " to %" PRId64 ", which this call uses, %s.",
+                                axis == 0 ? "rows" : "columns", lowest + base, highest + base, has);
+    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
+                      "must have the indices %" PRId64 " to %" PRId64 " on axis %" PRId32
+                      " ('%s'), which this call uses, %s.",
+                      lowest, highest, axis, leaf->axes[axis].dim, has);
+}
+
+int gts_refuse_indices(gts_program *self, uint32_t leaf, int32_t axis, int64_t lowest, int64_t highest)
+{
+    return refuse_indices(self, &self->stub->leaves[leaf], axis, gts_array_of(self, leaf), lowest, highest);
+}
+
 /* Checks one property of an axis: its value if it was fixed, and its range if a slot takes it. */
 static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *name,
                                  unsigned int property, int64_t expected, int64_t found)
@@ -59,7 +85,11 @@ static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis,
                           check_property(self, leaf, axis, "stop", GTS_STOP, expected->stop, stop) == 0 &&
                           check_property(self, leaf, axis, "stride", GTS_STRIDE, expected->stride,
                                          array->strides[axis]) == 0;
-    return is_right ? 0 : -1;
+    if (GTS_UNLIKELY(!is_right))
+        return -1;
+    if (GTS_UNLIKELY(expected->used && (expected->lowest < start || expected->highest >= stop)))
+        return refuse_indices(self, leaf, axis, array, expected->lowest, expected->highest);
+    return 0;
 }
 
 int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)

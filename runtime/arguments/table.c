@@ -1,4 +1,9 @@
-/* Checks the tables of neighbors that C and Fortran hosts pass, and copies those of index base 1 to base 0. */
+/*
+ * Checks the elements of tables of neighbors that the SDFG uses as indices, and copies tables of base 1 to base 0.
+ *
+ * A table has millions of elements. The first check reads all of them, for the lowest and the highest index. Only if
+ * they do not fit, the rows and columns that the call uses are read, because others may have any value.
+ */
 #include "arguments/table.h"
 
 #include <inttypes.h>
@@ -7,178 +12,224 @@
 #include "base/layout.h"
 #include "base/refuse.h"
 
-/* Indices along a dimension, in base 0. If no field has the dimension, `stop` is NO_STOP and `shortest` is 0. */
+/* ---- Reading --------------------------------------------------------------------------------------------------- */
+
+/* The lowest and the highest value. */
 typedef struct range {
-    int64_t start, stop; /* from the lowest index of all fields to one after the highest */
-    int64_t shortest;    /* one after the last index of the field that ends first */
+    int64_t least, most;
 } range;
 
-#define NO_STOP INT64_MAX
+static const range NOTHING = {INT64_MAX, INT64_MIN};
 
-/* The indices that the fields of this call have along a dimension. */
-static range find_range(const gts_program *self, const char *dim)
+static range join(range a, range b)
 {
-    range found = {.start = INT64_MAX, .stop = INT64_MIN, .shortest = INT64_MAX};
-    bool is_found = false;
-    for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
-        const gts_contract *const contract = &self->stub->leaves[i];
-        if (contract->kind != GTS_FIELD)
-            continue;
-        const gts_array *const array = &self->leaf[i].current->array;
-        for (int32_t axis = 0; axis < contract->rank; ++axis) {
-            if (strcmp(contract->axes[axis].dim, dim) != 0)
-                continue;
-            const int64_t first = array->origin[axis];
-            const int64_t behind = (int64_t)((uint64_t)first + (uint64_t)array->shape[axis]);
-            found.start = found.start < first ? found.start : first;
-            found.stop = found.stop > behind ? found.stop : behind;
-            found.shortest = found.shortest < behind ? found.shortest : behind;
-            is_found = true;
-        }
+    return (range){gts_min(a.least, b.least), gts_max(a.most, b.most)};
+}
+
+/*
+ * The range of `count` elements that are `stride` elements apart, without those that equal -1 if `skips`. There
+ * is no branch in the loop, so that compilers use vector instructions where the last two arguments are constants.
+ */
+#define DEFINE_RANGE_OF(type, TYPE)                                                                                    \
+    static inline GTS_ALWAYS_INLINE range range_of_##type(const type *data, int64_t count, int64_t stride, bool skips) \
+    {                                                                                                                  \
+        type least = TYPE##_MAX, most = TYPE##_MIN;                                                                    \
+        for (int64_t i = 0; i < count; ++i) {                                                                          \
+            const type value = data[i * stride];                                                                       \
+            const type low = skips && value == -1 ? TYPE##_MAX : value;                                                \
+            const type high = skips && value == -1 ? TYPE##_MIN : value;                                               \
+            least = low < least ? low : least;                                                                         \
+            most = high > most ? high : most;                                                                          \
+        }                                                                                                              \
+        return least > most ? NOTHING : (range){least, most};                                                          \
     }
-    return is_found ? found : (range){0, NO_STOP, 0};
+
+DEFINE_RANGE_OF(int32_t, INT32)
+DEFINE_RANGE_OF(int64_t, INT64)
+
+static range range_of_line(const gts_array *table, int64_t offset, int64_t count, int64_t stride, bool skips)
+{
+    if (table->dtype == GTS_INT32)
+        return range_of_int32_t((const int32_t *)table->data + offset, count, stride, skips);
+    return range_of_int64_t((const int64_t *)table->data + offset, count, stride, skips);
 }
 
-static gts_table *table_of(gts_program *self, uint32_t leaf)
+static range range_of_consecutive(const gts_array *table, int64_t count)
 {
-    return &self->leaf[leaf].table[self->leaf[leaf].table_of[self->current_index]];
+    if (table->dtype == GTS_INT32)
+        return range_of_int32_t(table->data, count, 1, false);
+    return range_of_int64_t(table->data, count, 1, false);
 }
 
-static int64_t base_of(const gts_leaf *leaf)
+/*
+ * The range of a whole table. If it has skip values, 0 may stand for a higher lowest index, because comparing with -1
+ * takes twice as long. The range of a part is exact.
+ */
+static range range_of_table(const gts_array *table, bool has_skip_values)
 {
-    return leaf->index_base == GTS_NO_INDEX_BASE ? 0 : leaf->index_base;
+    const int64_t rows = table->shape[0], columns = table->shape[1];
+    const int64_t down = table->strides[0], right = table->strides[1];
+    range found = NOTHING;
+    if ((right == 1 && down == columns) || (down == 1 && right == rows)) {
+        found = range_of_consecutive(table, rows * columns);
+    } else {
+        for (int64_t column = 0; column < columns; ++column)
+            found = join(found, range_of_line(table, column * right, rows, down, false));
+    }
+    if (has_skip_values && found.least == -1)
+        found.least = 0;
+    return found;
 }
 
-static int64_t element(const gts_array *table, int64_t offset)
+/* The range of the rows from `first` to `last` in some columns. */
+static range range_of_part(const gts_array *table, int64_t first, int64_t last, uint64_t columns, bool has_skip_values)
 {
+    range found = NOTHING;
+    for (int64_t column = 0; column < 64 && columns >> column != 0; ++column) {
+        const int64_t offset = first * table->strides[0] + column * table->strides[1];
+        if ((columns >> column & 1) != 0)
+            found = join(found, range_of_line(table, offset, last - first + 1, table->strides[0], has_skip_values));
+    }
+    return found;
+}
+
+static int64_t element(const gts_array *table, int64_t row, int64_t column)
+{
+    const int64_t offset = row * table->strides[0] + column * table->strides[1];
     return table->dtype == GTS_INT32 ? ((const int32_t *)table->data)[offset] : ((const int64_t *)table->data)[offset];
 }
 
-static void set_element(void *copy, gts_dtype dtype, int64_t offset, int64_t value)
+/* No field has an index beyond this or its negative value. */
+#define LARGEST_INDEX (INT64_C(1) << 62)
+
+/* ---- Checking -------------------------------------------------------------------------------------------------- */
+
+static bool contains(range allowed, range found)
 {
-    if (dtype == GTS_INT32)
-        ((int32_t *)copy)[offset] = (int32_t)value;
-    else
-        ((int64_t *)copy)[offset] = value;
+    return found.least > found.most || (found.least >= allowed.least && found.most <= allowed.most);
 }
 
-/* The message counts indices, rows and columns from `base`; the arguments count from 0. */
-static GTS_COLD int refuse_index(gts_program *self, const gts_contract *contract, int64_t base, int64_t row,
-                                 int64_t column, int64_t index, range right)
+/* The range of a part of a table, which is remembered. */
+static range known_part(gts_table *known, const gts_array *table, int64_t first, int64_t last, uint64_t columns,
+                        bool has_skip_values)
 {
-    if (right.stop == NO_STOP)
+    for (uint32_t i = 0; i < known->part_count && i < GTS_TABLE_PARTS; ++i) {
+        const gts_table_part *const part = &known->part[i];
+        if (part->first == first && part->last == last && part->columns == columns)
+            return (range){part->least, part->most};
+    }
+    const range found = range_of_part(table, first, last, columns, has_skip_values);
+    known->part[known->part_count % GTS_TABLE_PARTS] = (gts_table_part){first, last, columns, found.least, found.most};
+    ++known->part_count;
+    return found;
+}
+
+/* Refuses the first wrong element of a part. Its row, column and value are shown in the host's base. */
+static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, int64_t first, int64_t last,
+                                   range allowed)
+{
+    const gts_contract *const contract = &self->stub->leaves[follow->table];
+    const gts_array *const table = gts_array_of(self, follow->table);
+    const int64_t base = gts_index_base(&self->leaf[follow->table]);
+    int64_t row = first, column = 0;
+    for (int64_t i = 0; i < (last - first + 1) * table->shape[1]; ++i) {
+        row = first + i / table->shape[1];
+        column = i % table->shape[1];
+        const int64_t value = element(table, row, column);
+        const bool is_skipped = contract->has_skip_values && value == -1;
+        if (column < 64 && (follow->columns >> column & 1) != 0 && !is_skipped &&
+            !contains(allowed, (range){value, value}))
+            break;
+    }
+    const int64_t value = element(table, row, column) + base;
+    char base_text[64] = ""; /* a Python host has no index bases */
+    if (self->host == NULL)
+        (void)snprintf(base_text, sizeof base_text, " (index base %" PRId64 ", see gts_set_index_base())", base);
+    if (follow->leaf == GTS_TEMPORARY)
         return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
                                 "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                                ", which is below its index base %" PRId64
-                                "; gts_set_index_base() sets the index base.",
-                                index + base, row + base, column + base, base);
+                                "%s, but this call computes values for the indices %" PRId64 " to %" PRId64 " only.",
+                                value, row + base, column + base, base_text, allowed.least + base, allowed.most + base);
+    const gts_contract *const field = &self->stub->leaves[follow->leaf];
+    if (allowed.least > allowed.most)
+        return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
+                                "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                                "%s, but argument '%s' is empty on axis %" PRId32 " ('%s').",
+                                value, row + base, column + base, base_text, field->path, follow->axis,
+                                field->axes[follow->axis].dim);
     return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
-                            "has index %" PRId64 " in row %" PRId64 ", column %" PRId64 ", but with index base %" PRId64
-                            " those of '%s' are %" PRId64 " to %" PRId64 "; gts_set_index_base() sets the index base.",
-                            index + base, row + base, column + base, base, contract->codomain, right.start + base,
-                            right.stop - 1 + base);
+                            "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
+                            "%s, but argument '%s' has the indices %" PRId64 " to %" PRId64 " on axis %" PRId32
+                            " ('%s').",
+                            value, row + base, column + base, base_text, field->path, allowed.least + base,
+                            allowed.most + base, follow->axis, field->axes[follow->axis].dim);
 }
 
-/*
- * Checks every index of a table of base `from`, and notes the lowest and the highest one. If `copy` is not NULL, the
- * indices in base 0 are written to it. Messages show an index in the host's base.
- */
-static int check_indices(gts_program *self, uint32_t leaf, const gts_array *table, int64_t from, void *copy)
+int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t first, int64_t last, int64_t plus,
+                           int64_t size)
 {
-    const gts_contract *const contract = &self->stub->leaves[leaf];
-    gts_table *const known = table_of(self, leaf);
-    const range right = find_range(self, contract->codomain);
-    for (int64_t column = 0; column < table->shape[1]; ++column) {
-        for (int64_t row = 0; row < table->shape[0]; ++row) {
+    gts_leaf *const leaf = &self->leaf[follow->table];
+    const gts_array *const table = &leaf->current->array;
+    const bool has_skip_values = self->stub->leaves[follow->table].has_skip_values;
+    if (table->device != GTS_CPU)
+        return 0;
+    if (GTS_UNLIKELY(first < 0 || last >= table->shape[0]))
+        return gts_refuse_indices(self, follow->table, 0, first, last);
+    range allowed = {-plus, size - 1 - plus};
+    if (follow->leaf != GTS_TEMPORARY) {
+        const gts_array *const field = gts_array_of(self, follow->leaf);
+        allowed = (range){field->origin[follow->axis] - plus, gts_stop(field, follow->axis) - 1 - plus};
+    }
+    gts_table *const known = gts_table_of(leaf);
+    if (GTS_UNLIKELY(known->is_new)) {
+        const range found = range_of_table(table, has_skip_values);
+        known->whole.least = gts_max(-LARGEST_INDEX, gts_min(found.least, LARGEST_INDEX)); /* so that sums fit */
+        known->whole.most = gts_max(-LARGEST_INDEX, gts_min(found.most, LARGEST_INDEX));
+        known->part_count = 0;
+        known->is_new = false;
+    }
+    if (GTS_LIKELY(contains(allowed, (range){known->whole.least, known->whole.most})) ||
+        contains(allowed, known_part(known, table, first, last, follow->columns, has_skip_values)))
+        return 0;
+    return refuse_element(self, follow, first, last, allowed);
+}
+
+/* ---- Index base 1 ---------------------------------------------------------------------------------------------- */
+
+static void shift(const gts_array *table, void *copy)
+{
+    for (int64_t row = 0; row < table->shape[0]; ++row) {
+        for (int64_t column = 0; column < table->shape[1]; ++column) {
             const int64_t offset = row * table->strides[0] + column * table->strides[1];
-            const int64_t index = element(table, offset) - from;
-            if (copy != NULL)
-                set_element(copy, table->dtype, offset, index);
-            if (index == -1 && contract->has_skip_values)
-                continue;
-            if (GTS_UNLIKELY(index < right.start || index >= right.stop))
-                return refuse_index(self, contract, base_of(&self->leaf[leaf]), row, column, index, right);
-            known->least = index < known->least ? index : known->least;
-            known->most = index > known->most ? index : known->most;
+            const uint64_t value = (uint64_t)element(table, row, column) - 1; /* wraps around for any value */
+            if (table->dtype == GTS_INT32)
+                ((int32_t *)copy)[offset] = (int32_t)(uint32_t)value;
+            else
+                ((int64_t *)copy)[offset] = (int64_t)value;
         }
     }
-    return 0;
 }
 
-/* Replaces the leaf's array by a copy of base 0 with the same strides. */
-static int shift(gts_program *self, uint32_t index, gts_array *table)
-{
-    gts_table *const known = table_of(self, index);
-    size_t size;
-    gts_extent extent;
-    char *const copy = gts_measure(table, &size, &extent) ? malloc((size_t)extent.high - (size_t)extent.low) : NULL;
-    if (copy == NULL)
-        return GTS_REFUSE_TABLE(self, &self->stub->leaves[index], GTS_RUNTIME_ERROR,
-                                "cannot be copied to index base 0: out of memory.");
-    if (check_indices(self, index, table, self->leaf[index].index_base, copy - extent.low) != 0) {
-        free(copy);
-        return -1;
-    }
-    free(known->copy);
-    known->copy = copy;
-    table->data = copy - extent.low;
-    return 0;
-}
-
-/*
- * Checks the number of rows. The rows that the program reads are not known here, but they are indices of fields on the
- * table's own dimension. A field may be longer than the program needs, so the shortest one counts.
- */
-static int check_rows(gts_program *self, uint32_t index)
-{
-    const gts_contract *const contract = &self->stub->leaves[index];
-    const char *const dim = contract->axes[0].dim;
-    const int64_t rows = self->leaf[index].current->array.shape[0];
-    const int64_t needed = find_range(self, dim).shortest;
-    if (GTS_LIKELY(rows >= needed))
-        return 0;
-    return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
-                            "has %" PRId64 " row%s, but all fields on '%s' have index %" PRId64 ".", rows,
-                            rows == 1 ? "" : "s", dim, needed - 1);
-}
-
-static int check_new(gts_program *self, uint32_t index)
+int gts_shift_table(gts_program *self, uint32_t index)
 {
     const gts_contract *const contract = &self->stub->leaves[index];
     gts_leaf *const leaf = &self->leaf[index];
     gts_array *const table = &leaf->current->array;
-    gts_table *const known = table_of(self, index);
-    known->least = INT64_MAX; /* stays if the table is empty or on a GPU */
-    known->most = INT64_MIN;
-    if (table->shape[0] == 0 || table->shape[1] == 0)
+    gts_table *const known = gts_table_of(leaf);
+    if (gts_index_base(leaf) == 0 || table->shape[0] == 0 || table->shape[1] == 0)
         return 0;
     if (table->device != GTS_CPU)
-        return base_of(leaf) == 0 ? 0
-                                  : GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
-                                                     "must have index base 0, because it is on device '%s'.",
-                                                     gts_device_name(table->device));
-    return base_of(leaf) == 0 ? check_indices(self, index, table, 0, NULL) : shift(self, index, table);
-}
-
-/* Checks a known table against the fields of this call. All indices are read again only to report a wrong one. */
-static int check_known(gts_program *self, uint32_t index)
-{
-    const gts_table *const known = table_of(self, index);
-    const range right = find_range(self, self->stub->leaves[index].codomain);
-    if (known->least > known->most || (known->least >= right.start && known->most < right.stop))
-        return 0;
-    return check_indices(self, index, &self->leaf[index].current->array, 0, NULL);
-}
-
-int gts_check_tables(gts_program *self)
-{
-    for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
-        gts_table *const known = table_of(self, i);
-        if (self->stub->leaves[i].kind != GTS_CONNECTIVITY)
-            continue;
-        if (check_rows(self, i) != 0 || (known->is_new ? check_new(self, i) : check_known(self, i)) != 0)
-            return -1;
-        known->is_new = false;
-    }
+        return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
+                                "must have index base 0, because it is on device '%s'.",
+                                gts_device_name(table->device));
+    size_t size;
+    gts_extent extent;
+    char *const copy = gts_measure(table, &size, &extent) ? malloc((size_t)extent.high - (size_t)extent.low) : NULL;
+    if (copy == NULL)
+        return GTS_REFUSE_TABLE(self, contract, GTS_RUNTIME_ERROR, "cannot be copied to index base 0: out of memory.");
+    shift(table, copy - extent.low);
+    free(known->copy);
+    known->copy = copy;
+    table->data = copy - extent.low;
     return 0;
 }

@@ -1,13 +1,16 @@
-/* Inside the runtime: the tables of neighbors that C and Fortran hosts pass. */
+/* Inside the runtime: tables of neighbors. */
 #ifndef GTSTUB_ARGUMENTS_TABLE_H
 #define GTSTUB_ARGUMENTS_TABLE_H
 
 #include "gtstub/program.h"
 
-/*
- * Checks all tables of this call against its fields, after the leaves have got their arrays. A table of base 1 is
- * replaced in its leaf by a copy of base 0.
- */
-int gts_check_tables(gts_program *self);
+/* The index base of a table: 0 if none was set, as for all tables from Python. */
+static inline int64_t gts_index_base(const gts_leaf *leaf)
+{
+    return leaf->index_base == GTS_NO_INDEX_BASE ? 0 : leaf->index_base;
+}
+
+/* Replaces the array of a new table of base 1 by a copy of base 0 with the same strides. */
+int gts_shift_table(gts_program *self, uint32_t leaf);
 
 #endif

@@ -35,6 +35,7 @@ def build_variants(
         sdfg,
         arguments=tuple(argument for argument in sdfg.arguments if argument.name not in STATIC),
         init=tuple(name for name in sdfg.init if name not in STATIC),
+        bounds=None,  # They depend on the static arguments.
     )
     entries = []
     for values in itertools.product(*((example[name], other(example[name])) for name in STATIC)):

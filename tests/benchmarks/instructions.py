@@ -45,9 +45,12 @@ Arguments = Mapping[str, Mapping[str, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Job:
+    """With `changing`, this scalar parameter alternates between its value and one less."""
+
     way: Way
     arguments: Arguments
     entries: tuple[Path, ...]
+    changing: str = ""
 
 
 class CallgrindError(Exception):
@@ -114,7 +117,7 @@ def _make(item: Any) -> Any:
     return np.ones(item["shape"], item["dtype"], order="F") if isinstance(item, dict) else item
 
 
-def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str]) -> None:
+def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str], changing: str) -> None:
     from gtstub.cache.entry import Entry
     from tests.benchmarks.callables import STATIC, UNBOUND, compiled
 
@@ -129,8 +132,12 @@ def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str]) -> Non
         names = {"bound": UNBOUND, "keywords": tuple(values), "variants": (*UNBOUND, *STATIC)}[way]
         call = tuple(values[name] for name in names)
         program = compiled(artifacts, {name: value for name, value in values.items() if name not in names}, provider)
+    calls = [call]
+    if changing:
+        place = list(values).index(changing)
+        calls.append((*call[:place], call[place] - 1, *call[place + 1 :]))
     for callable_, count in ((program, WARMING_CALLS), (program, CALLS), (caller.empty, CALLS)):
-        caller.repeat(callable_, [call], names, count)
+        caller.repeat(callable_, calls, names, count)
 
 
 def main(caller_path: str, jobs_path: str) -> None:

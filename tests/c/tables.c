@@ -67,17 +67,14 @@ static void test_base_0(void)
 
     static int32_t other[] = {0, 1, 4, 1, 2, -1};
     args.gt_conn_E2V.data = other;
-    refused(&args,
-            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
-    refused(&args,
-            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
+    refused(&args, "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0 (index base 0, see "
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
+    refused(&args, "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0 (index base 0, see "
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
     other[2] = 3;
     other[4] = -2;
-    refused(&args,
-            "Connectivity 'E2V' of program 'gather' has index -2 in row 1, column 1, but with index base 0 those "
-            "of 'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
+    refused(&args, "Connectivity 'E2V' of program 'gather' has index -2 in row 1, column 1 (index base 0, see "
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
     args.gt_conn_E2V.data = table;
     CHECK(gather_call(program, &args) == 0);
 }
@@ -87,15 +84,13 @@ static void test_wrong_base(void)
 {
     static int32_t from_1[] = {1, 2, 4, 2, 3, 0};
     struct gather_args args = args_of(from_1);
-    refused(&args,
-            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
+    refused(&args, "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0 (index base 0, see "
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
     CHECK(gts_set_index_base(program, "E2V", 1) == 0);
     static int32_t from_0[] = {0, 1, 3, 1, 2, -1};
     args = args_of(from_0);
-    refused(&args,
-            "Connectivity 'E2V' of program 'gather' has index -1 in row 3, column 2, but with index base 1 those "
-            "of 'Vertex' are 1 to 4; gts_set_index_base() sets the index base.");
+    refused(&args, "Connectivity 'E2V' of program 'gather' has index -1 in row 3, column 2 (index base 1, see "
+                   "gts_set_index_base()), but argument 'x' has the indices 1 to 4 on axis 0 ('Vertex').");
     CHECK(gts_set_index_base(program, "E2V", 0) == 0);
     CHECK(gather_call(program, &args) == 0);
 }
@@ -155,9 +150,8 @@ static void test_origin(void)
 {
     static int32_t table[] = {2, 3, 5, 3, 4, -1};
     struct gather_args args = args_of(table);
-    refused(&args,
-            "Connectivity 'E2V' of program 'gather' has index 5 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
+    refused(&args, "Connectivity 'E2V' of program 'gather' has index 4 in row 1, column 1 (index base 0, see "
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
     args.x.origin[0] = 2;
     CHECK(gather_call(program, &args) == 0);
 }
@@ -190,10 +184,10 @@ static void test_field_that_gets_shorter(void)
         args.x.shape[0] = VERTICES - 1;
         const char *const
             text = base == 0
-                       ? "Connectivity 'E2V' of program 'gather' has index 3 in row 2, column 0, but with index base 0 "
-                         "those of 'Vertex' are 0 to 2; gts_set_index_base() sets the index base."
-                       : "Connectivity 'E2V' of program 'gather' has index 4 in row 3, column 1, but with index base 1 "
-                         "those of 'Vertex' are 1 to 3; gts_set_index_base() sets the index base.";
+                       ? "Connectivity 'E2V' of program 'gather' has index 3 in row 2, column 0 (index base 0, see "
+                         "gts_set_index_base()), but argument 'x' has the indices 0 to 2 on axis 0 ('Vertex')."
+                       : "Connectivity 'E2V' of program 'gather' has index 4 in row 3, column 1 (index base 1, see "
+                         "gts_set_index_base()), but argument 'x' has the indices 1 to 3 on axis 0 ('Vertex').";
         refused(&args, text);
         refused(&args, text);
         args.x.shape[0] = VERTICES;
@@ -237,9 +231,8 @@ static void test_in_turn(void)
 
     struct gather_args wrong = now;
     wrong.x = line(third, VERTICES - 1);
-    refused(&wrong,
-            "Connectivity 'E2V' of program 'gather' has index 4 in row 3, column 1, but with index base 1 those "
-            "of 'Vertex' are 1 to 3; gts_set_index_base() sets the index base.");
+    refused(&wrong, "Connectivity 'E2V' of program 'gather' has index 4 in row 3, column 1 (index base 1, see "
+                    "gts_set_index_base()), but argument 'x' has the indices 1 to 3 on axis 0 ('Vertex').");
     CHECK(gather_call(program, &new) == 0); /* is known still */
     CHECK(passed_table() == other_copy);
     wrong.x = line(third, VERTICES);
@@ -250,30 +243,30 @@ static void test_in_turn(void)
     CHECK(passed_x() == x);
     check_shifted();
     CHECK(gts_set_index_base(program, "E2V", 0) == 0); /* nothing is known of either */
-    refused(&new,
-            "Connectivity 'E2V' of program 'gather' has index 4 in row 0, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
-    refused(&now,
-            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
+    refused(&new, "Connectivity 'E2V' of program 'gather' has index 4 in row 0, column 0 (index base 0, see "
+                  "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
+    refused(&now, "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0 (index base 0, see "
+                  "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
 }
 
-/* The shortest of the fields along the table's own dimension counts. */
 static void test_table_that_is_too_short(void)
 {
     static int32_t table[] = {0, 1, 3, 1, 2, -1};
     struct gather_args args = args_of(table);
     CHECK(gather_call(program, &args) == 0);
     args.gt_conn_E2V.shape[0] = EDGES - 1;
-    refused(&args, "Connectivity 'E2V' of program 'gather' has 2 rows, but all fields on 'Edge' have index 2.");
+    refused(&args,
+            "Connectivity 'E2V' of program 'gather' must have the rows 0 to 2, which this call uses, not 0 to 1.");
     args.gt_conn_E2V.shape[0] = 0;
-    refused(&args, "Connectivity 'E2V' of program 'gather' has 0 rows, but all fields on 'Edge' have index 2.");
+    refused(&args,
+            "Connectivity 'E2V' of program 'gather' must have the rows 0 to 2, which this call uses, but it is empty.");
     args.gt_conn_E2V.shape[0] = EDGES - 1;
     args.out.shape[0] = EDGES - 1;
     CHECK(gather_call(program, &args) == 0);
     static double other[EDGES];
     args.out = line(other, EDGES); /* of the known table */
-    refused(&args, "Connectivity 'E2V' of program 'gather' has 2 rows, but all fields on 'Edge' have index 2.");
+    refused(&args,
+            "Connectivity 'E2V' of program 'gather' must have the rows 0 to 2, which this call uses, not 0 to 1.");
     args.out.origin[0] = -1;
     CHECK(gather_call(program, &args) == 0);
 }
@@ -297,9 +290,8 @@ static void test_debugging(const char *stub, const char *library)
     CHECK(gather_call(program, &args) == 0);
     CHECK(gather_call(program, &args) == 0);
     table[2] = 4;
-    refused(&args,
-            "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0, but with index base 0 those of "
-            "'Vertex' are 0 to 3; gts_set_index_base() sets the index base.");
+    refused(&args, "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0 (index base 0, see "
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
     gts_close(&program);
     program = known;
     CHECK(unsetenv("GTSTUB_DEBUG") == 0);

@@ -68,7 +68,14 @@ def checks_of_sources() -> set[Check]:
     c = [check for path in sorted((ROOT / "runtime").rglob("*.c")) for check in checks_of_c(path)]
     planner = [
         check
-        for name in ("plan/signatures", "plan/flattening", "plan/connection", "plan/names", "codegen/fortran_interface")
+        for name in (
+            "plan/signatures",
+            "plan/flattening",
+            "plan/connection",
+            "plan/bounds",
+            "plan/names",
+            "codegen/fortran_interface",
+        )
         for check in checks_of_planner(ROOT / "generator" / "gtstub" / f"{name}.py")
     ]
     return {*c, *planner}

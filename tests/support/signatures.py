@@ -5,14 +5,19 @@ from __future__ import annotations
 import dataclasses
 
 from gtstub.signature.dtypes import DType
+from gtstub.signature.expressions import Expression, parse
 from gtstub.signature.model import (
     Access,
     ArrayArgument,
     Axis,
+    Bounds,
+    Claim,
+    Condition,
     Connectivity,
     Device,
     Dimension,
     FieldType,
+    Follow,
     Parameter,
     ProgramSignature,
     Property,
@@ -23,6 +28,8 @@ from gtstub.signature.model import (
     StaticArgument,
     TupleType,
     Type,
+    Unknown,
+    Use,
     Workspace,
 )
 
@@ -81,8 +88,25 @@ def sdfg(
     memory_symbols: tuple[str, ...] = (),
     workspaces: tuple[Workspace, ...] = (),
     device: Device = "cpu",
+    bounds: Bounds | None = None,
 ) -> SdfgSignature:
-    return SdfgSignature(name, device, f"lib{name}.so", arguments, init, memory_symbols, workspaces)
+    return SdfgSignature(name, device, f"lib{name}.so", arguments, init, memory_symbols, workspaces, bounds)
+
+
+def value(text: str) -> Expression:
+    found = parse(text)
+    assert found is not None
+    return found
+
+
+def use(array: str, axis: int, lowest: str, highest: str) -> Use:
+    return Use(array, axis, (value(lowest),), (value(highest),))
+
+
+def follow(table: str, last: str, array: str = "", *, plus: str = "0", size: str = "") -> Follow:
+    """The first two columns of a table, in the rows from 0 to `last`, into axis 0 of an array or into a temporary."""
+    place = (array, 0) if array else (None, None)
+    return Follow(table, (value("0"),), (value(last),), (0, 1), value(plus), *place, value(size) if size else None)
 
 
 NEIGHBORS = Connectivity("E2V", "int32", EDGE, E2V, VERTEX, max_neighbors=2, has_skip_values=False)
@@ -122,6 +146,21 @@ WHOLE_SDFG = sdfg(
     init=("__nk", "flag"),
     memory_symbols=("__nk",),
     workspaces=(Workspace("CPU_Heap", "cpu"),),
+    bounds=Bounds(
+        known=4,
+        claims=(
+            Claim((), (use("vn", 0, "0", "1"),), ()),
+            Claim(
+                (Condition(value("0"), "<", value("__vn_Edge_range_1")), Condition(value("flag"), "!=", value("0"))),
+                (
+                    use("gt_conn_E2V", 0, "0", "__vn_Edge_range_1 - 1"),
+                    use("out_0", 1, "0", "min(x_1_0, __out_0_K_range_1 - 1) - __out_0_K_range_0"),
+                ),
+                (follow("gt_conn_E2V", "__vn_Edge_range_1 - 1", size="1000"),),
+            ),
+        ),
+        unknown=(Unknown("x_0", "in a branch on data", 2),),
+    ),
 )
 
 
@@ -153,4 +192,15 @@ GATHER_SDFG = sdfg(
     symbol("__out_Edge_range_1", ("out", 0, "stop")),
     symbol("__x_Vertex_range_0", ("x", 0, "start")),
     name="gather",
+    bounds=Bounds(
+        known=2,
+        claims=(
+            Claim(
+                (Condition(value("0"), "<", value("__out_Edge_range_1")),),
+                (use("gt_conn_E2V", 0, "0", "__out_Edge_range_1 - 1"),),
+                (follow("gt_conn_E2V", "__out_Edge_range_1 - 1", "x", plus="-__x_Vertex_range_0"),),
+            ),
+        ),
+        unknown=(),
+    ),
 )

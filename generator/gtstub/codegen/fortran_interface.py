@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable
 
 from gtstub.errors import PlanError
+from gtstub.plan.indices import indices_used
 from gtstub.plan.model import CallPlan, FieldLeaf, ScalarLeaf
 from gtstub.signature.dtypes import NAMES
 
@@ -67,7 +68,7 @@ def make_interface(plan: CallPlan) -> Interface:
     """The Fortran interface of a program; raises PlanError if a name is not valid in Fortran."""
     procedure = procedure_name(plan.name)
     _check_names(plan.name, procedure, [leaf.name for leaf in plan.arguments])
-    return Interface(procedure, f"{plan.name}_fortran", tuple(map(_argument, plan.arguments)))
+    return Interface(procedure, f"{plan.name}_fortran", tuple(_argument(plan, leaf) for leaf in plan.arguments))
 
 
 def procedure_name(program: str) -> str:
@@ -83,11 +84,12 @@ def procedure_name(program: str) -> str:
     return name[: longest - len(digest)] + digest
 
 
-def _argument(leaf: FieldLeaf | ScalarLeaf) -> Argument:
+def _argument(plan: CallPlan, leaf: FieldLeaf | ScalarLeaf) -> Argument:
     type_, kind = NAMES[leaf.dtype].fortran
     rank, written = (len(leaf.axes), leaf.written) if isinstance(leaf, FieldLeaf) else (0, False)
     path = "" if leaf.path == leaf.name else f"{leaf.path}: "
-    return Argument(leaf.name, type_, kind, rank, written, f"{path}{leaf.text}")
+    used = "".join(f"; uses {each}" for each in indices_used(plan, leaf))
+    return Argument(leaf.name, type_, kind, rank, written, f"{path}{leaf.text}{used}")
 
 
 def _check_names(program: str, procedure: str, arguments: Iterable[str]) -> None:

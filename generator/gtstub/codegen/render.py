@@ -17,9 +17,11 @@ import jinja2
 from gtstub._version import __version__
 from gtstub.abi import ABI
 from gtstub.codegen import layout
+from gtstub.codegen.expressions import bits, c_condition, c_expression
 from gtstub.codegen.fortran_interface import make_interface
 from gtstub.codegen.output import C_COMMENT, FORTRAN_COMMENT, sign
 from gtstub.install import TEMPLATES
+from gtstub.plan.indices import indices_used
 from gtstub.plan.model import CallPlan, StaticLeaf
 from gtstub.signature.dtypes import NAMES
 
@@ -58,8 +60,12 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    made.globals["indices_used"] = indices_used
     made.filters |= {
         "align": layout.align,
+        "bits": bits,
+        "c_condition": c_condition,
+        "c_expression": c_expression,
         "c_name": lambda dtype: NAMES[dtype].c,
         "fortran_comment": layout.fortran_comment,
         "fortran_pack": layout.fortran_pack,

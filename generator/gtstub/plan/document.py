@@ -7,7 +7,9 @@ import math
 from typing import Any
 
 from gtstub.plan.model import (
+    AxisContract,
     AxisValue,
+    CallBounds,
     CallPlan,
     Collection,
     FieldLeaf,
@@ -41,6 +43,9 @@ def plan_to_json(plan: CallPlan) -> dict[str, Any]:
         ],
         "init": [slot.name for slot in plan.init],
         "memory_symbols": [slot.name for slot in plan.memory_symbols],
+        "bounds": [_bounds(each) for each in plan.bounds],
+        "known": plan.known,
+        "unknown": [dataclasses.asdict(each) for each in plan.unknown],
         "workspaces": [dataclasses.asdict(workspace) for workspace in plan.workspaces],
     }
 
@@ -56,13 +61,48 @@ def _leaf(leaf: Leaf) -> dict[str, Any]:
     head = {"name": leaf.name, "path": leaf.path, "kind": leaf.kind, "dtype": leaf.dtype}
     match leaf:
         case FieldLeaf():
-            axes = [{"dim": axis.dim, "fixed": axis.fixed.given, "taken": list(axis.read)} for axis in leaf.axes]
-            return {**head, "device": leaf.device, "written": leaf.written, "axes": axes}
+            return {
+                **head,
+                "device": leaf.device,
+                "written": leaf.written,
+                "axes": [_axis(axis) for axis in leaf.axes],
+            }
         case StaticLeaf():
             # As in the program signature, because JSON has neither infinities nor NaN.
             return {**head, "value": leaf.value if math.isfinite(leaf.value) else str(leaf.value)}
         case _:
             return head
+
+
+def _axis(axis: AxisContract) -> dict[str, Any]:
+    used = {} if axis.used is None else {"used": list(axis.used)}
+    return {"dim": axis.dim, "fixed": axis.fixed.given, "taken": list(axis.read), **used}
+
+
+def _bounds(bounds: CallBounds) -> dict[str, Any]:
+    return {
+        "when": [str(each) for each in bounds.when],
+        "indices": [
+            {
+                "leaf": each.leaf.name,
+                "axis": each.axis,
+                "lowest": [str(value) for value in each.lowest],
+                "highest": [str(value) for value in each.highest],
+            }
+            for each in bounds.indices
+        ],
+        "tables": [
+            {
+                "table": each.table.name,
+                "first": [str(value) for value in each.first],
+                "last": [str(value) for value in each.last],
+                "columns": list(each.columns),
+                "plus": str(each.plus),
+            }
+            | ({"size": str(each.size)} if each.leaf is None else {"leaf": each.leaf.name, "axis": each.axis})
+            for each in bounds.tables
+        ],
+    }
 
 
 def _source(source: Source) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from gtstub.abi import MAX_RANK
+from gtstub.plan.bounds import constant_bounds
 from gtstub.plan.model import (
     AxisContract,
     Collection,
@@ -40,6 +41,7 @@ class Flattening:
 
     def __init__(self, signatures: Signatures) -> None:
         self._signatures = signatures
+        self._used = constant_bounds(signatures)
         self._leaves: list[Leaf] = []
         self._collections: list[Collection] = []
         self.parameters = tuple(self._node(p.name, p.name, p.type) for p in signatures.program.parameters)
@@ -163,8 +165,28 @@ class Flattening:
 
     def _axes(self, leaf: str, dims: Iterable[str], fixed: tuple[Axis, ...]) -> tuple[AxisContract, ...]:
         read = self._signatures.read
-        pairs = enumerate(zip(dims, fixed, strict=True))
-        return tuple(AxisContract(dim, axis, read.get((leaf, i), ())) for i, (dim, axis) in pairs)
+        contracts = tuple(
+            AxisContract(dim, axis, read.get((leaf, i), ()), self._used.get((leaf, i)))
+            for i, (dim, axis) in enumerate(zip(dims, fixed, strict=True))
+        )
+        for number, contract in enumerate(contracts):
+            self._check_used(leaf, number, contract)
+        return contracts
+
+    def _check_used(self, leaf: str, number: int, contract: AxisContract) -> None:
+        """An axis whose start and stop are fixed must have all indices that the SDFG accesses."""
+        start, size, stop = contract.fixed.start, contract.fixed.size, contract.fixed.stop
+        if stop is None and start is not None and size is not None:
+            stop = start + size
+        if contract.used is None:
+            return
+        lowest, highest = contract.used
+        if (start is not None and lowest < start) or (stop is not None and highest >= stop):
+            has = f"{'...' if start is None else start} to {'...' if stop is None else stop - 1}"
+            raise self._signatures.refusal(
+                f"the SDFG accesses the indices {lowest} to {highest} on axis {number} ('{contract.dim}') of '{leaf}',"
+                f" which was compiled for the indices {has}"
+            )
 
     def _check_dtype(self, path: str, program: DType, sdfg: DType) -> None:
         if program != sdfg:

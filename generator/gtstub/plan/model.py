@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from gtstub.signature.dtypes import NAMES, DType
-from gtstub.signature.model import PROPERTIES, Axis, Device, Property, Workspace
+from gtstub.signature.expressions import Expression
+from gtstub.signature.model import PROPERTIES, Axis, Condition, Device, Property, Unknown, Workspace
 
 METRICS_LEVEL = "gt_metrics_level"
 COMPUTE_TIME = "gt_compute_time"
@@ -26,12 +27,14 @@ COMPUTE_TIME = "gt_compute_time"
 class AxisContract:
     """
     The contract of one axis of a field. `fixed` holds the values fixed at compile time, in elements; `read` names the
-    properties that slots read from the axis and whose values must fit the slots' type.
+    properties that slots read from the axis and whose values must fit the slots' type. `used` has the lowest and the
+    highest index that each call accesses, if they are the same in each call.
     """
 
     dim: str
     fixed: Axis
     read: tuple[Property, ...]
+    used: tuple[int, int] | None = None
 
     @property
     def text(self) -> str:
@@ -242,12 +245,68 @@ class Assertion:
         return isinstance(self.first, Value) or isinstance(self.later, Value)
 
 
+# --- Bounds -----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class UsedIndices:
+    """
+    The indices of an axis that a call accesses: from the least of `lowest` to the greatest of `highest`. The names in
+    the expressions are those of slots.
+    """
+
+    leaf: FieldLeaf
+    axis: int
+    lowest: tuple[Expression, ...]
+    highest: tuple[Expression, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class FollowedTable:
+    """
+    A table whose elements a call uses as indices: those in the rows from the least of `first` to the greatest of
+    `last`, and in `columns`, after it has added `plus`. They are indices of `axis` of the field `leaf`, or, if there is
+    none, of a temporary that has the indices from 0 to below `size`. `index` is its place in
+    `CallPlan.followed_tables`.
+    """
+
+    index: int
+    table: FieldLeaf
+    first: tuple[Expression, ...]
+    last: tuple[Expression, ...]
+    columns: tuple[int, ...]
+    plus: Expression
+    leaf: FieldLeaf | None
+    axis: int
+    size: Expression
+
+
+@dataclasses.dataclass(frozen=True)
+class CallBounds:
+    """What a call accesses if all conditions of `when` hold."""
+
+    when: tuple[Condition, ...]
+    indices: tuple[UsedIndices, ...]
+    tables: tuple[FollowedTable, ...]
+
+    @property
+    def expressions(self) -> Iterator[Expression]:
+        for condition in self.when:
+            yield from (condition.left, condition.right)
+        for each in self.indices:
+            yield from (*each.lowest, *each.highest)
+        for table in self.tables:
+            yield from (*table.first, *table.last, table.plus, table.size)
+
+
 @dataclasses.dataclass(frozen=True)
 class CallPlan:
     """
     `library` is the file name of the SDFG library. `leaves` are all fields and scalars of `parameters` in program
     order, then the connectivities that the SDFG takes from the offset provider. `init` are the arguments of
     `__dace_init_<name>`; `memory_symbols` are those among them that determine sizes of memory kept by the handle.
+    `bounds` has what differs between calls; the rest is in the contracts of axes. `known` counts the accesses behind
+    both, and `unknown` the others.
     """
 
     name: str
@@ -261,6 +320,9 @@ class CallPlan:
     init: tuple[Slot, ...]
     memory_symbols: tuple[Slot, ...]
     workspaces: tuple[Workspace, ...]
+    bounds: tuple[CallBounds, ...] = ()
+    known: int = 0
+    unknown: tuple[Unknown, ...] = ()
 
     @property
     def fields(self) -> tuple[FieldLeaf, ...]:
@@ -290,10 +352,35 @@ class CallPlan:
         return any(isinstance(slot.source, Metric) for slot in self.slots)
 
     @property
+    def followed_tables(self) -> tuple[FollowedTable, ...]:
+        return tuple(table for each in self.bounds for table in each.tables)
+
+    @property
+    def bounding_slots(self) -> tuple[Slot, ...]:
+        """The slots whose values are in `bounds`."""
+        names = frozenset().union(*(value.symbols for each in self.bounds for value in each.expressions))
+        return tuple(slot for slot in self.slots if slot.name in names)
+
+    @property
+    def bounding_scalars(self) -> tuple[Slot, ...]:
+        """Those of them that may differ although the arrays are the same, the largest types first."""
+        scalars = (slot for slot in self.bounding_slots if isinstance(slot.source, Value))
+        return tuple(sorted(scalars, key=lambda slot: (-NAMES[slot.dtype].size, NAMES[slot.dtype].c)))
+
+    @property
     def slots_by_type(self) -> tuple[tuple[Slot, ...], ...]:
-        """The slots with a source among the arguments, in order, grouped into runs of one type."""
-        slots = (slot for slot in self.slots if not isinstance(slot.source, Metric))
-        return tuple(tuple(group) for _, group in itertools.groupby(slots, lambda slot: slot.c_type))
+        """
+        The slots with a source among the arguments, grouped into runs of one type: first those that calls compare, so
+        that they are one piece of memory, and then the others in order.
+        """
+        first = self.bounding_scalars
+        slots = (slot for slot in self.slots if slot not in first and not isinstance(slot.source, Metric))
+        return tuple(tuple(group) for _, group in itertools.groupby((*first, *slots), lambda slot: slot.c_type))
+
+    @property
+    def bounding_bytes(self) -> int:
+        """The size of the slots in `bounding_scalars`, which have no padding between them."""
+        return sum(NAMES[slot.dtype].size for slot in self.bounding_scalars)
 
     def slots_of(self, leaf: Leaf) -> tuple[Slot, ...]:
         """The slots whose source is `leaf`."""
@@ -302,15 +389,20 @@ class CallPlan:
     def compared(self, leaf: FieldLeaf) -> tuple[Property, ...]:
         """
         The properties of axes that distinguish two arrays at the same address: those that slots read and those that the
-        contract fixes. If a dimension of the field is the codomain of a table, its bounds count as well, because the
-        table's indices were checked against them.
+        contract fixes. If bounds were checked on an axis, its start and its size count as well.
         """
         compared: set[Property] = {name for axis in leaf.axes for name in (*axis.read, *axis.fixed.given)}
         if leaf.is_connectivity:
             compared = compared - {"start"} | {"size"}  # A table always starts at 0.
-        elif {axis.dim for axis in leaf.axes} & {table.codomain for table in self.connectivities}:
+        elif self.is_bounded(leaf):
             compared |= {"start", "size"}
         return tuple(name for name in PROPERTIES if name in compared)
+
+    def is_bounded(self, leaf: FieldLeaf) -> bool:
+        """Whether a call needs certain indices on an axis of a field."""
+        indices = (used.leaf for each in self.bounds for used in each.indices)
+        tables = (table.leaf for table in self.followed_tables)
+        return any(axis.used for axis in leaf.axes) or any(other is leaf for other in (*indices, *tables))
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -16,6 +16,7 @@ the program and the argument.
 
 from __future__ import annotations
 
+from gtstub.plan.bounds import call_bounds
 from gtstub.plan.connection import Connection
 from gtstub.plan.flattening import Flattening
 from gtstub.plan.model import CallPlan, FieldLeaf
@@ -53,4 +54,7 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
         init=connection.slots_named(sdfg.init),
         memory_symbols=connection.memory_symbols(),
         workspaces=sdfg.workspaces,
+        bounds=call_bounds(signatures, flat.leaves),
+        known=0 if sdfg.bounds is None else sdfg.bounds.known,
+        unknown=() if sdfg.bounds is None else sdfg.bounds.unknown,
     )

@@ -91,6 +91,17 @@ class Signatures:
                     found.setdefault((role.array, role.axis), {})[role.property] = None
         return {place: tuple(properties) for place, properties in found.items()}
 
+    @functools.cached_property
+    def start_symbols(self) -> Mapping[tuple[str, int], str]:
+        """The names of the symbols that are the start of an axis, by the flattened name of the field and the axis."""
+        return {
+            (role.array, role.axis): argument.name
+            for argument in self.sdfg.arguments
+            if isinstance(argument, ScalarArgument)
+            for role in self.roles(argument)
+            if role.property == "start"
+        }
+
 
 def _fields(name: str, type_: Type) -> Iterator[tuple[str, FieldType]]:
     """The fields in a parameter, with their flattened names."""

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gtstub.errors import SignatureError
-from gtstub.signature import model
+from gtstub.signature import bounds, model
+from gtstub.signature.expressions import Expression
 
 if TYPE_CHECKING:
     import jsonschema
@@ -68,6 +69,7 @@ def sdfg_from_json(text: str | bytes, source: str) -> model.SdfgSignature:
         init=tuple(document["init"]),
         memory_symbols=tuple(document["memory_symbols"]),
         workspaces=tuple(model.Workspace(**item) for item in document["workspaces"]),
+        bounds=bounds.read(document["bounds"], source) if "bounds" in document else None,
     )
     _check_references(signature, source)
     return signature
@@ -82,6 +84,8 @@ def digest(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Expression | model.Condition):
+        return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = {"kind": _KINDS[type(value)]} if type(value) in _KINDS else {}
         return kind | {name: _plain(item) for name, item in vars(value).items() if item is not None}
@@ -176,6 +180,8 @@ def _explain(error: jsonschema.ValidationError) -> str:
             return f"expected at least {error.validator_value}, found {found}"
         case "maximum":
             return f"expected at most {error.validator_value}, found {found}"
+        case "maxItems":
+            return f"expected at most {error.validator_value} elements, found {len(error.instance)}"
         case _:
             return f"expected a value that '{error.validator}' allows, found {found}"
 
@@ -213,3 +219,4 @@ def _check_references(signature: model.SdfgSignature, source: str) -> None:
     for index, name in enumerate(signature.memory_symbols):
         if name not in signature.init:
             raise refuse(f"$.memory_symbols[{index}]", f"expected a name in 'init', found '{name}'")
+    bounds.check_references(signature, refuse)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from struct import calcsize
 from typing import Literal, get_args
 
 DType = Literal["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
@@ -28,6 +29,11 @@ class Names:
     struct: str
     fortran: tuple[str, str]
     serialbox: int | None
+
+    @property
+    def size(self) -> int:
+        """The size of an element in bytes."""
+        return calcsize(f"={self.struct}")
 
 
 NAMES: Mapping[str, Names] = {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Literal, get_args
 
 from gtstub.errors import SignatureError
 from gtstub.signature.dtypes import DTYPES, DType
+from gtstub.signature.expressions import Expression
 
 Device = Literal["cpu", "cuda", "rocm"]
 Access = Literal["read", "write", "readwrite", "none"]
@@ -152,11 +154,101 @@ class Workspace:
     device: Device
 
 
+INDEX_TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32")
+"""The types of scalars in expressions, which are evaluated in int64 and must not overflow."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """A relation between two expressions over scalar arguments."""
+
+    left: Expression
+    relation: Literal["<", "==", "!="]
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Use:
+    """
+    The elements of an axis that a program accesses: all from the least of `lowest` to the greatest of `highest`.
+    Indices count from 0, the array's first element.
+    """
+
+    array: str
+    axis: int
+    lowest: tuple[Expression, ...]
+    highest: tuple[Expression, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Follow:
+    """
+    A table whose elements the program uses as indices: those in all rows from the least of `first` to the greatest of
+    `last`, and in `columns`, after it has added `plus` to them. They are indices on `axis` of `array`, or, if there is
+    no array, of a temporary with `size` elements.
+    """
+
+    table: str
+    first: tuple[Expression, ...]
+    last: tuple[Expression, ...]
+    columns: tuple[int, ...]
+    plus: Expression
+    array: str | None = None
+    axis: int | None = None
+    size: Expression | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """What a program accesses in each call in which the conditions hold."""
+
+    when: tuple[Condition, ...]
+    uses: tuple[Use, ...]
+    follows: tuple[Follow, ...]
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of all scalar arguments on which the claim depends."""
+        return frozenset().union(*(each.symbols for each in self._expressions()))
+
+    def _expressions(self) -> Iterator[Expression]:
+        for condition in self.when:
+            yield from (condition.left, condition.right)
+        for use in self.uses:
+            yield from (*use.lowest, *use.highest)
+        for follow in self.follows:
+            yield from (*follow.first, *follow.last, follow.plus)
+            if follow.size is not None:
+                yield follow.size
+
+
+@dataclasses.dataclass(frozen=True)
+class Unknown:
+    """Accesses to an array of which it is not known which elements they reach, and why not."""
+
+    array: str
+    why: str
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Bounds:
+    """The elements that a program is sure to access. `known` counts the accesses that `claims` summarise."""
+
+    known: int
+    claims: tuple[Claim, ...]
+    unknown: tuple[Unknown, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class SdfgSignature:
     """
     `arguments` are the arguments of `__program_<name>` after the handle, in ABI order. `init` names the arguments of
-    `__dace_init_<name>` in their order, `memory_symbols` those among them that size memory kept by the handle.
+    `__dace_init_<name>` in their order, `memory_symbols` those among them that size memory kept by the handle. `bounds`
+    is None if they were left out.
     """
 
     name: str
@@ -166,6 +258,7 @@ class SdfgSignature:
     init: tuple[str, ...] = ()
     memory_symbols: tuple[str, ...] = ()
     workspaces: tuple[Workspace, ...] = ()
+    bounds: Bounds | None = None
 
 
 def checked_dtype(owner: str, argument: str, name: str) -> DType:

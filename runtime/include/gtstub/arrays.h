@@ -16,11 +16,23 @@ typedef struct gts_remembered {
     void *host; /**< owned by the host; Python: the weak reference that `object` points into; GTS_STATIC: the object */
 } gts_remembered;
 
-/** The runtime's knowledge of a table of neighbors that a C or Fortran host has passed. */
+/** The lowest and the highest index in a part of a table, in base 0; least > most if there are none. */
+typedef struct gts_table_part {
+    int64_t first, last; /**< the rows of the part, counted from 0 */
+    uint64_t columns;    /**< as in gts_follow */
+    int64_t least, most; /**< without the -1 of a table with skip values */
+} gts_table_part;
+
+/** The parts of a table that are remembered: some programs use several, and time levels alternate. */
+#define GTS_TABLE_PARTS 4
+
+/** The runtime's knowledge of a table of neighbors. */
 typedef struct gts_table {
-    bool is_new;         /**< its indices have not been checked */
-    int64_t least, most; /**< its lowest and highest index, in base 0; least > most if there are none */
-    void *copy;          /**< of a table of base 1: a copy of base 0, which the program owns */
+    bool is_new;                          /**< its indices have not been read */
+    gts_table_part whole;                 /**< all its rows and columns */
+    gts_table_part part[GTS_TABLE_PARTS]; /**< parts of it, the first `part_count` of which are known */
+    uint32_t part_count;                  /**< number of parts that were read; the next one replaces the oldest */
+    void *copy; /**< of a table of base 1 of a C or Fortran host: a copy of base 0, which the program owns */
 } gts_table;
 
 /** The index base of a connectivity for which none was set. */
@@ -35,6 +47,19 @@ typedef struct gts_leaf {
     gts_table table[2];           /**< of a connectivity */
     uint8_t table_of[2];          /**< the index in `table` for each element of `remembered`; both may have the same */
 } gts_leaf;
+
+/** What is known of the table that a connectivity has in this call. */
+static inline gts_table *gts_table_of(gts_leaf *leaf)
+{
+    return &leaf->table[leaf->table_of[leaf->current == &leaf->remembered[1]]];
+}
+
+/** For a host that stores another table in leaf->remembered[index]: forgets what is known of the table that was there. */
+static inline void gts_forget_table(gts_leaf *leaf, uint32_t index)
+{
+    leaf->table_of[index] = leaf->table_of[index ^ 1] ^ 1;
+    leaf->table[leaf->table_of[index]].is_new = true;
+}
 
 /** The arrays of the call before the last. Each member has the meaning of the one of the same name in gts_program. */
 typedef struct gts_arrays {

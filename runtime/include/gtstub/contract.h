@@ -23,6 +23,9 @@ typedef struct gts_axis {
     int64_t stop;       /**< index after the last element */
     int64_t size;       /**< number of elements */
     int64_t stride;     /**< elements from one index to the next */
+    bool used;          /**< each call accesses all indices from `lowest` to `highest` */
+    int64_t lowest;     /**< index */
+    int64_t highest;    /**< index */
 } gts_axis;
 
 /** The kind of an argument. */
@@ -63,11 +66,25 @@ typedef struct gts_contract {
         __VA_ARGS__                                                                                                    \
     }
 
+/** The members of an axis with indices that each call accesses. */
+#define GTS_USED(from, to) .used = true, .lowest = from, .highest = to
+
 /** Whether an argument is passed as an array. */
 static inline bool gts_is_array(gts_leaf_kind kind)
 {
     return kind == GTS_FIELD || kind == GTS_CONNECTIVITY;
 }
+
+/** A table whose elements the SDFG uses as indices of a field, or of its own temporary memory. */
+typedef struct gts_follow {
+    uint32_t table;   /**< the leaf of the table */
+    uint32_t leaf;    /**< the leaf of the field; GTS_TEMPORARY if there is none */
+    int32_t axis;     /**< of the field */
+    uint64_t columns; /**< of the table, as bits: bit 0 is the first column */
+} gts_follow;
+
+/** For gts_follow.leaf. */
+#define GTS_TEMPORARY UINT32_MAX
 
 /** A tuple whose elements have names: a host may also accept an object that has them as attributes. */
 typedef struct gts_collection {

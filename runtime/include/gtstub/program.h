@@ -122,6 +122,52 @@ static inline int64_t gts_stop(const gts_array *array, int32_t axis)
 /** Checks an array against a leaf's contract. */
 GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array *array);
 
+/** Refuses an array that lacks indices between `lowest` and `highest`. */
+GTS_EXPORT GTS_COLD int gts_refuse_indices(gts_program *self, uint32_t leaf, int32_t axis, int64_t lowest,
+                                           int64_t highest);
+
+/** Checks that an axis has all indices from `lowest` to `highest`, which the SDFG accesses in this call. */
+static inline int gts_check_indices(gts_program *self, uint32_t leaf, int32_t axis, int64_t lowest, int64_t highest)
+{
+    const gts_array *const array = gts_array_of(self, leaf);
+    if (GTS_LIKELY(lowest >= array->origin[axis]) && GTS_LIKELY(highest < gts_stop(array, axis)))
+        return 0;
+    return gts_refuse_indices(self, leaf, axis, lowest, highest);
+}
+
+/** gts_check_table() for a table that is new, or has indices elsewhere that the field does not have. */
+GTS_EXPORT GTS_COLD int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t first, int64_t last,
+                                               int64_t plus, int64_t size);
+
+/**
+ * Checks the elements of a table that the SDFG uses as indices in this call: those in the rows from `first` to `last`,
+ * after it has added `plus`. In temporary memory, the indices are those from 0 to below `size`.
+ */
+static inline int gts_check_table(gts_program *self, const gts_follow *follow, int64_t first, int64_t last,
+                                  int64_t plus, int64_t size)
+{
+    const gts_table *const known = gts_table_of(&self->leaf[follow->table]);
+    const gts_array *const field = follow->leaf == GTS_TEMPORARY ? NULL : gts_array_of(self, follow->leaf);
+    const int64_t start = field == NULL ? 0 : field->origin[follow->axis];
+    const int64_t stop = field == NULL ? size : gts_stop(field, follow->axis);
+    if (GTS_LIKELY(!known->is_new) && GTS_LIKELY(known->whole.least + plus >= start) &&
+        GTS_LIKELY(known->whole.most + plus < stop) && GTS_LIKELY(first >= 0) &&
+        GTS_LIKELY(last < gts_array_of(self, follow->table)->shape[0]))
+        return 0;
+    return gts_check_table_slowly(self, follow, first, last, plus, size);
+}
+
+/** The lesser and the greater of two values. */
+static inline int64_t gts_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t gts_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /** For C hosts whose arrays differ from those of the last call: checks unknown arrays, and remembers all. */
 GTS_EXPORT int gts_check_args(gts_program *self, const void *args);
 

@@ -190,6 +190,7 @@ static void set_current(gts_leaf *leaf, PyObject *reference, const gts_array *ar
     PyObject *const old = place->host;
     place->host = reference;
     place->array = *array;
+    gts_forget_table(leaf, place == &leaf->remembered[1]);
     if (reference != NULL)
         place->object = (const void *const *)&((PyWeakReference *)reference)->wr_object;
     else

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,16 @@ STATIC: Mapping[str, bool | int | float] = {
 }
 
 
+SIZES: Mapping[str, bool | int] = {
+    "start_2nd_nudge_line_idx_e": 1,
+    "limited_area": True,
+    "horizontal_start": 0,
+    "horizontal_end": instructions.LEVELS,
+    "vertical_start": 0,
+    "vertical_end": instructions.LEVELS,
+}
+"""With these, a call accesses all elements of its arguments."""
+
 REAL = CASES["apply_diffusion_to_vn_as_in_icon4py"]
 """As icon4py compiles it, eight scalars static, on its smallest grid."""
 
@@ -59,6 +70,8 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
     folder = tmp_path_factory.mktemp("instructions")
     arguments = instructions.example_arguments(PLAN)
     null = build_entry(SDFG, PROGRAM, folder).path
+    unbounded = build_entry(dataclasses.replace(SDFG, bounds=None), PROGRAM, folder, "unbounded").path
+    sized = {**arguments, "parameters": {**arguments["parameters"], **SIZES}}
     variants = [entry.path for entry in build_variants(SDFG, PROGRAM, STATIC, folder)]
     assert len(variants) == 8
 
@@ -75,6 +88,10 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
         build_caller(folder),
         {
             "program": Job("program", arguments, (null,)),
+            "sizes": Job("program", sized, (null,)),
+            "sizes, no bounds": Job("program", sized, (unbounded,)),
+            "another size": Job("program", sized, (null,), "horizontal_end"),
+            "another size, no bounds": Job("program", sized, (unbounded,), "horizontal_end"),
             "bound": Job("bound", arguments, (null,)),
             "keywords": Job("keywords", arguments, (null,)),
             "one variant": Job("variants", arguments, tuple(variants[:1])),
@@ -102,7 +119,7 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
         ("keywords", 1400),
         ("one variant", 1400),
         ("idle", 1000),
-        ("C", 250),
+        ("C", 300),
         ("gtstub from Fortran", 750),
         ("gtstub from Fortran, sections", 850),
     ],
@@ -115,6 +132,12 @@ def test_a_call_with_the_same_fields(counts: dict[str, float], name: str, limit:
 
 def test_eight_variants_cost_no_more_than_one(counts: dict[str, float]) -> None:
     assert counts["eight variants"] <= counts["one variant"] + 20
+
+
+def test_bounds_cost_little(counts: dict[str, float]) -> None:
+    """Six scalars are compared in each call; 21 ends of axes and 2 tables are checked if one of them has changed."""
+    assert counts["sizes"] <= counts["sizes, no bounds"] + 15
+    assert counts["another size"] <= counts["another size, no bounds"] + 300
 
 
 def test_a_call_costs_little_more_than_its_sdfg(counts: dict[str, float]) -> None:

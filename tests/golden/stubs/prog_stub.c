@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 4
-#error "This stub was generated for ABI 4 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 5
+#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct prog_args arguments;
@@ -198,4 +198,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9c44942b0d5cfc61165d23604406a838cf24381a3405f87635a5685ffbaa4fe4 */
+/* gtstub: sha256 of the text above: f47ca8abac079660afc49368c0aabf8d165f199c372faac0878407b97efed978 */

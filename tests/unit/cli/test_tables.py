@@ -14,7 +14,7 @@ from gtstub.cli.tables.plan import print_plan, print_slots
 from gtstub.plan.document import plan_to_json
 from gtstub.plan.model import CallPlan
 from gtstub.plan.planner import make_plan
-from gtstub.signature.model import Axis
+from gtstub.signature.model import Axis, Bounds, Claim, Unknown
 from gtstub.toolchain.doctor import Check
 from tests.support.signatures import (
     EDGE,
@@ -29,6 +29,7 @@ from tests.support.signatures import (
     sdfg,
     symbol,
     tuple_of,
+    use,
     with_static,
 )
 
@@ -59,6 +60,7 @@ def small_plan() -> CallPlan:
             symbol("__nk", ("x_0", 1, "size"), ("y", 0, "size")),
             symbol("x_1", dtype="bool"),
             init=("__nk",),
+            bounds=Bounds(1, (Claim((), (use("x_0", 0, "0", "3"),), ()),), (Unknown("y", "in a branch on data", 2),)),
         ),
         program(x=tuple_of(field(EDGE, K), scalar("bool"), scalar("int8")), gone=field(K), y=field(K)),
     )
@@ -125,7 +127,7 @@ def test_a_plan_as_json_says_all_that_is_in_it() -> None:
                 "device": "cpu",
                 "written": True,
                 "axes": [
-                    {"dim": "Edge", "fixed": {"start": 2, "stop": 9, "stride": 1}, "taken": []},
+                    {"dim": "Edge", "fixed": {"start": 2, "stop": 9, "stride": 1}, "taken": [], "used": [2, 5]},
                     {"dim": "K", "fixed": {}, "taken": ["size"]},
                 ],
             },
@@ -185,6 +187,9 @@ def test_a_plan_as_json_says_all_that_is_in_it() -> None:
         "assertions": [{"symbol": "__nk", "first": size_of_x, "later": size_of_y}],
         "init": ["__nk"],
         "memory_symbols": [],
+        "bounds": [],
+        "known": 1,
+        "unknown": [{"array": "y", "why": "in a branch on data", "count": 2}],
         "workspaces": [],
     }
 
@@ -213,10 +218,10 @@ def test_the_plan_in_a_pipe_is_plain_text(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == (
         "Program 'prog', SDFG 'prog': 5 slots, filled from 3 leaves.\n"
         "\n"
-        "argument  leaf  contract                                                                 slots\n"
-        "x[0]      x_0   float64 field on [Edge (start 2, stop 9, stride 1), K], written, on cpu  1 3\n"
-        "x[1]      x_1   bool                                                                     4\n"
-        "y         y     float64 field on [K], on cpu                                             2\n"
+        "argument  leaf  contract                                                                 indices used  slots\n"
+        "x[0]      x_0   float64 field on [Edge (start 2, stop 9, stride 1), K], written, on cpu  Edge 2 to 5   1 3\n"
+        "x[1]      x_1   bool                                                                                   4\n"
+        "y         y     float64 field on [K], on cpu                                                           2\n"
         "\n"
         "slot  C type    name             source\n"
         "   0  double *  gt_compute_time  compute time\n"
@@ -229,24 +234,29 @@ def test_the_plan_in_a_pipe_is_plain_text(capsys: pytest.CaptureFixture[str]) ->
         "  __nk: size of axis 0 of 'y' with size of axis 1 of 'x[0]'\n"
         "Not used by the SDFG: 'x[2]', 'gone'.\n"
         "Handle: initialised at the first call with '__nk'.\n"
+        "Not known which elements are accessed:\n"
+        "  'y': 2 accesses in a branch on data\n"
     )
 
 
 def test_the_slots_in_a_pipe_are_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
     print_slots(small_plan())
     written = "float64 field on [Edge (start 2, stop 9, stride 1), K], written, on cpu"
+    space = " " * (len(written) - len("contract"))
     assert capsys.readouterr().out == (
         "Program 'prog', SDFG 'prog': 5 slots, filled from 3 leaves.\n"
         "\n"
-        "slot  C type    name             source                    contract\n"
+        f"slot  C type    name             source                    contract{space}  indices used\n"
         "   0  double *  gt_compute_time  compute time\n"
-        f"   1  double *  x_0              data of 'x[0]'            {written}\n"
+        f"   1  double *  x_0              data of 'x[0]'            {written}  Edge 2 to 5\n"
         "   2  double *  y                data of 'y'               float64 field on [K], on cpu\n"
         "   3  int32_t   __nk             size of axis 1 of 'x[0]'  fits int32; equals size of axis 0 of 'y'\n"
         "   4  bool      x_1              'x[1]'                    bool\n"
         "\n"
         "Not used by the SDFG: 'x[2]', 'gone'.\n"
         "Handle: initialised at the first call with '__nk'.\n"
+        "Not known which elements are accessed:\n"
+        "  'y': 2 accesses in a branch on data\n"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gtstub.plan.indices import accesses_not_known, indices_used
 from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Leaf, Slot, Unused, Value, walk
 from gtstub.util.console import make_table, print_parts
 
@@ -13,18 +14,22 @@ MOST_NAMES = 6
 
 def print_plan(plan: CallPlan) -> None:
     """Prints arguments and their contracts, slots and their sources, the values that must agree, and the handle."""
-    arguments = make_table("argument", "leaf", "contract", "slots")
+    arguments = make_table("argument", "leaf", "contract", "indices used", "slots")
     for leaf in plan.leaves:
         indices = " ".join(str(slot.index) for slot in plan.slots_of(leaf))
-        arguments.add_row(leaf.path, leaf.name, _describe_contract(leaf), indices)
+        used = "; ".join(indices_used(plan, leaf))
+        arguments.add_row(leaf.path, leaf.name, _describe_contract(leaf), used, indices)
     slots = make_table("slot", "C type", "name", "source", rows=map(_slot_row, plan.slots))
     print_parts(_title(plan), arguments, slots, "\n".join((*_agreements(plan), *_remarks(plan))))
 
 
 def print_slots(plan: CallPlan) -> None:
     """Prints a row for each slot: its C type, its name, its source, and the contract of the source."""
-    rows = ((*_slot_row(slot), "; ".join(_describe_slot_contract(slot, plan))) for slot in plan.slots)
-    slots = make_table("slot", "C type", "name", "source", "contract", rows=rows)
+    rows = (
+        (*_slot_row(slot), "; ".join(_describe_slot_contract(slot, plan)), _indices_used(slot, plan))
+        for slot in plan.slots
+    )
+    slots = make_table("slot", "C type", "name", "source", "contract", "indices used", rows=rows)
     print_parts(_title(plan), slots, "\n".join(_remarks(plan)))
 
 
@@ -54,6 +59,10 @@ def _describe_slot_contract(slot: Slot, plan: CallPlan) -> Iterator[str]:
             yield f"equals {assertion.later.text}"
 
 
+def _indices_used(slot: Slot, plan: CallPlan) -> str:
+    return "; ".join(indices_used(plan, slot.source.leaf)) if isinstance(slot.source, Data) else ""
+
+
 def _agreements(plan: CallPlan) -> Iterator[str]:
     if plan.assertions:
         yield "Must agree:"
@@ -78,5 +87,8 @@ def _remarks(plan: CallPlan) -> Iterator[str]:
         yield f"{handle}."
     else:
         yield "Handle: initialised when the program is loaded."
+    if unknown := accesses_not_known(plan):
+        yield "Not known which elements are accessed:"
+        yield from (f"  {each}" for each in unknown)
     for workspace in plan.workspaces:
         yield f"Workspace: the caller lends memory in '{workspace.storage}' on {workspace.device}."

@@ -14,10 +14,14 @@ from typing import Any, cast
 import dace
 import jq
 
+from gtstub import settings
 from gtstub.errors import SignatureError
+from gtstub.frameworks.dace.bounds.claims import bounds_of
+from gtstub.frameworks.dace.bounds.regions import accesses
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import (
     CONNECTIVITY_PREFIX,
+    INDEX_TYPES,
     Access,
     Argument,
     ArrayArgument,
@@ -32,12 +36,15 @@ from gtstub.signature.model import (
 )
 
 
-def sdfg_signature(sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda") -> SdfgSignature:
+def sdfg_signature(
+    sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda", *, bounds: bool = True
+) -> SdfgSignature:
     """
     The C interface of the library that DaCe builds from `sdfg`, whose JSON form is `raw`.
 
     DaCe provides the arguments and their order; the raw form provides the fixed values of their descriptors. `gpu` is
-    the kind of GPU on this machine. Raises SignatureError for arguments that no stub supports.
+    the kind of GPU on this machine. Without `bounds`, the stub will not check which elements the program accesses.
+    Raises SignatureError for arguments that no stub supports.
     """
     reduced = _reduction().input_value(raw).first()
     name = cast(str, reduced["name"])
@@ -73,6 +80,7 @@ def sdfg_signature(sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda"
         *(ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()),
     ]
     memory = set(reduced["memory"])
+    integers = [name for name, dtype in scalars.items() if dtype in INDEX_TYPES]
     return SdfgSignature(
         name=name,
         device=gpu if reduced["gpu"] or any(array.device != "cpu" for array in arrays.values()) else "cpu",
@@ -83,6 +91,7 @@ def sdfg_signature(sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda"
         workspaces=tuple(
             Workspace(storage, _device(name, "(workspace)", storage, gpu)) for storage in reduced["external"]
         ),
+        bounds=bounds_of(accesses(raw, integers), raw) if bounds else None,
     )
 
 
@@ -103,7 +112,7 @@ def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
         raise SignatureError(
             f"'{file}' is not an SDFG that this DaCe can read: {type(error).__name__}: {error}"
         ) from None
-    return sdfg_signature(sdfg, raw, gpu)
+    return sdfg_signature(sdfg, raw, gpu, bounds=settings.bounds())
 
 
 def check_arguments(compiled: dace.SDFG, signature: SdfgSignature) -> None:

@@ -13,7 +13,7 @@ from gt4py.next import config
 from gt4py.next.instrumentation import metrics
 from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
 
-from gtstub import ranks
+from gtstub import ranks, settings
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
 from gtstub.cache.store import Cache, open_cache
@@ -163,6 +163,7 @@ def make_backend(
     *,
     device: core_definitions.DeviceType | None = None,
     dace_config: Mapping[str, Any] | None = None,
+    bounds: bool = True,
 ) -> StubBackend | None:
     """
     The backend for `program.with_backend(...)`, with the parameters and defaults of gt4py's `make_dace_backend`. In
@@ -170,6 +171,7 @@ def make_backend(
 
     - Either `gpu` or `device` is required; icon4py's backend descriptors use `device`.
     - `dace_config` overrides settings of the DaCe configuration (docs/dace-config.md): {"compiler.cpu.args": "-O2"}.
+    - Without `bounds`, or if GTSTUB_BOUNDS is 0, stubs do not check the elements that programs access (docs/checks.md).
     - A workspace in `external_workspace` must be contiguous and aligned to 256 bytes.
 
     Raises ConfigError for unknown names in `optimization_args`, which gt4py would ignore, and in `dace_config`, and for
@@ -203,7 +205,7 @@ def make_backend(
         executor=StubWorkflow(
             # Omits gt4py's cache of SDFGs, whose keys lack the DaCe configuration.
             translation=SigningTranslation(steps.translation.step),
-            bindings=StubBindings("rocm" if compilation.device == "rocm" else "cuda"),
+            bindings=StubBindings("rocm" if compilation.device == "rocm" else "cuda", bounds and settings.bounds()),
             compilation=compilation,
         ),
         allocator=backend.allocator,

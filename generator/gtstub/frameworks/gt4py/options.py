@@ -45,6 +45,7 @@ DACE: Known = {
 
 GTSTUB: Known = {
     **DACE,
+    "bounds": bool,
     "dace_config": nested((name.split("."), type(value)) for name, value in dace_config.defaults().items()),
 }
 

@@ -140,13 +140,14 @@ class SigningTranslation:
 
 @dataclasses.dataclass(frozen=True)
 class StubBindings:
-    """Generates the stub of a program."""
+    """Generates the stub of a program. Without `bounds` it does not check which elements the program accesses."""
 
     gpu: Device
+    bounds: bool
 
     def __call__(self, inp: SignedSource) -> ExtensionSource[Any, Any]:
         raw = cast(Mapping[str, Any], inp.source_code)
-        sdfg = sdfg_signature(dace.SDFG.from_json(raw), raw, self.gpu)
+        sdfg = sdfg_signature(dace.SDFG.from_json(raw), raw, self.gpu, bounds=self.bounds)
         stub = make_stub(sdfg, inp.signature)
         return ExtensionSource(inp, StubSource(stub.files[stub.source], (), stub=stub, sdfg=sdfg))
 

@@ -1,0 +1,38 @@
+"""Writes the expressions and conditions of bounds in C. Their symbols are variables of the type int64_t."""
+
+from __future__ import annotations
+
+from gtstub.signature.expressions import Atom, Expression
+from gtstub.signature.model import Condition
+
+
+def c_expression(value: Expression) -> str:
+    """An expression: `2 * n - m + gts_min(a, b)`."""
+    text = ""
+    for atom, factor in value.terms:
+        sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
+        text += f"{sign}{'' if abs(factor) == 1 else f'{abs(factor)} * '}{_atom(atom)}"
+    if not text:
+        return _constant(value.constant)
+    return text + (f" {'-' if value.constant < 0 else '+'} {_constant(abs(value.constant))}" if value.constant else "")
+
+
+def c_condition(condition: Condition) -> str:
+    """A condition: `a < b`."""
+    return f"{c_expression(condition.left)} {condition.relation} {c_expression(condition.right)}"
+
+
+def _atom(atom: Atom) -> str:
+    if isinstance(atom, str):
+        return atom
+    *others, last = map(c_expression, atom.of)
+    return "".join(f"gts_{atom.which}({each}, " for each in others) + last + ")" * len(others)
+
+
+def _constant(value: int) -> str:
+    return f"{value}" if abs(value) < 2**31 else f"INT64_C({value})"
+
+
+def bits(columns: tuple[int, ...]) -> int:
+    """Columns as the bits of a word."""
+    return sum(1 << column for column in columns)

@@ -1,0 +1,125 @@
+"""Conditions on scalar arguments, as DaCe's interstate edges, branches and loops write them."""
+
+from __future__ import annotations
+
+import ast
+
+from gtstub.frameworks.dace.bounds.access import Scope
+from gtstub.signature.expressions import Expression
+from gtstub.signature.model import Condition
+
+Conditions = tuple[Condition, ...] | None
+"""All of which hold; None if they are not known."""
+
+
+def read(text: str, scope: Scope) -> Conditions:
+    """The conditions that a text in Python states."""
+    tree = _tree(text)
+    return None if tree is None else _conditions(tree, scope)
+
+
+def negated(text: str, scope: Scope) -> Conditions:
+    """The conditions under which a text in Python is false."""
+    found = read(text, scope)
+    return (_not(found[0]),) if found is not None and len(found) == 1 else None
+
+
+def is_true(text: str) -> bool:
+    """Whether a text in Python is true, whatever the values of its names are."""
+    match _tree(text):
+        case ast.Constant(value=True | 1):
+            return True
+    return False
+
+
+def are_opposite(text: str, other: str) -> bool:
+    """Whether the other text is that the first one is false."""
+    tree, negation = _tree(text), _tree(other)
+    match negation:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return tree is not None and ast.unparse(operand) == ast.unparse(tree)
+    return False
+
+
+def loop(init: str, condition: str, update: str, variable: str, scope: Scope) -> tuple[Expression, Expression] | None:
+    """The least and the greatest value of a loop's variable, which changes by 1; None for other loops."""
+    start = scope.value(init.partition("=")[2])
+    held, step = _tree(condition), _tree(update.partition("=")[2])
+    if start is None or held is None or step is None or not init.strip().startswith(f"{variable} ="):
+        return None
+    match step:
+        case ast.BinOp(left=ast.Name(id=name), op=op, right=ast.Constant(value=1)) if name == variable:
+            upwards = isinstance(op, ast.Add)
+            if not upwards and not isinstance(op, ast.Sub):
+                return None
+        case _:
+            return None
+    match held:
+        case ast.Compare(left=ast.Name(id=name), ops=[order], comparators=[end]) if name == variable:
+            last = scope.value(ast.unparse(end))
+        case _:
+            return None
+    if last is None:
+        return None
+    match order, upwards:
+        case (ast.Lt(), True):
+            return start, last - 1
+        case (ast.LtE(), True):
+            return start, last
+        case (ast.Gt(), False):
+            return last + 1, start
+        case (ast.GtE(), False):
+            return last, start
+    return None
+
+
+def _tree(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text.replace("$", "").strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _conditions(tree: ast.expr, scope: Scope) -> Conditions:
+    match tree:
+        case ast.Constant(value=True | 1):
+            return ()
+        case ast.BoolOp(op=ast.And(), values=values):
+            parts = [_conditions(each, scope) for each in values]
+            return None if None in parts else tuple(each for part in parts for each in part or ())
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            found = _conditions(operand, scope)
+            return (_not(found[0]),) if found is not None and len(found) == 1 else None
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            a, b = scope.value(ast.unparse(left)), scope.value(ast.unparse(right))
+            return None if a is None or b is None else _compared(a, op, b)
+    flag = scope.value(ast.unparse(tree))
+    return None if flag is None else (Condition(flag, "!=", Expression()),)
+
+
+def _compared(a: Expression, op: ast.cmpop, b: Expression) -> Conditions:
+    match op:
+        case ast.Lt():
+            return (Condition(a, "<", b),)
+        case ast.LtE():
+            return (Condition(a, "<", b + 1),)
+        case ast.Gt():
+            return (Condition(b, "<", a),)
+        case ast.GtE():
+            return (Condition(b, "<", a + 1),)
+        case ast.Eq():
+            return (Condition(a, "==", b),)
+        case ast.NotEq():
+            return (Condition(a, "!=", b),)
+    return None
+
+
+def _not(condition: Condition) -> Condition:
+    a, b = condition.left, condition.right
+    match condition.relation:
+        case "<":
+            return Condition(b, "<", a + 1)
+        case "==":
+            return Condition(a, "!=", b)
+        case _:
+            return Condition(a, "==", b)

@@ -1,0 +1,185 @@
+"""Leaves out of the claims of an SDFG what others say already, or what is true of any array."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from gtstub.signature.expressions import Expression, Extremum, difference, parse
+from gtstub.signature.model import Claim, Condition, Follow, Use
+
+
+def simplified(claims: Iterable[Claim], shapes: Mapping[str, Sequence[Any]]) -> tuple[Claim, ...]:
+    """The same claims with few comparisons, those under fewer conditions first. `shapes` are those of the arguments."""
+    made: list[Claim] = []
+    for claim in sorted(_without_cases(claims), key=lambda claim: (len(claim.when), tuple(map(str, claim.when)))):
+        weaker = [other for other in made if set(other.when) <= set(claim.when)]
+        uses = [use for use in _merged_uses(claim) if not _is_given(use, shapes)]
+        left = Claim(
+            claim.when,
+            tuple(use for use in uses if not any(_covers(each, use) for other in weaker for each in other.uses)),
+            tuple(
+                follow
+                for follow in _merged_follows(claim.follows)
+                if not any(_follows_too(each, follow) for other in weaker for each in other.follows)
+            ),
+        )
+        if left.uses or left.follows:
+            made.append(left)
+    return tuple(made)
+
+
+def _without_cases(claims: Iterable[Claim]) -> list[Claim]:
+    """The same claims, where what two claims say for `a == b` and for `a != b` is said once, without the condition."""
+    left = {claim.when: claim for claim in claims}
+    for when in sorted(left, key=lambda when: (-len(when), str(when))):
+        for condition in when:
+            if condition.relation != "==":
+                continue
+            others = tuple(each for each in when if each != condition)
+            opposite = Condition(condition.left, "!=", condition.right)
+            twin = tuple(sorted((*others, opposite), key=str))
+            if twin in left:
+                a, b, both = left[when], left[twin], left.get(others, Claim(others, (), ()))
+                uses = tuple(use for use in a.uses if use in b.uses)
+                follows = tuple(follow for follow in a.follows if follow in b.follows)
+                left[others] = Claim(others, (*both.uses, *uses), (*both.follows, *follows))
+    return list(left.values())
+
+
+def _merged_uses(claim: Claim) -> list[Use]:
+    by_axis: dict[tuple[str, int], list[Use]] = collections.defaultdict(list)
+    for use in claim.uses:
+        by_axis[use.array, use.axis].append(use)
+    positive = {each.right - each.left for each in claim.when if each.relation == "<"}
+    return [
+        Use(
+            array,
+            axis,
+            _ends((value for use in each for value in use.lowest), "min", positive),
+            _ends((value for use in each for value in use.highest), "max", positive),
+        )
+        for (array, axis), each in sorted(by_axis.items())
+    ]
+
+
+def _merged_follows(follows: Iterable[Follow]) -> list[Follow]:
+    by_target: dict[Any, list[Follow]] = collections.defaultdict(list)
+    for each in follows:
+        by_target[each.table, each.first, each.last, each.plus, each.array, each.axis, each.size].append(each)
+    made = []
+    for (table, first, last, plus, array, axis, size), group in by_target.items():
+        columns = tuple(sorted({column for each in group for column in each.columns}))
+        made.append(Follow(table, first, last, columns, plus, array, axis, size))
+    return sorted(made, key=str)
+
+
+def _ends(
+    values: Iterable[Expression], which: Literal["min", "max"], positive: Collection[Expression]
+) -> tuple[Expression, ...]:
+    """
+    The expressions of which the extreme one counts. Those that another one always exceeds are left out; expressions in
+    `positive` are above 0.
+    """
+    flat: set[Expression] = set()
+    for value in values:
+        flat |= set(_parts(value, which))
+    sign = 1 if which == "max" else -1
+
+    def exceeds(other: Expression, value: Expression) -> bool:
+        return all(_is_positive(part, positive) for part in _parts((other - value) * sign, "min"))
+
+    kept = [value for value in flat if not any(exceeds(other, value) for other in flat)]
+    return tuple(sorted(kept, key=str))
+
+
+def _is_positive(value: Expression, positive: Collection[Expression]) -> bool:
+    if value.is_constant:
+        return value.constant > 0
+    return any((found := difference(value, each)) is not None and found >= 0 for each in positive)
+
+
+def _is_at_least(a: Expression, b: Expression) -> bool:
+    """Whether a is not less than b for all values of the symbols, as far as that can be seen."""
+    return all(
+        any(each.is_constant and each.constant >= 0 for each in _parts(part, "max")) for part in _parts(a - b, "min")
+    )
+
+
+def _parts(value: Expression, which: Literal["min", "max"]) -> list[Expression]:
+    """min(a, b) + c as a + c and b + c, if the least one counts; likewise the greatest."""
+    for atom, factor in value.terms:
+        if isinstance(atom, Extremum) and (atom.which == which) == (factor > 0) and abs(factor) == 1:
+            rest = value - Expression(0, ((atom, factor),))
+            return [part for each in atom.of for part in _parts(rest + each * factor, which)]
+    return [value]
+
+
+def _is_given(use: Use, shapes: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether an array has these elements whatever its size is, if it has any."""
+    size = parse(str(shapes[use.array][use.axis]))
+    return (
+        size is not None
+        and all(value.is_constant and value.constant >= 0 for value in use.lowest)
+        and all((found := difference(value, size)) is not None and found < 0 for value in use.highest)
+    )
+
+
+def _covers(a: Use, b: Use) -> bool:
+    """Whether `a` has all elements that `b` has."""
+    if (a.array, a.axis) != (b.array, b.axis):
+        return False
+    return all(any(_is_at_least(other, mine) for mine in a.lowest) for other in b.lowest) and all(
+        any(_is_at_least(mine, other) for mine in a.highest) for other in b.highest
+    )
+
+
+def _follows_too(a: Follow, b: Follow) -> bool:
+    same = (a.table, a.first, a.last, a.plus, a.array, a.axis, a.size)
+    return same == (b.table, b.first, b.last, b.plus, b.array, b.axis, b.size) and set(b.columns) <= set(a.columns)
+
+
+# --- Conditions -------------------------------------------------------------------------------------------------------
+
+
+def canonical(conditions: Iterable[Condition]) -> tuple[Condition, ...] | None:
+    """
+    The conditions without those that always hold, in the order of their texts, so that equal ones are found. None if
+    one of them never holds.
+    """
+    found: set[Condition] = set()
+    for condition in conditions:
+        for difference_ in _at_once(condition):
+            if difference_.is_constant:
+                if not _holds(condition.relation, difference_.constant):
+                    return None
+            else:
+                found.add(_of_difference(condition.relation, difference_))
+    return tuple(sorted(found, key=str))
+
+
+def _at_once(condition: Condition) -> list[Expression]:
+    """The differences of right and left that must satisfy the relation: those in a minimum all must be above 0."""
+    whole = condition.right - condition.left
+    if condition.relation != "<":
+        return [whole]
+    found = []
+    for part in _parts(whole, "min"):
+        # 0 < max(a, b) + c, where a + c is never above 0
+        above = [each for each in _parts(part, "max") if not (each.is_constant and each.constant <= 0)]
+        found += _parts(above[0], "min") if len(above) == 1 else [part]
+    return found
+
+
+def _holds(relation: str, difference_: int) -> bool:
+    return {"<": difference_ > 0, "==": difference_ == 0, "!=": difference_ != 0}[relation]
+
+
+def _of_difference(relation: Literal["<", "==", "!="], difference_: Expression) -> Condition:
+    """The relation of the terms that are subtracted to those that are added."""
+    minus = Expression(0, tuple((atom, -factor) for atom, factor in difference_.terms if factor < 0))
+    plus = Expression(0, tuple((atom, factor) for atom, factor in difference_.terms if factor > 0))
+    if difference_.constant > 0:
+        return Condition(minus, relation, plus + difference_.constant)
+    return Condition(minus - difference_.constant, relation, plus)

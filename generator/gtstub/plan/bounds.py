@@ -1,0 +1,121 @@
+"""
+The bounds of an SDFG in terms of the program's arguments.
+
+The SDFG counts elements of an array from 0. A program counts indices of a dimension, and the start of the array is the
+index of element 0. After the start is added, most expressions no longer contain it, and many become constants.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+
+from gtstub.plan.model import CallBounds, FieldLeaf, FollowedTable, Leaf, UsedIndices
+from gtstub.plan.signatures import Signatures
+from gtstub.signature.expressions import Expression, symbol
+from gtstub.signature.model import CONNECTIVITY_PREFIX, INDEX_TYPES, ArrayArgument, Claim, Follow, ScalarArgument, Use
+
+
+def constant_bounds(signatures: Signatures) -> Mapping[tuple[str, int], tuple[int, int]]:
+    """The lowest and the highest index that every call accesses, by array and axis, where they are constants."""
+    found: dict[tuple[str, int], tuple[int, int]] = {}
+    for claim in _claims(signatures):
+        for use in claim.uses:
+            if _is_constant(claim, use):
+                lowest, highest = (tuple(each.constant for each in ends) for ends in (use.lowest, use.highest))
+                found[use.array, use.axis] = min(lowest), max(highest)
+    return found
+
+
+def call_bounds(signatures: Signatures, leaves: Iterable[Leaf]) -> tuple[CallBounds, ...]:
+    """The bounds that differ between calls, and those of tables."""
+    fields = {leaf.name: leaf for leaf in leaves if isinstance(leaf, FieldLeaf)}
+    numbers = itertools.count()
+    made = []
+    for claim in _claims(signatures):
+        indices = tuple(
+            UsedIndices(fields[use.array], use.axis, use.lowest, use.highest)
+            for use in claim.uses
+            if use.array in fields and not _is_constant(claim, use)
+        )
+        tables = tuple(
+            FollowedTable(
+                next(numbers),
+                _checked_table(signatures, fields[each.table], each),
+                each.first,
+                each.last,
+                each.columns,
+                each.plus,
+                None if each.array is None else fields[each.array],
+                each.axis or 0,
+                each.size or Expression(),
+            )
+            for each in claim.follows
+            if each.table in fields and (each.array is None or each.array in fields)
+        )
+        if indices or tables:
+            made.append(CallBounds(claim.when, indices, tables))
+    return tuple(made)
+
+
+def _checked_table(signatures: Signatures, table: FieldLeaf, follow: Follow) -> FieldLeaf:
+    columns = table.axes[1].fixed.size if table.is_connectivity else None
+    if columns is None or follow.columns[-1] >= columns:
+        raise signatures.refusal(
+            f"the SDFG takes indices from column {follow.columns[-1]} of '{table.path}', which no connectivity has"
+        )
+    return table
+
+
+def _claims(signatures: Signatures) -> Iterable[Claim]:
+    """The claims of the SDFG signature, with indices of dimensions in place of numbers of elements."""
+    bounds = signatures.sdfg.bounds
+    for claim in bounds.claims if bounds is not None else ():
+        for name in sorted(claim.symbols):
+            argument = signatures.arguments.get(name)
+            if not isinstance(argument, ScalarArgument) or argument.dtype not in INDEX_TYPES:
+                raise signatures.refusal(
+                    f"the bounds depend on '{name}', which is no integer of at most 32 bits among the SDFG's arguments"
+                )
+        uses = (_use(signatures, each) for each in claim.uses)
+        follows = (_follow(signatures, each) for each in claim.follows)
+        yield Claim(
+            claim.when,
+            tuple(each for each in uses if each is not None),
+            tuple(each for each in follows if each is not None),
+        )
+
+
+def _use(signatures: Signatures, use: Use) -> Use | None:
+    start = _start(signatures, use.array, use.axis)
+    if start is None:
+        return None
+    lowest, highest = (tuple(each + start for each in ends) for ends in (use.lowest, use.highest))
+    return Use(use.array, use.axis, lowest, highest)
+
+
+def _follow(signatures: Signatures, follow: Follow) -> Follow | None:
+    if follow.array is None or follow.axis is None:
+        return follow
+    start = _start(signatures, follow.array, follow.axis)
+    if start is None:
+        return None
+    plus = follow.plus + start
+    return Follow(follow.table, follow.first, follow.last, follow.columns, plus, follow.array, follow.axis)
+
+
+def _start(signatures: Signatures, array: str, axis: int) -> Expression | None:
+    """The index of element 0 of an axis; None if the SDFG does not say it."""
+    if array.startswith(CONNECTIVITY_PREFIX):
+        return Expression()
+    if (domain := signatures.domains.get(array)) is not None and axis < len(domain.ranges):
+        return Expression(domain.ranges[axis][0])
+    argument = signatures.arguments[array]
+    if isinstance(argument, ArrayArgument) and (start := argument.axes[axis].start) is not None:
+        return Expression(start)
+    name = signatures.start_symbols.get((array, axis))
+    return None if name is None else symbol(name)
+
+
+def _is_constant(claim: Claim, use: Use) -> bool:
+    return not claim.when and all(each.is_constant for each in (*use.lowest, *use.highest))

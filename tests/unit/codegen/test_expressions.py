@@ -1,0 +1,38 @@
+"""Expressions and conditions in C."""
+
+from __future__ import annotations
+
+import pytest
+
+from gtstub.codegen.expressions import bits, c_condition, c_expression
+from gtstub.signature.model import Condition
+from tests.support.signatures import value
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", "0"),
+        ("-7", "-7"),
+        (f"{2**40}", f"INT64_C({2**40})"),
+        ("a", "a"),
+        ("-a", "-a"),
+        ("a - 1", "a - 1"),
+        ("b - a + 2", "-a + b + 2"),
+        ("2*a + 3*b", "2 * a + 3 * b"),
+        ("min(a, b)", "gts_min(a, b)"),
+        ("max(a, b + 1, 0) - c", "-c + gts_max(0, gts_max(a, b + 1))"),
+    ],
+)
+def test_expression(text: str, expected: str) -> None:
+    assert c_expression(value(text)) == expected
+
+
+def test_condition() -> None:
+    assert c_condition(Condition(value("a + 1"), "==", value("b"))) == "a + 1 == b"
+    assert c_condition(Condition(value("flag"), "!=", value("0"))) == "flag != 0"
+
+
+def test_columns_are_bits() -> None:
+    assert bits((0, 1, 5)) == 0b100011
+    assert bits((63,)) == 2**63

@@ -1,0 +1,173 @@
+"""Bounds of an SDFG become indices of dimensions, in contracts where they are the same in each call."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from gtstub.errors import PlanError
+from gtstub.plan.indices import accesses_not_known, indices_used
+from gtstub.plan.model import CallPlan, FieldLeaf
+from gtstub.plan.planner import make_plan
+from gtstub.signature.expressions import Expression
+from gtstub.signature.model import Axis, Bounds, Claim, Condition, StaticDomain, Unknown
+from tests.support.signatures import (
+    EDGE,
+    GATHER_PROGRAM,
+    GATHER_SDFG,
+    K,
+    array,
+    field,
+    program,
+    scalar,
+    sdfg,
+    symbol,
+    use,
+    value,
+)
+
+START = symbol("__x_K_range_0", ("x", 0, "start"))
+PROGRAM = program(x=field(K), n=scalar("int32"))
+
+
+def plan_of(*claims: Claim, axis: Axis = Axis(), start: bool = True) -> CallPlan:  # noqa: B008  frozen
+    arguments = (array("x", axis), *([START] if start else []), symbol("n"))
+    return make_plan(sdfg(*arguments, bounds=Bounds(1, claims, ())), PROGRAM)
+
+
+def claim(lowest: str, highest: str, *when: Condition) -> Claim:
+    return Claim(when, (use("x", 0, lowest, highest),), ())
+
+
+def used(plan: CallPlan) -> tuple[int, int] | None:
+    (leaf,) = plan.fields
+    return leaf.axes[0].used
+
+
+def test_the_start_cancels() -> None:
+    plan = plan_of(claim("2 - __x_K_range_0", "7 - __x_K_range_0"))
+    assert used(plan) == (2, 7)
+    assert plan.bounds == ()
+    assert indices_used(plan, plan.leaves[0]) == ("K 2 to 7",)
+
+
+def test_a_start_that_was_fixed_is_added() -> None:
+    assert used(plan_of(claim("0", "3"), axis=Axis(start=-2), start=False)) == (-2, 1)
+
+
+def test_without_a_start_nothing_is_claimed() -> None:
+    plan = plan_of(claim("0", "3"), start=False)
+    assert used(plan) is None
+    assert plan.bounds == ()
+
+
+def test_scalars_and_conditions_are_left_to_calls() -> None:
+    positive = Condition(value("0"), "<", value("n"))
+    plan = plan_of(
+        claim("-__x_K_range_0", "n - 1 - __x_K_range_0", positive), claim("-__x_K_range_0", "-__x_K_range_0")
+    )
+    assert used(plan) == (0, 0)
+    (bounds,) = plan.bounds
+    (indices,) = bounds.indices
+    assert bounds.when == (positive,)
+    assert (indices.lowest, indices.highest) == ((Expression(),), (value("n - 1"),))
+    assert [slot.name for slot in plan.bounding_scalars] == ["n"]
+    assert indices_used(plan, plan.leaves[0]) == ("K 0 to 0", "K 0 to n - 1 if 0 < n")
+
+
+def test_a_symbol_of_an_array_is_no_scalar() -> None:
+    plan = plan_of(claim("0", "n"))
+    assert [slot.name for slot in plan.bounding_slots] == ["__x_K_range_0", "n"]
+    assert [slot.name for slot in plan.bounding_scalars] == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("axis", "indices"),
+    [
+        (Axis(start=0, stop=3), "0 to 2"),
+        (Axis(start=0, size=3), "0 to 2"),
+        (Axis(start=1, stop=4), "1 to 3"),
+        (Axis(start=0), None),
+    ],
+)
+def test_indices_that_were_compiled_out_are_a_contradiction(axis: Axis, indices: str | None) -> None:
+    assert axis.start is not None
+    whole = claim("0", f"{3 - axis.start}") if axis.start == 0 else claim("-1", "1")
+    if indices is None:
+        assert used(plan_of(whole, axis=axis, start=False)) == (0, 3)
+        return
+    with pytest.raises(PlanError, match=rf"the SDFG accesses the indices 0 to \d on axis 0 \('K'\) of 'x'.* {indices}"):
+        plan_of(whole, axis=axis, start=False)
+
+
+def test_a_static_domain_is_the_start() -> None:
+    signature = dataclasses.replace(PROGRAM, static_domains=(StaticDomain("x", ((4, 9),)),))
+    document = sdfg(array("x", Axis()), symbol("n"), bounds=Bounds(1, (claim("0", "4"),), ()))
+    assert used(make_plan(document, signature)) == (4, 8)
+    with pytest.raises(PlanError, match="accesses the indices 4 to 9 on axis 0"):
+        make_plan(dataclasses.replace(document, bounds=Bounds(1, (claim("0", "5"),), ())), signature)
+
+
+def test_tables_and_their_fields() -> None:
+    plan = make_plan(GATHER_SDFG, GATHER_PROGRAM)
+    ((table,),) = (bounds.tables for bounds in plan.bounds)
+    assert (table.index, table.table.path, table.columns, table.axis) == (0, "E2V", (0, 1), 0)
+    assert table.leaf is plan.leaves[0]
+    assert table.plus == Expression()
+    assert plan.followed_tables == (table,)
+    x, out, e2v = plan.fields
+    assert indices_used(plan, x) == ("Vertex as in E2V if 0 < __out_Edge_range_1",)
+    assert indices_used(plan, out) == ()
+    assert indices_used(plan, e2v) == ("Edge 0 to __out_Edge_range_1 - 1 if 0 < __out_Edge_range_1",)
+
+
+def test_arrays_with_bounds_are_compared_by_their_start_and_size() -> None:
+    plan = make_plan(GATHER_SDFG, GATHER_PROGRAM)
+    assert [plan.compared(leaf) for leaf in plan.fields] == [
+        ("start", "size", "stride"),
+        ("stop", "stride"),
+        ("size", "stride"),
+    ]
+    without = make_plan(dataclasses.replace(GATHER_SDFG, bounds=None), GATHER_PROGRAM)
+    assert without.bounds == ()
+    assert without.compared(without.fields[0]) == ("start", "stride")
+
+
+def test_what_is_not_known_is_said_of_arguments() -> None:
+    unknown = (Unknown("x", "in a branch on data", 1), Unknown("gt_compute_time", "in a branch on data", 1))
+    arguments = (array("gt_compute_time", Axis(size=1, stride=1)), array("x", Axis()))
+    plan = make_plan(sdfg(*arguments, bounds=Bounds(3, (), unknown)), program(x=field(K)))
+    assert accesses_not_known(plan) == ("'x': 1 access in a branch on data",)
+    assert plan.known == 3
+
+
+def test_bounds_of_arrays_that_are_no_arguments_are_left_out() -> None:
+    claims = (Claim((), (use("gt_compute_time", 0, "0", "0"),), ()),)
+    arguments = (array("gt_compute_time", Axis(size=1, stride=1, start=0)), array("x", Axis(), Axis()))
+    plan = make_plan(sdfg(*arguments, bounds=Bounds(1, claims, ())), program(x=field(EDGE, K)))
+    (leaf,) = plan.fields
+    assert isinstance(leaf, FieldLeaf)
+    assert [axis.used for axis in leaf.axes] == [None, None]
+    assert plan.bounds == ()
+
+
+def test_a_table_must_be_a_connectivity_with_the_columns() -> None:
+    bounds = GATHER_SDFG.bounds
+    assert bounds is not None
+    (claim_,) = bounds.claims
+    (follow,) = claim_.follows
+    for wrong in (dataclasses.replace(follow, columns=(0, 2)), dataclasses.replace(follow, table="out")):
+        claims = (dataclasses.replace(claim_, follows=(wrong,)),)
+        document = dataclasses.replace(GATHER_SDFG, bounds=Bounds(1, claims, ()))
+        with pytest.raises(PlanError, match=r"takes indices from column \d of '.*', which no connectivity has"):
+            make_plan(document, GATHER_PROGRAM)
+
+
+@pytest.mark.parametrize("name", ["nothing", "x", "wide"])
+def test_bounds_may_depend_on_small_integers_alone(name: str) -> None:
+    document = sdfg(array("x", Axis(start=0)), symbol("wide", dtype="int64"), symbol("n"))
+    signature = program(x=field(K), n=scalar("int32"), wide=scalar("int64"))
+    bounds = Bounds(1, (claim("0", f"{name} + n"),), ())
+    with pytest.raises(PlanError, match=f"the bounds depend on '{name}', which is no integer of at most 32 bits"):
+        make_plan(dataclasses.replace(document, bounds=bounds), signature)
