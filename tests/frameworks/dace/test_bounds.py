@@ -1,0 +1,421 @@
+"""What is read from SDFGs in their JSON form, and what is left out of claims because it is said already."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from gtstub.frameworks.dace.bounds import conditions, lookups, regions
+from gtstub.frameworks.dace.bounds.access import Access as Reached
+from gtstub.frameworks.dace.bounds.access import Range, Scope, subset_of
+from gtstub.frameworks.dace.bounds.claims import _claim, bounds_of
+from gtstub.frameworks.dace.bounds.simplify import canonical, simplified
+from gtstub.signature.expressions import Expression, extremum, parse, symbol
+from gtstub.signature.model import Bounds, Claim, Condition, Follow, Unknown, Use
+
+NAMES = ("a", "b", "c", "flag")
+SCOPE = Scope({name: symbol(name) for name in NAMES}, {})
+
+
+def read(text: str) -> Expression:
+    found = parse(text)
+    assert found is not None
+    return found
+
+
+def value(expression: Expression, values: Mapping[str, int]) -> int:
+    return int(eval(str(expression), {"min": min, "max": max}, dict(values)))
+
+
+def holds(condition: Condition, values: Mapping[str, int]) -> bool:
+    left, right = value(condition.left, values), value(condition.right, values)
+    return {"<": left < right, "==": left == right, "!=": left != right}[condition.relation]
+
+
+# --- Conditions -------------------------------------------------------------------------------------------------------
+
+GIVEN = [{"a": a, "b": b, "c": 2, "flag": flag} for a in range(-2, 4) for b in range(-2, 4) for flag in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a < b",
+        "a <= b",
+        "a > b + 1",
+        "a >= 2*b",
+        "a == b",
+        "a != b",
+        "flag",
+        "not flag",
+        "not (a < b)",
+        "not (a == b)",
+        "not (a != b)",
+        "(a < b) and (b < c) and flag",
+        "True",
+        "1",
+        "$a < $b",
+        "min(a, b) < max(b, c)",
+    ],
+)
+def test_conditions_hold_when_their_text_does(text: str) -> None:
+    found = conditions.read(text, SCOPE)
+    assert found is not None
+    for values in GIVEN:
+        expected = bool(eval(text.replace("$", ""), {"min": min, "max": max}, dict(values)))
+        assert all(holds(each, values) for each in found) == expected, values
+
+
+@pytest.mark.parametrize("text", ["a < b", "a <= b", "a > b", "a >= b", "a == b", "a != b", "flag", "not flag"])
+def test_negated_conditions_hold_when_their_text_does_not(text: str) -> None:
+    found = conditions.negated(text, SCOPE)
+    assert found is not None
+    for values in GIVEN:
+        assert all(holds(each, values) for each in found) != bool(eval(text, {}, dict(values))), values
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a <", "unknown", "unknown < a", "a < b < c", "a < b or flag", "f(a)", "a and unknown", "a[0] < b", "a in b"],
+)
+def test_other_conditions_are_not_known(text: str) -> None:
+    assert conditions.read(text, SCOPE) is None
+
+
+@pytest.mark.parametrize("text", ["a < b and flag", "unknown", "not (a < b and flag)", "True"])
+def test_several_conditions_have_no_negation(text: str) -> None:
+    assert conditions.negated(text, SCOPE) is None
+
+
+# --- Loops ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("init", "condition", "update", "expected"),
+    [
+        ("i = a", "i < b", "i = i + 1", ("a", "b - 1")),
+        ("i = a + 1", "i <= b", "i = i + 1", ("a + 1", "b")),
+        ("i = b - 1", "i > a", "i = i - 1", ("a + 1", "b - 1")),
+        ("i = b - 1", "i >= a", "i = i - 1", ("a", "b - 1")),
+        ("i = b - 1", "(i >= a)", "i = (i - 1)", ("a", "b - 1")),
+    ],
+)
+def test_loops_have_a_least_and_a_greatest_value(
+    init: str, condition: str, update: str, expected: tuple[str, str]
+) -> None:
+    assert conditions.loop(init, condition, update, "i", SCOPE) == tuple(map(read, expected))
+
+
+@pytest.mark.parametrize(
+    ("init", "condition", "update"),
+    [
+        ("i = a", "i < b", "i = i + 2"),
+        ("i = a", "i < b", "i = i * 1"),
+        ("i = a", "i < b", "i = j + 1"),
+        ("i = a", "i > b", "i = i + 1"),
+        ("i = a", "i < b", "i = i - 1"),
+        ("i = a", "i != b", "i = i + 1"),
+        ("i = a", "b > i", "i = i + 1"),
+        ("i = a", "j < b", "i = i + 1"),
+        ("j = a", "i < b", "i = i + 1"),
+        ("i = unknown", "i < b", "i = i + 1"),
+        ("i = a", "i < unknown", "i = i + 1"),
+        ("i = a", "i < b and flag", "i = i + 1"),
+        ("i = a", "i < b", ""),
+        ("", "i < b", "i = i + 1"),
+        ("i = a", "", "i = i + 1"),
+    ],
+)
+def test_other_loops_have_no_known_ends(init: str, condition: str, update: str) -> None:
+    assert conditions.loop(init, condition, update, "i", SCOPE) is None
+
+
+# --- Regions ----------------------------------------------------------------------------------------------------------
+
+
+def region(blocks: int, *edges: tuple[Any, ...]) -> dict[str, Any]:
+    return {
+        "type": "ControlFlowRegion",
+        "nodes": [{"id": number, "type": "SDFGState"} for number in range(blocks)],
+        "edges": [
+            {
+                "src": str(edge[0]),
+                "dst": str(edge[1]),
+                "attributes": {
+                    "data": {"attributes": {"condition": {"string_data": edge[2]} if len(edge) > 2 else None}}
+                },
+            }
+            for edge in edges
+        ],
+    }
+
+
+A_BELOW_B = (Condition(symbol("a"), "<", symbol("b")),)
+OTHERWISE = (Condition(symbol("b"), "<", symbol("a") + 1),)
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (region(3, (0, 1), (1, 2)), {0: (), 1: (), 2: ()}),
+        (
+            region(4, (0, 1, "a < b"), (0, 2, "not (a < b)"), (1, 3), (2, 3)),
+            {0: (), 1: A_BELOW_B, 2: OTHERWISE, 3: ()},
+        ),
+        (region(4, (0, 1, "a < b"), (0, 2, "x"), (1, 3), (2, 3)), {0: (), 1: A_BELOW_B, 2: None, 3: None}),
+        (region(4, (0, 1, "x"), (0, 2, "not x"), (1, 3), (2, 3)), {0: (), 1: None, 2: None, 3: ()}),
+        (region(3, (0, 1, "a < b"), (1, 2)), {0: (), 1: A_BELOW_B, 2: A_BELOW_B}),
+        (region(3, (0, 1, "a < b"), (0, 2, "not (a < b)")), {0: (), 1: A_BELOW_B, 2: OTHERWISE}),
+        (
+            region(5, (0, 1, "a < b"), (1, 2), (0, 3, "not (a < b)"), (2, 4), (3, 4)),
+            {0: (), 1: A_BELOW_B, 2: A_BELOW_B, 3: OTHERWISE, 4: ()},
+        ),
+        # Two ways into a block that need not be on any way.
+        (
+            region(5, (0, 1, "a"), (0, 2, "b"), (0, 3, "c"), (1, 4), (2, 4)),
+            {0: (), 1: (Condition(symbol("a"), "!=", Expression()),), 4: None},
+        ),
+        (region(3, (0, 1), (1, 2), (2, 1)), {0: None, 1: None, 2: None}),
+        (region(2), {0: None, 1: None}),
+    ],
+    ids=[
+        "one way",
+        "two ways",
+        "an unknown condition",
+        "data",
+        "an end before",
+        "two ends",
+        "chains",
+        "joined",
+        "a cycle",
+        "two starts",
+    ],
+)
+def test_blocks_are_reached_under_conditions(made: dict[str, Any], expected: Mapping[int, Any]) -> None:
+    found = regions._reached(made, SCOPE)
+    assert {block: found[block] for block in expected} == expected
+
+
+@pytest.mark.parametrize("kind", ["BreakBlock", "ContinueBlock", "ReturnBlock"])
+def test_blocks_that_leave_are_found_at_any_depth(kind: str) -> None:
+    inner = {"type": "LoopRegion", "nodes": [{"type": kind}], "edges": []}
+    conditional = {"type": "ConditionalBlock", "branches": [[None, {**region(0), "nodes": [inner]}]]}
+    assert regions._leaves({**region(1), "nodes": [conditional]})
+    assert not regions._leaves(region(3, (0, 1)))
+
+
+def test_symbols_that_edges_assign_are_found_at_any_depth() -> None:
+    inner = region(2, (0, 1))
+    inner["edges"][0]["attributes"]["data"]["attributes"]["assignments"] = {"n": "a + 1"}
+    conditional = {"type": "ConditionalBlock", "branches": [[None, inner]]}
+    loop = {"type": "LoopRegion", "attributes": {"loop_variable": "i"}, "nodes": [conditional], "edges": []}
+    assert regions._assigned({**region(0), "nodes": [loop]}) == {"n", "i"}
+
+
+# --- Look-ups ---------------------------------------------------------------------------------------------------------
+
+
+def indexed(text: str, language: str = "Python") -> dict[str, list[str]]:
+    found = lookups._indexed({"language": language, "string_data": text})
+    return {name: [ast.unparse(each) for each in indices] for name, indices in found.items()}
+
+
+def test_tasklets_read_one_element() -> None:
+    assert indexed("x = f[i]") == {"f": ["i"]}
+    assert indexed("x = f[i - a, 0]") == {"f": ["i - a", "0"]}
+    assert indexed("x = f[i, k] if i != -1 else 0.0") == {"f": ["i", "k"]}
+    assert indexed("x = f[i, k] if i != (-1) else 0.0") == {"f": ["i", "k"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = f[i] + 1",
+        "x = f[i] if k != -1 else 0.0",
+        "x = f[i] if i == -1 else 0.0",
+        "x = f[i] if i != -2 else 0.0",
+        "x = f[i] if i > -1 else 0.0",
+        "x = f[i] if flag else 0.0",
+        "x = f[i]; y = f[j]",
+        "f[i] = x",
+        "if a:\n    x = f[i]",
+        "x = f",
+        "x = (",
+        "",
+    ],
+)
+def test_other_tasklets_are_not_read(text: str) -> None:
+    found = indexed(text)
+    assert "f" not in found or found == {}
+
+
+def test_tasklets_in_other_languages_are_not_read() -> None:
+    assert indexed("x = f[i]", "CPP") == {}
+
+
+# --- Accesses ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("changed", [{"step": "2"}, {"tile": "4"}, {"step": "-1"}])
+def test_subsets_with_steps_are_not_read(changed: dict[str, str]) -> None:
+    one = {"start": "0", "end": "n", "step": "1", "tile": "1"}
+    assert subset_of({"type": "Range", "ranges": [one]}) == (("0", "n"),)
+    assert subset_of({"type": "Range", "ranges": [one | changed]}) is None
+
+
+@pytest.mark.parametrize("document", [None, {"type": "Indices", "ranges": []}, {"type": "SubsetUnion"}, 3])
+def test_subsets_of_other_kinds_are_not_read(document: Any) -> None:
+    assert subset_of(document) is None
+
+
+def reached(first: str, last: str, *ranges: Range) -> Claim | None:
+    return _claim(Reached("vn", ranges, (), ((read(first), read(last)),)))
+
+
+def test_an_access_in_loops_reaches_from_the_least_to_the_greatest_index() -> None:
+    i, j = Range("i", read("a"), read("b - 1")), Range("j", read("0"), read("2"))
+    assert reached("i + j - 1", "i + j - 1", i, j) == Claim(
+        (Condition(read("a"), "<", read("b")), Condition(read("0"), "<", read("3"))),
+        (Use("vn", 0, (read("a - 1"),), (read("b"),)),),
+        (),
+    )
+    falling = reached("c - i", "c - i", i)
+    assert falling is not None
+    assert falling.uses == (Use("vn", 0, (read("c - b + 1"),), (read("c - a"),)),)
+    limited = reached("min(i, c)", "min(i, c)", i)
+    assert limited is not None
+    assert limited.uses == (Use("vn", 0, (read("min(a, c)"),), (read("min(b - 1, c)"),)),)
+
+
+def test_the_elements_of_some_accesses_are_not_known() -> None:
+    i, of_i = Range("i", read("a"), read("b - 1")), Range("j", read("0"), read("i"))
+    assert reached("i + min(0 - i, c)", "i + min(0 - i, c)", i) is None  # rises and falls
+    assert reached("j", "j", i, of_i) is None  # a loop whose end is the variable of another
+    assert reached("0", "i", i) is None  # as many elements as the round says
+
+
+def test_an_access_may_have_the_same_number_of_elements_in_each_round() -> None:
+    i = Range("i", read("a"), read("b - 1"))
+    found = reached("i", "i + c", i)
+    assert found is not None
+    is_not_empty = [Condition(read("a"), "<", read("b")), Condition(read("0"), "<", read("c + 1"))]
+    assert canonical(found.when) == canonical(is_not_empty)
+    assert found.uses == (Use("vn", 0, (read("a"),), (read("b + c - 1"),)),)
+
+
+# --- Whole SDFGs ------------------------------------------------------------------------------------------------------
+
+
+def test_sdfgs_of_unknown_form_make_no_claims() -> None:
+    arrays = {
+        "vn": {"type": "Array", "attributes": {"shape": ["10"], "strides": ["1"]}},
+        "tmp": {"type": "Array", "attributes": {"transient": True}},
+    }
+    sdfg = {"type": "SDFG", "attributes": {"_arrays": arrays}, "nodes": [{"type": "SDFGState", "id": 0}], "edges": []}
+    assert bounds_of(regions.accesses(sdfg, ()), sdfg) == Bounds(
+        0, (), (Unknown("vn", "in a form that is not read", 1),)
+    )
+
+
+# --- Simplification ---------------------------------------------------------------------------------------------------
+
+
+def _expression(draw: random.Random, depth: int = 2) -> Expression:
+    if depth and draw.random() < 0.3:
+        which = draw.choice(("min", "max"))
+        return extremum(which, [_expression(draw, depth - 1) for _ in range(2)]) + draw.randint(-2, 2)  # type: ignore[arg-type]
+    made = Expression(draw.randint(-3, 3))
+    for name in draw.sample(NAMES[:3], draw.randint(0, 2)):
+        made += symbol(name) * draw.choice((1, 1, -1))
+    return made
+
+
+def _condition(draw: random.Random) -> Condition:
+    return Condition(_expression(draw), draw.choice(("<", "<", "==", "!=")), _expression(draw))  # type: ignore[arg-type]
+
+
+def _plus(draw: random.Random) -> Expression:
+    return draw.choice((Expression(), symbol("c")))
+
+
+def _claims(draw: random.Random) -> list[Claim]:
+    when = [_condition(draw) for _ in range(2)]
+    return [
+        Claim(
+            tuple(draw.sample(when, draw.randint(0, 2))),
+            tuple(
+                Use(draw.choice("xy"), draw.randint(0, 1), (_expression(draw),), (_expression(draw),))
+                for _ in range(draw.randint(0, 3))
+            ),
+            tuple(
+                Follow("t", (symbol("a"),), (symbol("b"),), (draw.randint(0, 3),), _plus(draw), draw.choice("xy"), 0)
+                for _ in range(draw.randint(0, 2))
+            ),
+        )
+        for _ in range(draw.randint(1, 4))
+    ]
+
+
+def said(claims: Iterable[Claim], values: Mapping[str, int]) -> tuple[dict[Any, tuple[int, int]], set[Any]]:
+    """All that claims say of a call: the ends of each axis, and each element of a table that is used as an index."""
+    ends: dict[Any, tuple[int, int]] = {}
+    followed = set()
+    for claim in claims:
+        if not all(holds(each, values) for each in claim.when):
+            continue
+        for use in claim.uses:
+            low = min(value(each, values) for each in use.lowest)
+            high = max(value(each, values) for each in use.highest)
+            before = ends.get((use.array, use.axis), (low, high))
+            ends[use.array, use.axis] = min(low, before[0]), max(high, before[1])
+        for each in claim.follows:
+            rows = range(min(value(x, values) for x in each.first), max(value(x, values) for x in each.last) + 1)
+            plus = value(each.plus, values)
+            followed |= {(each.table, row, column, plus, each.array) for row in rows for column in each.columns}
+    return ends, followed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_simplified_claims_decide_as_all_claims_do(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(10):
+        raw = _claims(draw)
+        merged: dict[Any, Claim] = {}
+        for claim in raw:
+            when = canonical(claim.when)
+            if when is not None:
+                before = merged.get(when, Claim(when, (), ()))
+                merged[when] = Claim(when, (*before.uses, *claim.uses), (*before.follows, *claim.follows))
+        found = simplified(merged.values(), {"x": ("n", "n"), "y": ("n", "n")})
+        for _ in range(20):
+            values = {name: draw.randint(-4, 4) for name in NAMES} | {"n": 99}
+            assert said(found, values) == said(raw, values)
+
+
+def test_simplified_claims_are_few() -> None:
+    below = Condition(symbol("a"), "<", symbol("b"))
+    shapes = {"x": ("n", "4")}
+    always = Claim((), (Use("x", 0, (read("a - 1"),), (read("b + 1"),)),), ())
+    sometimes = Claim((below,), (Use("x", 0, (read("a"),), (read("b"),)), Use("x", 1, (read("0"),), (read("3"),))), ())
+    assert simplified([sometimes, always], shapes) == (always,)
+    longer = dataclasses.replace(sometimes, uses=(Use("x", 0, (read("a"),), (read("b + 2"),)),))
+    assert simplified([longer, always], shapes) == (always, longer)
+
+
+def test_conditions_that_always_hold_are_left_out() -> None:
+    below = Condition(symbol("a"), "<", symbol("b"))
+    assert canonical([below, Condition(read("a - 1"), "<", read("a")), below]) == (below,)
+    assert canonical([Condition(read("a - b"), "<", read("0"))]) == (below,)
+    assert canonical([below, Condition(read("a"), "<", read("a"))]) is None
+    assert canonical([Condition(read("a"), "<", read("min(b, c)"))]) == (
+        below,
+        Condition(symbol("a"), "<", symbol("c")),
+    )
+    assert canonical([Condition(read("0"), "<", read("max(0, b - a)"))]) == (below,)
+    assert canonical([Condition(read("0"), "!=", read("0"))]) is None
+    assert canonical([Condition(read("1"), "==", read("1"))]) == ()
