@@ -42,10 +42,11 @@ static GTS_COLD int refuse_indices(gts_program *self, const gts_contract *leaf, 
 {
     const bool is_table = leaf->kind == GTS_CONNECTIVITY;
     const int64_t base = is_table ? gts_index_base(&self->leaf[leaf - self->stub->leaves]) : 0;
-    const int64_t first = array->origin[axis] + base;
+    const uint64_t first = (uint64_t)array->origin[axis] + (uint64_t)base;
     char has[64] = "but it is empty";
     if (array->shape[axis] > 0)
-        (void)snprintf(has, sizeof has, "not %" PRId64 " to %" PRId64, first, first + (array->shape[axis] - 1));
+        (void)snprintf(has, sizeof has, "not %" PRId64 " to %" PRId64, (int64_t)first,
+                       (int64_t)(first + (uint64_t)array->shape[axis] - 1));
     if (is_table)
         return GTS_REFUSE_TABLE(self, leaf, GTS_VALUE_ERROR,
                                 "must have the %s %" PRId64 " to %" PRId64 ", which this call uses, %s.",

@@ -141,7 +141,7 @@ static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, 
             !contains(allowed, (range){value, value}))
             break;
     }
-    const int64_t value = element(table, row, column) + base;
+    const int64_t value = (int64_t)((uint64_t)element(table, row, column) + (uint64_t)base);
     char base_text[64] = ""; /* a Python host has no index bases */
     if (self->host == NULL)
         (void)snprintf(base_text, sizeof base_text, " (index base %" PRId64 ", see gts_set_index_base())", base);
@@ -224,6 +224,9 @@ int gts_shift_table(gts_program *self, uint32_t index)
                                 gts_device_name(table->device));
     size_t size;
     gts_extent extent;
+    if (table->dtype != GTS_INT32 && table->dtype != GTS_INT64)
+        return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR, "must have index base 0, because its dtype is '%s'.",
+                                gts_dtype_name(table->dtype));
     char *const copy = gts_measure(table, &size, &extent) ? malloc((size_t)extent.high - (size_t)extent.low) : NULL;
     if (copy == NULL)
         return GTS_REFUSE_TABLE(self, contract, GTS_RUNTIME_ERROR, "cannot be copied to index base 0: out of memory.");

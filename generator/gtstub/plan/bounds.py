@@ -10,10 +10,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 
-from gtstub.plan.model import CallBounds, FieldLeaf, FollowedTable, Leaf, UsedIndices
+from gtstub.plan.model import METRICS_LEVEL, CallBounds, FieldLeaf, FollowedTable, Leaf, UsedIndices
 from gtstub.plan.signatures import Signatures
 from gtstub.signature.expressions import Expression, symbol
 from gtstub.signature.model import CONNECTIVITY_PREFIX, INDEX_TYPES, ArrayArgument, Claim, Follow, ScalarArgument, Use
+
+READ_TYPES = ("int32", "int64")
+"""The dtypes of tables that the runtime reads."""
 
 
 def constant_bounds(signatures: Signatures) -> Mapping[tuple[str, int], tuple[int, int]]:
@@ -52,6 +55,7 @@ def call_bounds(signatures: Signatures, leaves: Iterable[Leaf]) -> tuple[CallBou
             )
             for each in claim.follows
             if each.table in fields and (each.array is None or each.array in fields)
+            if fields[each.table].dtype in READ_TYPES or not fields[each.table].is_connectivity
         )
         if indices or tables:
             made.append(CallBounds(claim.when, indices, tables))
@@ -60,9 +64,9 @@ def call_bounds(signatures: Signatures, leaves: Iterable[Leaf]) -> tuple[CallBou
 
 def _checked_table(signatures: Signatures, table: FieldLeaf, follow: Follow) -> FieldLeaf:
     columns = table.axes[1].fixed.size if table.is_connectivity else None
-    if columns is None or follow.columns[-1] >= columns:
+    if columns is None or max(follow.columns) >= columns:
         raise signatures.refusal(
-            f"the SDFG takes indices from column {follow.columns[-1]} of '{table.path}', which no connectivity has"
+            f"the SDFG takes indices from column {max(follow.columns)} of '{table.path}', which no connectivity has"
         )
     return table
 
@@ -71,6 +75,8 @@ def _claims(signatures: Signatures) -> Iterable[Claim]:
     """The claims of the SDFG signature, with indices of dimensions in place of numbers of elements."""
     bounds = signatures.sdfg.bounds
     for claim in bounds.claims if bounds is not None else ():
+        if METRICS_LEVEL in claim.symbols:
+            continue  # It is about the measured time, which is no argument.
         for name in sorted(claim.symbols):
             argument = signatures.arguments.get(name)
             if not isinstance(argument, ScalarArgument) or argument.dtype not in INDEX_TYPES:

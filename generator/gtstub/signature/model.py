@@ -212,9 +212,11 @@ class Claim:
     @property
     def symbols(self) -> frozenset[str]:
         """The names of all scalar arguments on which the claim depends."""
-        return frozenset().union(*(each.symbols for each in self._expressions()))
+        return frozenset().union(*(each.symbols for each in self.expressions))
 
-    def _expressions(self) -> Iterator[Expression]:
+    @property
+    def expressions(self) -> Iterator[Expression]:
+        """All expressions in the claim."""
         for condition in self.when:
             yield from (condition.left, condition.right)
         for use in self.uses:

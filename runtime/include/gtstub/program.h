@@ -113,10 +113,10 @@ static inline const gts_array *gts_array_of(const gts_program *self, uint32_t le
     return &self->leaf[leaf].current->array;
 }
 
-/** The index after the last element of an axis. */
+/** The index after the last element of an axis. It wraps around for impossible values of a C host. */
 static inline int64_t gts_stop(const gts_array *array, int32_t axis)
 {
-    return array->origin[axis] + array->shape[axis];
+    return (int64_t)((uint64_t)array->origin[axis] + (uint64_t)array->shape[axis]);
 }
 
 /** Checks an array against a leaf's contract. */

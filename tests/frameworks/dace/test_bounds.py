@@ -12,7 +12,7 @@ import pytest
 
 from gtstub.frameworks.dace.bounds import conditions, lookups, regions
 from gtstub.frameworks.dace.bounds.access import Access as Reached
-from gtstub.frameworks.dace.bounds.access import Range, Scope, subset_of
+from gtstub.frameworks.dace.bounds.access import Lookup, Range, Scope, subset_of
 from gtstub.frameworks.dace.bounds.claims import _claim, bounds_of
 from gtstub.frameworks.dace.bounds.simplify import canonical, simplified
 from gtstub.signature.expressions import Expression, extremum, parse, symbol
@@ -419,3 +419,116 @@ def test_conditions_that_always_hold_are_left_out() -> None:
     assert canonical([Condition(read("0"), "<", read("max(0, b - a)"))]) == (below,)
     assert canonical([Condition(read("0"), "!=", read("0"))]) is None
     assert canonical([Condition(read("1"), "==", read("1"))]) == ()
+
+
+# --- Forms that make no claim -----------------------------------------------------------------------------------------
+
+
+def array(*shape: str, **attributes: Any) -> dict[str, Any]:
+    return {"type": "Array", "attributes": {"shape": list(shape), "strides": ["1"] * len(shape), **attributes}}
+
+
+def node(number: int, type_: str, **attributes: Any) -> dict[str, Any]:
+    return {"id": number, "type": type_, "attributes": attributes}
+
+
+def edge(src: int, dst: int, data: str = "", index: str = "", connectors: tuple[str, str] = ("", "")) -> dict[str, Any]:
+    """`index` is one index, or 'first:last'."""
+    first, _, last = index.partition(":")
+    subset = {"type": "Range", "ranges": [{"start": first, "end": last or first, "step": "1", "tile": "1"}]}
+    attributes = {"data": {"type": "Memlet", "attributes": {"data": data, "subset": subset} if data else {}}}
+    ends = {"src": str(src), "dst": str(dst), "src_connector": connectors[0], "dst_connector": connectors[1]}
+    return {**ends, "attributes": attributes}
+
+
+def bounds(arrays: Mapping[str, Any], nodes: list[Any], edges: list[Any]) -> Bounds:
+    state = {"id": 0, "type": "SDFGState", "nodes": nodes, "edges": edges}
+    sdfg = {"type": "SDFG", "attributes": {"_arrays": arrays}, "nodes": [state], "edges": []}
+    return bounds_of(regions.accesses(sdfg, ("n", "m")), sdfg)
+
+
+READ = [node(0, "AccessNode", data="A"), node(1, "Tasklet", code={})]
+
+
+def test_an_element_that_is_read_is_known() -> None:
+    found = bounds({"A": array("n")}, READ, [edge(0, 1, "A", "m")])
+    assert found == Bounds(1, (Claim((), (Use("A", 0, (read("m"),), (read("m"),)),), ()),), ())
+
+
+def test_edges_without_data_are_left_out() -> None:
+    assert bounds({"A": array("n")}, READ, [edge(0, 1)]) == Bounds(0, (), ())
+
+
+def test_containers_with_an_offset_are_not_known() -> None:
+    found = bounds({"A": array("n", offset=["-2"])}, READ, [edge(0, 1, "A", "m")])
+    assert found == Bounds(0, (), (Unknown("A", "in a form that is not read", 1),))
+    assert bounds({"A": array("n", offset=["0"])}, READ, [edge(0, 1, "A", "m")]).known == 1
+
+
+def test_what_is_written_to_a_view_is_not_known() -> None:
+    arrays = {"B": array("n"), "v": {**array("16", transient=True), "type": "ArrayView"}}
+    nodes = [node(0, "Tasklet", code={}), node(1, "AccessNode", data="v"), node(2, "AccessNode", data="B")]
+    edges = [edge(0, 1, "v", "3"), edge(1, 2, "B", "2:17", ("views", ""))]
+    assert bounds(arrays, nodes, edges).claims == ()
+
+
+def test_what_is_read_through_a_reference_is_not_known() -> None:
+    arrays = {"A": array("n"), "r": {**array("20", transient=True), "type": "ArrayReference"}}
+    nodes = [node(0, "AccessNode", data="A"), node(1, "AccessNode", data="r")]
+    found = bounds(arrays, nodes, [edge(0, 1, "A", "0:19", ("", "set"))])
+    assert found == Bounds(0, (), (Unknown("A", "in a form that is not read", 1),))
+
+
+@pytest.mark.parametrize("assignments", [{}, {"i": "i + n"}])
+def test_loops_whose_body_changes_their_variable_are_not_known(assignments: Mapping[str, str]) -> None:
+    texts = {"init_statement": "i = 0", "loop_condition": "i < n", "update_statement": "i = i + 1"}
+    attributes = {name: {"string_data": text} for name, text in texts.items()}
+    interstate = {"type": "InterstateEdge", "attributes": {"assignments": assignments}}
+    first = {"id": 0, "type": "SDFGState", "nodes": READ, "edges": [edge(0, 1, "A", "i")]}
+    loop = {
+        "id": 0,
+        "type": "LoopRegion",
+        "attributes": {**attributes, "loop_variable": "i"},
+        "nodes": [first, {"id": 1, "type": "SDFGState", "nodes": [], "edges": []}],
+        "edges": [{"src": "0", "dst": "1", "attributes": {"data": interstate}}],
+    }
+    sdfg = {"type": "SDFG", "attributes": {"_arrays": {"A": array("n")}}, "nodes": [loop], "edges": []}
+    found = bounds_of(regions.accesses(sdfg, ("n",)), sdfg)
+    assert (found.known, len(found.unknown)) == ((0, 1) if assignments else (1, 0))
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "is_known"),
+    [
+        ("i", "0", True),
+        ("i + j", "0", True),
+        ("2*i", "0", False),
+        ("i", "j", True),
+        ("i", "2*j", False),
+        ("i", "i", False),
+    ],
+)
+def test_rows_and_columns_that_are_left_out_are_not_claimed(row: str, column: str, is_known: bool) -> None:
+    ranges = (Range("i", read("0"), read("7")), Range("j", read("0"), read("1")))
+    lookup = Lookup("gt_conn_X", read(row), read(column), read("0"))
+    assert (_claim(Reached("A", ranges, (), (lookup,))) is not None) == is_known
+
+
+def test_expressions_beyond_the_limits_of_signatures_are_not_claimed() -> None:
+    large = read("65536*n") * 65536
+    assert _claim(Reached("A", (), (), ((read("n"), read("n")),))) is not None
+    assert _claim(Reached("A", (), (), ((large * 65536, large * 65536),))) is None
+
+
+def test_conditions_that_contradict_each_other_leave_ends() -> None:
+    when = (Condition(read("a"), "<", read("b")), Condition(read("b"), "<", read("a")))
+    uses = (Use("A", 0, (read("a"),), (read("c"),)), Use("A", 0, (read("b"),), (read("c"),)))
+    (claim,) = simplified([Claim(when, uses, ())], {"A": ("n",)})
+    assert [len(use.lowest) for use in claim.uses] == [2]
+
+
+def test_sums_of_many_minima_are_left_as_they_are() -> None:
+    text = " + ".join(f"min(a{i}, b{i})" for i in range(12))
+    uses = (Use("A", 0, (read(text),), (read(text),)),)
+    (claim,) = simplified([Claim((), uses, ())], {"A": ("n",)})
+    assert claim.uses == uses

@@ -171,3 +171,22 @@ def test_bounds_may_depend_on_small_integers_alone(name: str) -> None:
     bounds = Bounds(1, (claim("0", f"{name} + n"),), ())
     with pytest.raises(PlanError, match=f"the bounds depend on '{name}', which is no integer of at most 32 bits"):
         make_plan(dataclasses.replace(document, bounds=bounds), signature)
+
+
+def test_tables_of_types_that_the_runtime_does_not_read_are_not_followed() -> None:
+    small = tuple(
+        dataclasses.replace(each, dtype="int16") if each.name == "gt_conn_E2V" else each
+        for each in GATHER_SDFG.arguments
+    )
+    (connectivity,) = GATHER_PROGRAM.connectivities
+    signature = dataclasses.replace(GATHER_PROGRAM, connectivities=(dataclasses.replace(connectivity, dtype="int16"),))
+    assert make_plan(GATHER_SDFG, GATHER_PROGRAM).followed_tables != ()
+    assert make_plan(dataclasses.replace(GATHER_SDFG, arguments=small), signature).followed_tables == ()
+
+
+def test_bounds_of_the_measured_time_are_left_out() -> None:
+    measured = Condition(value("9"), "<", value("gt_metrics_level"))
+    document = sdfg(array("x", Axis(start=0)), symbol("gt_metrics_level"), symbol("n"))
+    claims = (claim("0", "n", measured),)
+    plan = make_plan(dataclasses.replace(document, bounds=Bounds(1, claims, ())), PROGRAM)
+    assert plan.bounds == ()

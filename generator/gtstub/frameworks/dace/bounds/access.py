@@ -162,6 +162,11 @@ def arrays_of(sdfg: Json) -> Json:
     return found
 
 
+def has_offset(descriptor: Json) -> bool:
+    """Whether DaCe adds something to the indices of a container."""
+    return any(str(each) != "0" for each in descriptor["attributes"].get("offset") or ())
+
+
 Subset = tuple[tuple[str, str], ...] | None
 """The texts of the first and the last index on each axis; None for subsets of another kind."""
 
@@ -194,7 +199,9 @@ class State:
     def __init__(self, state: Json, sdfg: Json) -> None:
         self.arrays = arrays_of(sdfg)
         self.nodes: dict[int, Json] = {int(node["id"]): node for node in state["nodes"]}
-        self.edges: list[Json] = [edge for edge in state["edges"] if edge["attributes"]["data"].get("attributes")]
+        self.edges: list[Json] = [
+            edge for edge in state["edges"] if edge["attributes"]["data"].get("attributes", {}).get("data")
+        ]
         self.into: dict[int, list[Json]] = {node: [] for node in self.nodes}
         self.out: dict[int, list[Json]] = {node: [] for node in self.nodes}
         for edge in self.edges:
@@ -235,7 +242,9 @@ class State:
         return str(self.nodes[int(node)]["attributes"]["data"])
 
     def is_view(self, container: str | None) -> bool:
-        return container is not None and "View" in self.arrays.get(container, {"type": ""})["type"]
+        """Whether a container is a name for a part of another one: a view, or a reference."""
+        type_ = self.arrays.get(container or "", {"type": ""})["type"]
+        return "View" in type_ or "Reference" in type_
 
 
 def subset(edge: Json, source: str | None, destination: str | None, *, of_source: bool) -> Subset:
@@ -246,7 +255,7 @@ def subset(edge: Json, source: str | None, destination: str | None, *, of_source
         is_about_source = bool(memlet.get("is_data_src", True))
     elif not is_about_source and memlet["data"] != destination:
         return None
-    return subset_of(memlet["subset"] if is_about_source == of_source else memlet.get("other_subset"))
+    return subset_of(memlet.get("subset" if is_about_source == of_source else "other_subset"))
 
 
 def is_dynamic(edge: Json) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gtstub.frameworks.dace.bounds.access import OTHER, Access, Lookup, Range, Unread, arrays_of
 from gtstub.frameworks.dace.bounds.simplify import canonical, simplified
-from gtstub.signature.expressions import Atom, Expression
+from gtstub.signature.expressions import Atom, Expression, parse
 from gtstub.signature.model import Bounds, Claim, Condition, Follow, Unknown, Use
 
 Json = Mapping[str, Any]
@@ -21,7 +21,7 @@ def bounds_of(found: Iterable[Access | Unread], sdfg: Json) -> Bounds:
     """Summarises the accesses that are `found` in an SDFG. An SDFG of unknown form has no claims."""
     try:
         return _bounds_of(found, sdfg)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError, MemoryError):
         names = sorted(name for name, each in arrays_of(sdfg).items() if not each["attributes"].get("transient"))
         return Bounds(0, (), tuple(Unknown(name, OTHER, 1) for name in names))
 
@@ -76,7 +76,8 @@ def _claim(access: Access) -> Claim | None:
             uses.append(Use(access.array, axis, (lowest,), (highest,)))
     if any(each.left.symbols & variables or each.right.symbols & variables for each in when):
         return None
-    return Claim(tuple(when), tuple(uses), tuple(follows))
+    claim = Claim(tuple(when), tuple(uses), tuple(follows))
+    return claim if all(parse(str(each)) == each for each in claim.expressions) else None  # within the limits
 
 
 def _same_length(first: Expression, last: Expression, variables: set[str]) -> bool:
@@ -89,6 +90,8 @@ def _follow(access: Access, axis: int, lookup: Lookup) -> Follow | None:
     left, right = (_extreme(lookup.column, access.ranges, which) for which in _ENDS)
     if first is None or last is None or left is None or right is None or lookup.plus.symbols & _variables(access):
         return None
+    if not _is_dense(lookup, _variables(access)):
+        return None
     if not left.is_constant or not right.is_constant or not 0 <= left.constant <= right.constant < MOST_COLUMNS:
         return None
     columns = tuple(range(left.constant, right.constant + 1))
@@ -96,6 +99,24 @@ def _follow(access: Access, axis: int, lookup: Lookup) -> Follow | None:
         return Follow(lookup.table, (first,), (last,), columns, lookup.plus, access.array, axis)
     size = access.sizes[axis]
     return None if size is None else Follow(lookup.table, (first,), (last,), columns, lookup.plus, size=size)
+
+
+def _is_dense(lookup: Lookup, variables: set[str]) -> bool:
+    """Whether all elements between the first and the last row, in all these columns, are read."""
+    found = collections.Counter(
+        name for index in (lookup.row, lookup.column) for atom, _ in index.terms for name in _symbols(atom) & variables
+    )
+    steps = {
+        abs(factor)
+        for index in (lookup.row, lookup.column)
+        for atom, factor in index.terms
+        if _symbols(atom) & variables
+    }
+    return steps <= {1} and all(count == 1 for count in found.values())
+
+
+def _symbols(atom: Atom) -> frozenset[str]:
+    return Expression(0, ((atom, 1),)).symbols
 
 
 def _variables(access: Access) -> set[str]:

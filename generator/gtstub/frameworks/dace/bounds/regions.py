@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from gtstub.frameworks.dace.bounds import conditions, states
-from gtstub.frameworks.dace.bounds.access import Access, Location, Scope, Unread, arrays_of
+from gtstub.frameworks.dace.bounds.access import OTHER, Access, Location, Scope, Unread, arrays_of, has_offset
 from gtstub.frameworks.dace.bounds.conditions import Conditions
 from gtstub.signature.expressions import Expression, symbol
 
@@ -20,7 +20,9 @@ def accesses(sdfg: Json, integers: Iterable[str]) -> Iterator[Access | Unread]:
     """The accesses of a whole SDFG to its arguments. `integers` are its scalar arguments that expressions may have."""
     arrays = arrays_of(sdfg)
     scope = Scope({name: symbol(name) for name in integers}, {})
-    containers = {name: _whole(name, each, scope) for name, each in arrays.items() if not _is_transient(each)}
+    arguments = {name: each for name, each in arrays.items() if not _is_transient(each)}
+    containers = {name: _whole(name, each, scope) for name, each in arguments.items() if not has_offset(each)}
+    yield from (Unread(name, OTHER) for name in sorted(arguments.keys() - containers.keys()))
     yield from in_sdfg(sdfg, dataclasses.replace(scope, containers=containers))
 
 
@@ -38,7 +40,7 @@ def in_sdfg(sdfg: Json, scope: Scope) -> Iterator[Access | Unread]:
     scope = scope.without({*arrays_of(sdfg), *_assigned(sdfg)})
     temporaries = dict(scope.containers)
     for name, descriptor in arrays_of(sdfg).items():
-        if _is_transient(descriptor) and descriptor["type"] in ("Array", "Scalar"):
+        if _is_transient(descriptor) and descriptor["type"] in ("Array", "Scalar") and not has_offset(descriptor):
             sizes = tuple(scope.value(size) for size in descriptor["attributes"].get("shape", ("1",)))
             own = _whole(f"{name}#{next(scope.counter)}", descriptor, scope)
             temporaries[name] = dataclasses.replace(own, sizes=sizes)
@@ -96,16 +98,18 @@ def _in_block(block: Json, scope: Scope, sdfg: Json) -> Iterator[Access | Unread
                 otherwise = conditions.negated(text, scope)
                 before = None if before is None or otherwise is None else (*before, *otherwise)
         case "LoopRegion":
-            yield from _in_region(block, _in_loop(block["attributes"], scope), sdfg)
+            yield from _in_region(block, _in_loop(block, scope), sdfg)
         case _:
             yield from _in_region(block, scope.when(None), sdfg)
 
 
-def _in_loop(attributes: Json, scope: Scope) -> Scope:
+def _in_loop(loop: Json, scope: Scope) -> Scope:
+    attributes = loop["attributes"]
     variable = attributes.get("loop_variable") or ""
     init, condition, update = ((attributes.get(name) or {}).get("string_data", "") for name in _LOOP)
     ends = conditions.loop(init, condition, update, variable, scope)
-    if ends is None or attributes.get("inverted"):
+    is_changed = variable in _assigned({**loop, "type": "ControlFlowRegion"})
+    if ends is None or is_changed or attributes.get("inverted"):
         return scope.without({variable}).when(None)
     return scope.inside({variable: ends})
 

@@ -25,9 +25,19 @@ def simplified(claims: Iterable[Claim], shapes: Mapping[str, Sequence[Any]]) -> 
                 if not any(_follows_too(each, follow) for other in weaker for each in other.follows)
             ),
         )
-        if left.uses or left.follows:
+        if (left.uses or left.follows) and _fits(left):
             made.append(left)
-    return tuple(made)
+    return tuple(made) if len(made) <= MOST_CLAIMS else ()
+
+
+MOST_CLAIMS = 1000
+MOST_ENDS = 100
+"""What a signature may contain (signature/schema/sdfg.schema.json)."""
+
+
+def _fits(claim: Claim) -> bool:
+    ends = [claim.when, *(each for use in claim.uses for each in (use.lowest, use.highest))]
+    return all(len(each) <= MOST_ENDS for each in ends)
 
 
 def _without_cases(claims: Iterable[Claim]) -> list[Claim]:
@@ -91,7 +101,7 @@ def _ends(
         return all(_is_positive(part, positive) for part in _parts((other - value) * sign, "min"))
 
     kept = [value for value in flat if not any(exceeds(other, value) for other in flat)]
-    return tuple(sorted(kept, key=str))
+    return tuple(sorted(kept or flat, key=str))  # Under conditions that contradict each other, all may be exceeded.
 
 
 def _is_positive(value: Expression, positive: Collection[Expression]) -> bool:
@@ -107,12 +117,26 @@ def _is_at_least(a: Expression, b: Expression) -> bool:
     )
 
 
+MOST_PARTS = 16
+"""The most parts of an expression that are looked at, because sums of minima have exponentially many."""
+
+
 def _parts(value: Expression, which: Literal["min", "max"]) -> list[Expression]:
     """min(a, b) + c as a + c and b + c, if the least one counts; likewise the greatest."""
+    found = [value]
+    while len(found) <= MOST_PARTS:
+        split = [_split(each, which) for each in found]
+        if all(len(each) == 1 for each in split):
+            return found
+        found = [part for each in split for part in each]
+    return [value]
+
+
+def _split(value: Expression, which: Literal["min", "max"]) -> list[Expression]:
     for atom, factor in value.terms:
         if isinstance(atom, Extremum) and (atom.which == which) == (factor > 0) and abs(factor) == 1:
             rest = value - Expression(0, ((atom, factor),))
-            return [part for each in atom.of for part in _parts(rest + each * factor, which)]
+            return [rest + each * factor for each in atom.of]
     return [value]
 
 

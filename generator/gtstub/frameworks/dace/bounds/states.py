@@ -18,6 +18,7 @@ from gtstub.frameworks.dace.bounds.access import (
     Unread,
     accessed,
     arrays_of,
+    has_offset,
     subset,
     subset_of,
 )
@@ -125,7 +126,7 @@ def _part(scope: Scope, name: str, part: Subset, descriptor: Json, inner: Scope)
     sizes = tuple(map(str, descriptor["attributes"].get("shape", ("1",))))
     strides = tuple(map(inner.value, descriptor["attributes"].get("strides", ("1",))))
     axes = _matched(sizes, strides, whole.strides, part)
-    if axes is None:
+    if axes is None or has_offset(descriptor):
         return None
     return Location(
         whole.array,
@@ -169,11 +170,16 @@ def _copies(state: State, node: int, scope: Scope) -> Iterator[Access | Unread]:
     """What is copied to this container, and from it to the exit of a map."""
     name = str(state.nodes[node]["attributes"]["data"])
     if state.is_view(name):
+        if "Reference" in state.arrays[name]["type"]:
+            yield from _unread(state, node, scope)
         return
     for edge in state.into[node]:
         if state.kind(edge["src"]) in ("AccessNode", "MapEntry"):
             source = state.source(edge)
             if source is None:
+                continue
+            if edge.get("src_connector") == "views":  # What is written to the view is not known.
+                yield from _unread(state, node, scope)
                 continue
             yield from accessed(scope, edge, source, name, of_source=True)
             yield from accessed(scope, edge, source, name, of_source=False)
