@@ -169,6 +169,7 @@ def interrupt():
         time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background does not have
 threading.Thread(target=interrupt, daemon=True).start()
 try:
     program(**arguments)
