@@ -99,9 +99,6 @@ static int64_t element(const gts_array *table, int64_t row, int64_t column)
     return table->dtype == GTS_INT32 ? ((const int32_t *)table->data)[offset] : ((const int64_t *)table->data)[offset];
 }
 
-/* No field has an index beyond this or its negative value. */
-#define LARGEST_INDEX (INT64_C(1) << 62)
-
 /* ---- Checking -------------------------------------------------------------------------------------------------- */
 
 static bool contains(range allowed, range found)
@@ -165,30 +162,26 @@ static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, 
                             allowed.most + base, follow->axis, field->axes[follow->axis].dim);
 }
 
-int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t first, int64_t last, int64_t plus,
-                           int64_t size)
+int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t first, int64_t last, int64_t least,
+                           int64_t most)
 {
     gts_leaf *const leaf = &self->leaf[follow->table];
     const gts_array *const table = &leaf->current->array;
     const bool has_skip_values = self->stub->leaves[follow->table].has_skip_values;
+    const range allowed = {least, most};
     if (table->device != GTS_CPU)
         return 0;
     if (GTS_UNLIKELY(first < 0 || last >= table->shape[0]))
         return gts_refuse_indices(self, follow->table, 0, first, last);
-    range allowed = {-plus, size - 1 - plus};
-    if (follow->leaf != GTS_TEMPORARY) {
-        const gts_array *const field = gts_array_of(self, follow->leaf);
-        allowed = (range){field->origin[follow->axis] - plus, gts_stop(field, follow->axis) - 1 - plus};
-    }
     gts_table *const known = gts_table_of(leaf);
     if (GTS_UNLIKELY(known->is_new)) {
         const range found = range_of_table(table, has_skip_values);
-        known->whole.least = gts_max(-LARGEST_INDEX, gts_min(found.least, LARGEST_INDEX)); /* so that sums fit */
-        known->whole.most = gts_max(-LARGEST_INDEX, gts_min(found.most, LARGEST_INDEX));
+        known->least = found.least;
+        known->most = found.most;
         known->part_count = 0;
         known->is_new = false;
     }
-    if (GTS_LIKELY(contains(allowed, (range){known->whole.least, known->whole.most})) ||
+    if (GTS_LIKELY(contains(allowed, (range){known->least, known->most})) ||
         contains(allowed, known_part(known, table, first, last, follow->columns, has_skip_values)))
         return 0;
     return refuse_element(self, follow, first, last, allowed);
@@ -222,11 +215,11 @@ int gts_shift_table(gts_program *self, uint32_t index)
         return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
                                 "must have index base 0, because it is on device '%s'.",
                                 gts_device_name(table->device));
-    size_t size;
-    gts_extent extent;
     if (table->dtype != GTS_INT32 && table->dtype != GTS_INT64)
         return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR, "must have index base 0, because its dtype is '%s'.",
                                 gts_dtype_name(table->dtype));
+    size_t size;
+    gts_extent extent;
     char *const copy = gts_measure(table, &size, &extent) ? malloc((size_t)extent.high - (size_t)extent.low) : NULL;
     if (copy == NULL)
         return GTS_REFUSE_TABLE(self, contract, GTS_RUNTIME_ERROR, "cannot be copied to index base 0: out of memory.");

@@ -29,7 +29,7 @@ typedef struct gts_table_part {
 /** The runtime's knowledge of a table of neighbors. */
 typedef struct gts_table {
     bool is_new;                          /**< its indices have not been read */
-    gts_table_part whole;                 /**< all its rows and columns */
+    int64_t least, most;                  /**< as in gts_table_part, of all its rows and columns */
     gts_table_part part[GTS_TABLE_PARTS]; /**< parts of it, the first `part_count` of which are known */
     uint32_t part_count;                  /**< number of parts that were read; the next one replaces the oldest */
     void *copy; /**< of a table of base 1 of a C or Fortran host: a copy of base 0, which the program owns */

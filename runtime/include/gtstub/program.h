@@ -135,9 +135,12 @@ static inline int gts_check_indices(gts_program *self, uint32_t leaf, int32_t ax
     return gts_refuse_indices(self, leaf, axis, lowest, highest);
 }
 
-/** gts_check_table() for a table that is new, or has indices elsewhere that the field does not have. */
+/**
+ * gts_check_table() for a table that is new, or has elements outside the rows and columns of the call that are not from
+ * `least` to `most`.
+ */
 GTS_EXPORT GTS_COLD int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t first, int64_t last,
-                                               int64_t plus, int64_t size);
+                                               int64_t least, int64_t most);
 
 /**
  * Checks the elements of a table that the SDFG uses as indices in this call: those in the rows from `first` to `last`,
@@ -148,13 +151,12 @@ static inline int gts_check_table(gts_program *self, const gts_follow *follow, i
 {
     const gts_table *const known = gts_table_of(&self->leaf[follow->table]);
     const gts_array *const field = follow->leaf == GTS_TEMPORARY ? NULL : gts_array_of(self, follow->leaf);
-    const int64_t start = field == NULL ? 0 : field->origin[follow->axis];
-    const int64_t stop = field == NULL ? size : gts_stop(field, follow->axis);
-    if (GTS_LIKELY(!known->is_new) && GTS_LIKELY(known->whole.least + plus >= start) &&
-        GTS_LIKELY(known->whole.most + plus < stop) && GTS_LIKELY(first >= 0) &&
-        GTS_LIKELY(last < gts_array_of(self, follow->table)->shape[0]))
+    const int64_t least = (field == NULL ? 0 : field->origin[follow->axis]) - plus;
+    const int64_t most = (field == NULL ? size : gts_stop(field, follow->axis)) - 1 - plus;
+    if (GTS_LIKELY(!known->is_new) && GTS_LIKELY(known->least >= least) && GTS_LIKELY(known->most <= most) &&
+        GTS_LIKELY(first >= 0) && GTS_LIKELY(last < gts_array_of(self, follow->table)->shape[0]))
         return 0;
-    return gts_check_table_slowly(self, follow, first, last, plus, size);
+    return gts_check_table_slowly(self, follow, first, last, least, most);
 }
 
 /** The lesser and the greater of two values. */
