@@ -8,13 +8,7 @@ from gtstub.signature.model import Condition
 
 def c_expression(value: Expression) -> str:
     """An expression: `2 * n - m + gts_min(a, b)`."""
-    text = ""
-    for atom, factor in value.terms:
-        sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
-        text += f"{sign}{'' if abs(factor) == 1 else f'{abs(factor)} * '}{_atom(atom)}"
-    if not text:
-        return _constant(value.constant)
-    return text + (f" {'-' if value.constant < 0 else '+'} {_constant(abs(value.constant))}" if value.constant else "")
+    return value.written(_atom, _number, " * ")
 
 
 def c_condition(condition: Condition) -> str:
@@ -29,7 +23,7 @@ def _atom(atom: Atom) -> str:
     return "".join(f"gts_{atom.which}({each}, " for each in others) + last + ")" * len(others)
 
 
-def _constant(value: int) -> str:
+def _number(value: int) -> str:
     return f"{value}" if abs(value) < 2**31 else f"INT64_C({value})"
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 LARGEST_FACTOR = 2**16
 LARGEST_CONSTANT = 2**48
 MOST_TERMS = 64
+LONGEST_TEXT = 4096
 LARGEST_SYMBOL = 2**32
 LARGEST_VALUE = 2**60
 """
@@ -86,13 +87,17 @@ class Expression:
         return _sum(constant, terms)
 
     def __str__(self) -> str:
+        return self.written(str, str, "*")
+
+    def written(self, atom: Callable[[Atom], str], number: Callable[[int], str], times: str) -> str:
+        """The text in a language that writes atoms, numbers and the sign for 'times' in this way."""
         text = ""
-        for atom, factor in self.terms:
+        for each, factor in self.terms:
             sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
-            text += f"{sign}{'' if abs(factor) == 1 else f'{abs(factor)}*'}{atom}"
+            text += f"{sign}{'' if abs(factor) == 1 else f'{abs(factor)}{times}'}{atom(each)}"
         if not text:
-            return str(self.constant)
-        return text + (f" {'-' if self.constant < 0 else '+'} {abs(self.constant)}" if self.constant else "")
+            return number(self.constant)
+        return text + (f" {'-' if self.constant < 0 else '+'} {number(abs(self.constant))}" if self.constant else "")
 
 
 def symbol(name: str) -> Expression:
@@ -136,13 +141,20 @@ def difference(a: Expression, b: Expression) -> int | None:
 
 def parse(text: str) -> Expression | None:
     """Reads an expression as Python and DaCe write it; None if it is of another form or beyond the limits."""
-    if len(text) > 4096:
-        return None
+    tree = syntax_tree(text) if len(text) <= LONGEST_TEXT else None
     try:
-        found = _read(ast.parse(text.replace("$", "").strip(), mode="eval").body)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        found = None if tree is None else _read(tree)
+    except RecursionError:
         return None
     return found if found is not None and _is_small(found) else None
+
+
+def syntax_tree(text: str) -> ast.expr | None:
+    """A text in Python as a syntax tree; DaCe may write '$' before symbols. None if it is no expression of Python."""
+    try:
+        return ast.parse(text.replace("$", "").strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _read(node: ast.expr) -> Expression | None:

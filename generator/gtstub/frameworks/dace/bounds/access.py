@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gtstub.signature.expressions import Expression, parse
+from gtstub.signature.expressions import Expression, parse, symbol
 from gtstub.signature.model import Condition
 
 Json = Mapping[str, Any]
@@ -123,7 +123,7 @@ class Scope:
                 conditions = None
                 continue
             variable = f"{name}#{next(self.counter)}"
-            symbols[name] = Expression(0, ((variable, 1),))
+            symbols[name] = symbol(variable)
             ranges.append(Range(variable, first, last))
         return dataclasses.replace(self, symbols=symbols, ranges=tuple(ranges), conditions=conditions)
 
@@ -137,6 +137,13 @@ class Scope:
         left = {name: value for name, value in self.symbols.items() if name not in names}
         return dataclasses.replace(self, symbols=left)
 
+    def unread(self, name: str, why: str) -> Unread | None:
+        """An unknown access to a container, and why it is unknown inside known conditions; None for a temporary."""
+        location = self.containers.get(name)
+        if location is None or location.sizes is not None:
+            return None
+        return Unread(location.array, DATA_CONDITION if self.conditions is None else why)
+
     def access(self, name: str, subset: Subset, is_dynamic: bool = False) -> Access | Unread | None:
         """
         The access to a subset of a container, of which a dynamic one may leave out elements. None if the container is a
@@ -145,13 +152,11 @@ class Scope:
         location = self.containers.get(name)
         if location is None or location.sizes is not None:
             return None
-        if self.conditions is None or is_dynamic:
-            return Unread(location.array, DATA_CONDITION)
-        if subset is None:
-            return Unread(location.array, OTHER)
+        if self.conditions is None or subset is None or is_dynamic:
+            return self.unread(name, DATA_CONDITION if is_dynamic else OTHER)
         firsts, lasts = self.values(first for first, _ in subset), self.values(last for _, last in subset)
         if firsts is None or lasts is None or len(subset) != len(location.axes):
-            return Unread(location.array, OTHER)
+            return self.unread(name, OTHER)
         axes = zip(location.index(firsts), location.index(lasts), strict=True)
         return Access(location.array, self.ranges, self.conditions, tuple(axes))
 

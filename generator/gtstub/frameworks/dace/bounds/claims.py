@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Literal
 
-from gtstub.frameworks.dace.bounds.access import OTHER, Access, Lookup, Range, Unread, arrays_of
+from gtstub.frameworks.dace.bounds.access import OTHER, Access, Json, Lookup, Range, Unread, arrays_of
 from gtstub.frameworks.dace.bounds.simplify import canonical, simplified
 from gtstub.signature.expressions import Atom, Expression, parse
 from gtstub.signature.model import Bounds, Claim, Condition, Follow, Unknown, Use
-
-Json = Mapping[str, Any]
 
 MOST_COLUMNS = 64
 """A stub has the columns of a table as the bits of a word."""
@@ -50,7 +48,7 @@ def _bounds_of(found: Iterable[Access | Unread], sdfg: Json) -> Bounds:
 def _claim(access: Access) -> Claim | None:
     """What an access claims in all rounds of its loops; None if its elements are not known."""
     when = list(access.conditions)
-    variables = {each.variable for each in access.ranges}
+    variables = _variables(access)
     for loop in access.ranges:
         if (loop.first.symbols | loop.last.symbols) & variables:
             return None
@@ -103,20 +101,10 @@ def _follow(access: Access, axis: int, lookup: Lookup) -> Follow | None:
 
 def _is_dense(lookup: Lookup, variables: set[str]) -> bool:
     """Whether all elements between the first and the last row, in all these columns, are read."""
-    found = collections.Counter(
-        name for index in (lookup.row, lookup.column) for atom, _ in index.terms for name in _symbols(atom) & variables
-    )
-    steps = {
-        abs(factor)
-        for index in (lookup.row, lookup.column)
-        for atom, factor in index.terms
-        if _symbols(atom) & variables
-    }
-    return steps <= {1} and all(count == 1 for count in found.values())
-
-
-def _symbols(atom: Atom) -> frozenset[str]:
-    return Expression(0, ((atom, 1),)).symbols
+    terms = [Expression(0, (term,)) for index in (lookup.row, lookup.column) for term in index.terms]
+    moving = [term for term in terms if term.symbols & variables]
+    names = [name for term in moving for name in term.symbols & variables]
+    return all(abs(factor) == 1 for term in moving for _, factor in term.terms) and len(names) == len(set(names))
 
 
 def _variables(access: Access) -> set[str]:

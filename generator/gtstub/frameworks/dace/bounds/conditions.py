@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gtstub.frameworks.dace.bounds.access import Scope
-from gtstub.signature.expressions import Expression
+from gtstub.signature.expressions import Expression, syntax_tree
 from gtstub.signature.model import Condition
 
 Conditions = tuple[Condition, ...] | None
@@ -14,19 +14,18 @@ Conditions = tuple[Condition, ...] | None
 
 def read(text: str, scope: Scope) -> Conditions:
     """The conditions that a text in Python states."""
-    tree = _tree(text)
+    tree = syntax_tree(text)
     return None if tree is None else _conditions(tree, scope)
 
 
 def negated(text: str, scope: Scope) -> Conditions:
     """The conditions under which a text in Python is false."""
-    found = read(text, scope)
-    return (_not(found[0]),) if found is not None and len(found) == 1 else None
+    return _none_of(read(text, scope))
 
 
 def is_true(text: str) -> bool:
     """Whether a text in Python is true, whatever the values of its names are."""
-    match _tree(text):
+    match syntax_tree(text):
         case ast.Constant(value=True | 1):
             return True
     return False
@@ -34,7 +33,7 @@ def is_true(text: str) -> bool:
 
 def are_opposite(text: str, other: str) -> bool:
     """Whether the other text is that the first one is false."""
-    tree, negation = _tree(text), _tree(other)
+    tree, negation = syntax_tree(text), syntax_tree(other)
     match negation:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return tree is not None and ast.unparse(operand) == ast.unparse(tree)
@@ -44,7 +43,7 @@ def are_opposite(text: str, other: str) -> bool:
 def loop(init: str, condition: str, update: str, variable: str, scope: Scope) -> tuple[Expression, Expression] | None:
     """The least and the greatest value of a loop's variable, which changes by 1; None for other loops."""
     start = scope.value(init.partition("=")[2])
-    held, step = _tree(condition), _tree(update.partition("=")[2])
+    held, step = syntax_tree(condition), syntax_tree(update.partition("=")[2])
     if start is None or held is None or step is None or not init.strip().startswith(f"{variable} ="):
         return None
     match step:
@@ -73,13 +72,6 @@ def loop(init: str, condition: str, update: str, variable: str, scope: Scope) ->
     return None
 
 
-def _tree(text: str) -> ast.expr | None:
-    try:
-        return ast.parse(text.replace("$", "").strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
 def _conditions(tree: ast.expr, scope: Scope) -> Conditions:
     match tree:
         case ast.Constant(value=True | 1):
@@ -88,8 +80,7 @@ def _conditions(tree: ast.expr, scope: Scope) -> Conditions:
             parts = [_conditions(each, scope) for each in values]
             return None if None in parts else tuple(each for part in parts for each in part or ())
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            found = _conditions(operand, scope)
-            return (_not(found[0]),) if found is not None and len(found) == 1 else None
+            return _none_of(_conditions(operand, scope))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             a, b = scope.value(ast.unparse(left)), scope.value(ast.unparse(right))
             return None if a is None or b is None else _compared(a, op, b)
@@ -112,6 +103,11 @@ def _compared(a: Expression, op: ast.cmpop, b: Expression) -> Conditions:
         case ast.NotEq():
             return (Condition(a, "!=", b),)
     return None
+
+
+def _none_of(found: Conditions) -> Conditions:
+    """The opposite of one condition; not known for several, of which one may be false."""
+    return (_not(found[0]),) if found is not None and len(found) == 1 else None
 
 
 def _not(condition: Condition) -> Condition:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from gtstub.frameworks.dace.bounds.access import (
     COMPUTED,
-    DATA_CONDITION,
     Access,
+    Json,
     Lookup,
     Scope,
     State,
@@ -23,10 +22,8 @@ from gtstub.frameworks.dace.bounds.access import (
     one,
     subset,
 )
-from gtstub.signature.expressions import Expression
+from gtstub.signature.expressions import Expression, symbol
 from gtstub.signature.model import CONNECTIVITY_PREFIX
-
-Json = Mapping[str, Any]
 
 
 def of_tasklet(state: State, node: int, scope: Scope) -> Iterator[Access | Unread]:
@@ -46,19 +43,12 @@ def of_tasklet(state: State, node: int, scope: Scope) -> Iterator[Access | Unrea
         name = state.destination(edge)
         if name is not None and name in scope.containers:
             part = subset(edge, None, name, of_source=False)
-            found = scope.access(name, part, is_dynamic(edge)) if _is_element(part) else _not_known(scope, name)
+            found = scope.access(name, part, is_dynamic(edge)) if _is_element(part) else scope.unread(name, COMPUTED)
             yield from one(found)
 
 
 def _is_element(part: Subset) -> bool:
     return part is not None and all(first == last for first, last in part)
-
-
-def _not_known(scope: Scope, name: str) -> Unread | None:
-    location = scope.containers[name]
-    if location.sizes is not None:
-        return None
-    return Unread(location.array, COMPUTED if scope.conditions is not None else DATA_CONDITION)
 
 
 def _at(
@@ -68,21 +58,21 @@ def _at(
     location = scope.containers[name]
     firsts = scope.values(first for first, _ in part or ())
     if scope.conditions is None or indices is None or part is None or firsts is None:
-        yield from one(_not_known(scope, name))
+        yield from one(scope.unread(name, COMPUTED))
         return
     # Axes of one element have no index in the tasklet.
     axes = [axis for axis, (first, last) in enumerate(part) if first != last]
     if len(indices) == len(part):
         axes = list(range(len(part)))
     if len(indices) != len(axes):
-        yield from one(_not_known(scope, name))
+        yield from one(scope.unread(name, COMPUTED))
         return
     found: list[tuple[Expression, Expression] | Lookup] = [(value, value) for value in location.index(firsts)]
     for axis, tree in zip(axes, indices, strict=True):
         outer = location.axes[axis]
         made = _index(state, node, scope, tree)
         if made is None or outer is None:
-            yield from one(_not_known(scope, name))
+            yield from one(scope.unread(name, COMPUTED))
             return
         start = found[outer]
         assert isinstance(start, tuple)
@@ -103,7 +93,7 @@ def _index(state: State, node: int, scope: Scope, tree: ast.expr) -> Expression 
     if len(names) > 1:
         return None
     (name,) = names
-    value = Expression(0, ((name, 1),))
+    value = symbol(name)
     plus = dataclasses.replace(scope, symbols={**scope.symbols, name: value}).value(ast.unparse(tree))
     if plus is None or (name, 1) not in plus.terms or name in (plus - value).symbols:
         return None

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
 
 from gtstub.frameworks.dace.bounds import conditions, states
-from gtstub.frameworks.dace.bounds.access import OTHER, Access, Location, Scope, Unread, arrays_of, has_offset
+from gtstub.frameworks.dace.bounds.access import OTHER, Access, Json, Location, Scope, Unread, arrays_of, has_offset
 from gtstub.frameworks.dace.bounds.conditions import Conditions
 from gtstub.signature.expressions import Expression, symbol
-
-Json = Mapping[str, Any]
 
 _LEAVING = {"BreakBlock", "ContinueBlock", "ReturnBlock"}
 
@@ -57,10 +54,11 @@ def _leaves(region: Json) -> bool:
 
 
 def _assigned(region: Json) -> set[str]:
-    """The symbols that edges between the blocks of an SDFG, and its loops, assign."""
+    """The symbols that edges between the blocks of a region, and the loops in it, assign."""
     own = {name for edge in _edges(region) for name in edge["attributes"]["data"]["attributes"].get("assignments", {})}
-    if region["type"] == "LoopRegion" and (variable := region.get("attributes", {}).get("loop_variable")):
-        own.add(variable)
+    own |= {
+        block["attributes"].get("loop_variable") or "" for block in _blocks(region) if block["type"] == "LoopRegion"
+    }
     return own.union(*(_assigned(block) for block in _blocks(region)))
 
 
@@ -108,8 +106,7 @@ def _in_loop(loop: Json, scope: Scope) -> Scope:
     variable = attributes.get("loop_variable") or ""
     init, condition, update = ((attributes.get(name) or {}).get("string_data", "") for name in _LOOP)
     ends = conditions.loop(init, condition, update, variable, scope)
-    is_changed = variable in _assigned({**loop, "type": "ControlFlowRegion"})
-    if ends is None or is_changed or attributes.get("inverted"):
+    if ends is None or variable in _assigned(loop) or attributes.get("inverted"):
         return scope.without({variable}).when(None)
     return scope.inside({variable: ends})
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from gtstub.frameworks.dace.bounds import lookups
 from gtstub.frameworks.dace.bounds.access import (
-    DATA_CONDITION,
     OTHER,
     Access,
+    Json,
     Location,
     Scope,
     State,
@@ -19,12 +19,11 @@ from gtstub.frameworks.dace.bounds.access import (
     accessed,
     arrays_of,
     has_offset,
+    one,
     subset,
     subset_of,
 )
 from gtstub.signature.expressions import Expression
-
-Json = Mapping[str, Any]
 
 _REDUCE = "dace.libraries.standard.nodes.reduce.Reduce"
 _REDUCE_WITH_SKIP_VALUES = "gt4py.next.program_processors.runners.dace.library_nodes.reduce_with_skip_values."
@@ -59,6 +58,10 @@ class _Scopes:
         self._state = state
         self._top = scope
         self._inside: dict[int | None, Scope] = {}
+        self._views: dict[int | None, list[int]] = collections.defaultdict(list)
+        for node, document in state.nodes.items():
+            if document["type"] == "AccessNode" and state.is_view(document["attributes"]["data"]):
+                self._views[self._entry(node)].append(node)
 
     def of(self, node: int) -> Scope:
         """The scope of a node; that of a map's entry is outside the map."""
@@ -85,13 +88,7 @@ class _Scopes:
 
     def _with_views(self, entry: int | None, scope: Scope) -> Scope:
         containers = dict(scope.containers)
-        views = [
-            node
-            for node, document in self._state.nodes.items()
-            if document["type"] == "AccessNode"
-            and self._state.is_view(document["attributes"]["data"])
-            and self._entry(node) == entry
-        ]
+        views = self._views[entry]
         for _ in views:  # A view may be one of another view, which need not come before it.
             for node in views:
                 name = self._state.nodes[node]["attributes"]["data"]
@@ -222,8 +219,7 @@ def _nested(
         location = _part(scope, name, part, arrays[connector], inner)
         if location is None or containers.get(connector, location) != location:
             unclear.add(connector)
-            if (whole := scope.containers.get(name)) is not None and whole.sizes is None:
-                yield Unread(whole.array, OTHER if scope.conditions is not None else DATA_CONDITION)
+            yield from one(scope.unread(name, OTHER))
         else:
             containers[connector] = location
     left = {name: location for name, location in containers.items() if name not in unclear}
@@ -233,6 +229,4 @@ def _nested(
 def _unread(state: State, node: int, scope: Scope) -> Iterator[Access | Unread]:
     ends = [state.source(edge) for edge in state.into[node]] + [state.destination(edge) for edge in state.out[node]]
     for name in ends:
-        location = scope.containers.get(name or "")
-        if location is not None and location.sizes is None:
-            yield Unread(location.array, OTHER)
+        yield from one(scope.unread(name or "", OTHER))
