@@ -8,7 +8,7 @@ index of element 0. After the start is added, most expressions no longer contain
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gtstub.plan.model import METRICS_LEVEL, CallBounds, FieldLeaf, FollowedTable, Leaf, UsedIndices
 from gtstub.plan.signatures import Signatures
@@ -19,10 +19,31 @@ READ_TYPES = ("int32", "int64")
 """The dtypes of tables that the runtime reads."""
 
 
-def constant_bounds(signatures: Signatures) -> Mapping[tuple[str, int], tuple[int, int]]:
+def claims_of_dimensions(signatures: Signatures) -> Iterator[Claim]:
+    """The claims of the SDFG signature, with indices of dimensions in place of numbers of elements."""
+    bounds = signatures.sdfg.bounds
+    for claim in bounds.claims if bounds is not None else ():
+        if METRICS_LEVEL in claim.symbols:
+            continue  # It is about the measured time, which is no argument.
+        for name in sorted(claim.symbols):
+            argument = signatures.arguments.get(name)
+            if not isinstance(argument, ScalarArgument) or argument.dtype not in INDEX_TYPES:
+                raise signatures.refusal(
+                    f"the bounds depend on '{name}', which is no integer of at most 32 bits among the SDFG's arguments"
+                )
+        uses = (_use(signatures, each) for each in claim.uses)
+        follows = (_follow(signatures, each) for each in claim.follows)
+        yield Claim(
+            claim.when,
+            tuple(each for each in uses if each is not None),
+            tuple(each for each in follows if each is not None),
+        )
+
+
+def constant_bounds(claims: Iterable[Claim]) -> Mapping[tuple[str, int], tuple[int, int]]:
     """The lowest and the highest index that every call accesses, by array and axis, where they are constants."""
     found: dict[tuple[str, int], tuple[int, int]] = {}
-    for claim in _claims(signatures):
+    for claim in claims:
         for use in claim.uses:
             if _is_constant(claim, use):
                 lowest, highest = (tuple(each.constant for each in ends) for ends in (use.lowest, use.highest))
@@ -30,12 +51,12 @@ def constant_bounds(signatures: Signatures) -> Mapping[tuple[str, int], tuple[in
     return found
 
 
-def call_bounds(signatures: Signatures, leaves: Iterable[Leaf]) -> tuple[CallBounds, ...]:
+def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterable[Leaf]) -> tuple[CallBounds, ...]:
     """The bounds that differ between calls, and those of tables."""
     fields = {leaf.name: leaf for leaf in leaves if isinstance(leaf, FieldLeaf)}
     numbers = itertools.count()
     made = []
-    for claim in _claims(signatures):
+    for claim in claims:
         indices = tuple(
             UsedIndices(fields[use.array], use.axis, use.lowest, use.highest)
             for use in claim.uses
@@ -69,27 +90,6 @@ def _checked_table(signatures: Signatures, table: FieldLeaf, follow: Follow) -> 
             f"the SDFG takes indices from column {max(follow.columns)} of '{table.path}', which no connectivity has"
         )
     return table
-
-
-def _claims(signatures: Signatures) -> Iterable[Claim]:
-    """The claims of the SDFG signature, with indices of dimensions in place of numbers of elements."""
-    bounds = signatures.sdfg.bounds
-    for claim in bounds.claims if bounds is not None else ():
-        if METRICS_LEVEL in claim.symbols:
-            continue  # It is about the measured time, which is no argument.
-        for name in sorted(claim.symbols):
-            argument = signatures.arguments.get(name)
-            if not isinstance(argument, ScalarArgument) or argument.dtype not in INDEX_TYPES:
-                raise signatures.refusal(
-                    f"the bounds depend on '{name}', which is no integer of at most 32 bits among the SDFG's arguments"
-                )
-        uses = (_use(signatures, each) for each in claim.uses)
-        follows = (_follow(signatures, each) for each in claim.follows)
-        yield Claim(
-            claim.when,
-            tuple(each for each in uses if each is not None),
-            tuple(each for each in follows if each is not None),
-        )
 
 
 def _use(signatures: Signatures, use: Use) -> Use | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from gtstub.abi import MAX_RANK
-from gtstub.plan.bounds import constant_bounds
 from gtstub.plan.model import (
     AxisContract,
     Collection,
@@ -37,11 +36,14 @@ from gtstub.signature.model import (
 
 
 class Flattening:
-    """The parameters as nodes, with all their tuples and leaves in program order; connectivities come last."""
+    """
+    The parameters as nodes, with all their tuples and leaves in program order; connectivities come last. `used` has the
+    lowest and the highest index that each call accesses, by array and axis.
+    """
 
-    def __init__(self, signatures: Signatures) -> None:
+    def __init__(self, signatures: Signatures, used: Mapping[tuple[str, int], tuple[int, int]]) -> None:
         self._signatures = signatures
-        self._used = constant_bounds(signatures)
+        self._used = used
         self._leaves: list[Leaf] = []
         self._collections: list[Collection] = []
         self.parameters = tuple(self._node(p.name, p.name, p.type) for p in signatures.program.parameters)

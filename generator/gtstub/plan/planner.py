@@ -16,7 +16,7 @@ the program and the argument.
 
 from __future__ import annotations
 
-from gtstub.plan.bounds import call_bounds
+from gtstub.plan.bounds import call_bounds, claims_of_dimensions, constant_bounds
 from gtstub.plan.connection import Connection
 from gtstub.plan.flattening import Flattening
 from gtstub.plan.model import CallPlan, FieldLeaf
@@ -28,7 +28,8 @@ from gtstub.signature.model import ProgramSignature, SdfgSignature
 def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
     """Joins the two signatures of a program. Raises PlanError if they contradict each other."""
     signatures = Signatures(sdfg, program)
-    flat = Flattening(signatures)
+    claims = list(claims_of_dimensions(signatures))
+    flat = Flattening(signatures, constant_bounds(claims))
     names = {
         "program": [program.name],
         "SDFG": [sdfg.name],
@@ -54,7 +55,7 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
         init=connection.slots_named(sdfg.init),
         memory_symbols=connection.memory_symbols(),
         workspaces=sdfg.workspaces,
-        bounds=call_bounds(signatures, flat.leaves),
+        bounds=call_bounds(signatures, claims, flat.leaves),
         known=0 if sdfg.bounds is None else sdfg.bounds.known,
         unknown=() if sdfg.bounds is None else sdfg.bounds.unknown,
     )
