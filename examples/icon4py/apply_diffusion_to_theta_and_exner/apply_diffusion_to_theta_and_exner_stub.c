@@ -38,11 +38,11 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 18, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x7}, /* C2E of a temporary */
-    {.table = 20, .leaf = 2, .axis = 0, .columns = 0x3}, /* E2C of theta_v_in */
+    {.table = 18, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x7}, /* C2E into a temporary */
+    {.table = 20, .leaf = 2, .axis = 0, .columns = 0x3}, /* E2C into theta_v_in */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 27)); /* C2E */
@@ -427,4 +427,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ff040370458f1739e2cb3e166a8c7c852202e3c0d174c98dc5483aa7ae8cf8e3 */
+/* gtstub: sha256 of the text above: 9e19027e92064bb01d3d7f159d07c76c3f7f1f80c2b976201af835dc6bef9b4d */

@@ -36,11 +36,11 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 20, .leaf = 0, .axis = 0, .columns = 0xf}, /* E2C2V of u_vert */
-    {.table = 20, .leaf = 1, .axis = 0, .columns = 0xf}, /* E2C2V of v_vert */
+    {.table = 20, .leaf = 0, .axis = 0, .columns = 0xf}, /* E2C2V into u_vert */
+    {.table = 20, .leaf = 1, .axis = 0, .columns = 0xf}, /* E2C2V into v_vert */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 26, 0, 0)); /* E2C2V */
@@ -392,4 +392,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7d3ffa5950190db26b15f5071a7c245f1ad6af02009a48d2cffdc85e34ba72dc */
+/* gtstub: sha256 of the text above: eed5ac9f54534b83c259d6291defae8ae624781627b9e43a032deaf13fbe1c37 */

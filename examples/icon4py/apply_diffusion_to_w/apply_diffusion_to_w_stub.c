@@ -34,11 +34,11 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 18, .leaf = 4, .axis = 0, .columns = 0xf}, /* C2E2CO of w_old */
-    {.table = 18, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0xf}, /* C2E2CO of a temporary */
+    {.table = 18, .leaf = 4, .axis = 0, .columns = 0xf}, /* C2E2CO into w_old */
+    {.table = 18, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0xf}, /* C2E2CO into a temporary */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E2CO */
@@ -351,4 +351,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 35ac4642dfe77f9685b94d717dcbfb97b25392ba25f0f56aec1e033944b03e21 */
+/* gtstub: sha256 of the text above: e9136cf5b359817f51b8ad6eea2d0067a2e8bda40907a730da677279f047f8f4 */

@@ -30,7 +30,7 @@ struct slots {
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     struct slots *const gts_slots = gts_self->slots;
@@ -317,4 +317,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a25fea83d6e219e49a282611fc4593f46d43d889c5f6b4b5cc6db0c6a08f09b1 */
+/* gtstub: sha256 of the text above: 4e05c6cbc0a115e41a1e6906403fc90bff8100dce26bba6c7476f62e4b352048 */

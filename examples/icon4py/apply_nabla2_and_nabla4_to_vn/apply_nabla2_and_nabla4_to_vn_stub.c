@@ -31,7 +31,7 @@ struct slots {
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     struct slots *const gts_slots = gts_self->slots;
@@ -338,4 +338,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2b62e5f439a54ee4f6d2213a46530751d8c28af751c37319e650712ee1a5844d */
+/* gtstub: sha256 of the text above: c4533949380b4921e39b781feb01762911afbfcc7bd69746edc9541b2a352ee0 */

@@ -33,11 +33,11 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 12, .leaf = 0, .axis = 0, .columns = 0x7}, /* C2E of kh_smag_ec */
-    {.table = 12, .leaf = 1, .axis = 0, .columns = 0x7}, /* C2E of vn */
+    {.table = 12, .leaf = 0, .axis = 0, .columns = 0x7}, /* C2E into kh_smag_ec */
+    {.table = 12, .leaf = 1, .axis = 0, .columns = 0x7}, /* C2E into vn */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
@@ -329,4 +329,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 796321baaf5de1e61c8cb737fd65a1d3d3edc72a9f140d673df5135a4c395702 */
+/* gtstub: sha256 of the text above: 1c7776933fcf77de0c7827bb45ce7139611c267b836cbce65d700346b9f6205c */

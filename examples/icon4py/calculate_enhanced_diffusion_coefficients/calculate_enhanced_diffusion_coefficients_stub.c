@@ -30,12 +30,12 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 9, .leaf = 1, .axis = 0, .columns = 0x7}, /* C2E2C of theta_ref_mc */
-    {.table = 9, .leaf = 0, .axis = 0, .columns = 0x7}, /* C2E2C of theta_v */
-    {.table = 10, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2C of a temporary */
+    {.table = 9, .leaf = 1, .axis = 0, .columns = 0x7}, /* C2E2C into theta_ref_mc */
+    {.table = 9, .leaf = 0, .axis = 0, .columns = 0x7}, /* C2E2C into theta_v */
+    {.table = 10, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2C into a temporary */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E2C */
@@ -284,4 +284,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e96b7949278fd4961d4fc6ef1aa25c4e1c8110d7972c56f88362326fd11de15b */
+/* gtstub: sha256 of the text above: 25bc58f97d93e6e5842fc20a76616c3845133241e80100729a1782ac8bb92c1a */

@@ -40,11 +40,11 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 20, .leaf = 4, .axis = 0, .columns = 0xf}, /* E2C2V of u_vert */
-    {.table = 20, .leaf = 5, .axis = 0, .columns = 0xf}, /* E2C2V of v_vert */
+    {.table = 20, .leaf = 4, .axis = 0, .columns = 0xf}, /* E2C2V into u_vert */
+    {.table = 20, .leaf = 5, .axis = 0, .columns = 0xf}, /* E2C2V into v_vert */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 26, 0, 0)); /* E2C2V */
@@ -436,4 +436,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f79dba1ec2b97666a407fdcaffd40cc447ec548bd53797a0ab71a49493f5605d */
+/* gtstub: sha256 of the text above: b832d8b8567245298749493b0485fbe543a05bf700e4a6b6a364473ad5702d7a */

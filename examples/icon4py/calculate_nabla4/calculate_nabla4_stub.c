@@ -36,11 +36,11 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 12, .leaf = 0, .axis = 0, .columns = 0xf}, /* E2C2V of u_vert */
-    {.table = 12, .leaf = 1, .axis = 0, .columns = 0xf}, /* E2C2V of v_vert */
+    {.table = 12, .leaf = 0, .axis = 0, .columns = 0xf}, /* E2C2V into u_vert */
+    {.table = 12, .leaf = 1, .axis = 0, .columns = 0xf}, /* E2C2V into v_vert */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     struct slots *const gts_slots = gts_self->slots;
@@ -380,4 +380,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 341e07b8af52abf8a2de2d662f6d24aca4256c550766f738d7234d884b6eb810 */
+/* gtstub: sha256 of the text above: 01a7203582f857baa57d0bf04c4b94a4e25fa28ed7a3fc3f58935e78a6dee43a */

@@ -51,13 +51,13 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 26, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x7}, /* C2E of a temporary */
-    {.table = 28, .leaf = 3, .axis = 0, .columns = 0x3}, /* E2C of w */
-    {.table = 29, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V of a temporary */
-    {.table = 30, .leaf = 3, .axis = 0, .columns = 0x3f}, /* V2C of w */
+    {.table = 26, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x7}, /* C2E into a temporary */
+    {.table = 28, .leaf = 3, .axis = 0, .columns = 0x3}, /* E2C into w */
+    {.table = 29, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V into a temporary */
+    {.table = 30, .leaf = 3, .axis = 0, .columns = 0x3f}, /* V2C into w */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 27)); /* C2E */
@@ -591,4 +591,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8cc2c92587a53d3be45cdd0675da2f2f746a152e056dab6a5614947b3cabc36e */
+/* gtstub: sha256 of the text above: f8a80ff5e68dad93a3e8666db280914bf5b8a7cf1035bd709c2134de1633fe32 */

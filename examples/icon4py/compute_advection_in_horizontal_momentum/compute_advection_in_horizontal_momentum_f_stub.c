@@ -44,14 +44,14 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 22, .leaf = 2, .axis = 0, .columns = 0x7}, /* C2E of horizontal_kinetic_energy_at_edges_on_model_levels */
-    {.table = 23, .leaf = 5, .axis = 0, .columns = 0x3}, /* E2C of contravariant_corrected_w_at_cells_on_model_levels */
-    {.table = 23, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2C of a temporary */
-    {.table = 24, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V of a temporary */
-    {.table = 25, .leaf = 1, .axis = 0, .columns = 0x3f}, /* V2E of vn */
+    {.table = 22, .leaf = 2, .axis = 0, .columns = 0x7}, /* C2E into horizontal_kinetic_energy_at_edges_on_model_levels */
+    {.table = 23, .leaf = 5, .axis = 0, .columns = 0x3}, /* E2C into contravariant_corrected_w_at_cells_on_model_levels */
+    {.table = 23, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2C into a temporary */
+    {.table = 24, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V into a temporary */
+    {.table = 25, .leaf = 1, .axis = 0, .columns = 0x3f}, /* V2E into vn */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
@@ -516,4 +516,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: da4482019c1789512fcd20cb0c7c41302a7b6ef64fa76245725748e1580d3ecc */
+/* gtstub: sha256 of the text above: bc92d9061f91328b5fbfd256d1d5db3b40d3dd5605db041c7dcd8a4296f15df5 */

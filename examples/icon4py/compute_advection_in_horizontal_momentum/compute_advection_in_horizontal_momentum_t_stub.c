@@ -46,14 +46,14 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 25, .leaf = 2, .axis = 0, .columns = 0x7}, /* C2E of horizontal_kinetic_energy_at_edges_on_model_levels */
-    {.table = 26, .leaf = 5, .axis = 0, .columns = 0x3}, /* E2C of contravariant_corrected_w_at_cells_on_model_levels */
-    {.table = 26, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2C of a temporary */
-    {.table = 28, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V of a temporary */
-    {.table = 29, .leaf = 1, .axis = 0, .columns = 0x3f}, /* V2E of vn */
+    {.table = 25, .leaf = 2, .axis = 0, .columns = 0x7}, /* C2E into horizontal_kinetic_energy_at_edges_on_model_levels */
+    {.table = 26, .leaf = 5, .axis = 0, .columns = 0x3}, /* E2C into contravariant_corrected_w_at_cells_on_model_levels */
+    {.table = 26, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2C into a temporary */
+    {.table = 28, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V into a temporary */
+    {.table = 29, .leaf = 1, .axis = 0, .columns = 0x3f}, /* V2E into vn */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
@@ -559,4 +559,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6807346ed5c0fa7cba5101eeeefb95c7bbd42068549ad268e953238c22853a62 */
+/* gtstub: sha256 of the text above: 5d6203406bcec7f600d5e8349be228eb6286a173bdc689019f1e9b7ac48acfd0 */

@@ -53,11 +53,11 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 25, .leaf = 6, .axis = 0, .columns = 0x7}, /* C2E of contravariant_correction_at_edges_on_model_levels */
-    {.table = 25, .leaf = 5, .axis = 0, .columns = 0x7}, /* C2E of horizontal_advection_of_w_at_edges_on_half_levels */
+    {.table = 25, .leaf = 6, .axis = 0, .columns = 0x7}, /* C2E into contravariant_correction_at_edges_on_model_levels */
+    {.table = 25, .leaf = 5, .axis = 0, .columns = 0x7}, /* C2E into horizontal_advection_of_w_at_edges_on_half_levels */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
@@ -533,4 +533,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8977db1ab13271a10af1d50b08eb09607ab6ac7c4f3ff1050cc6fd9fe045ba66 */
+/* gtstub: sha256 of the text above: 11ce765bb70c752334862b78d9049afb2d577f4d0645fa984d062bec896b7867 */

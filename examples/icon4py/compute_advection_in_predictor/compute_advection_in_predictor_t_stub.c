@@ -46,10 +46,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 24, .leaf = 6, .axis = 0, .columns = 0x7}, /* C2E of contravariant_correction_at_edges_on_model_levels */
+    {.table = 24, .leaf = 6, .axis = 0, .columns = 0x7}, /* C2E into contravariant_correction_at_edges_on_model_levels */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
@@ -464,4 +464,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 95244f244312d2d95b3b5e868b2b5baac708f9c27439005396508e61a437a31d */
+/* gtstub: sha256 of the text above: 4876d24b03b01b84bd01eccd98b9b60668c3c2adf2118c299f2ba60ad274144a */

@@ -51,13 +51,13 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 23, .leaf = 7, .axis = 0, .columns = 0x3}, /* E2C of w */
-    {.table = 24, .leaf = 6, .axis = 0, .columns = 0xf}, /* E2C2E of vn */
-    {.table = 25, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V of a temporary */
-    {.table = 26, .leaf = 7, .axis = 0, .columns = 0x3f}, /* V2C of w */
+    {.table = 23, .leaf = 7, .axis = 0, .columns = 0x3}, /* E2C into w */
+    {.table = 24, .leaf = 6, .axis = 0, .columns = 0xf}, /* E2C2E into vn */
+    {.table = 25, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V into a temporary */
+    {.table = 26, .leaf = 7, .axis = 0, .columns = 0x3f}, /* V2C into w */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 26, 0, 0)); /* E2C */
@@ -559,4 +559,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 15bc1cb63114b80b21e802a6941a3076030e49eaccdf29fec4b3379ac5eaac10 */
+/* gtstub: sha256 of the text above: d2a32542923625123b7a2843972acd0d42cc99566100da12bffa077c063b7b30 */

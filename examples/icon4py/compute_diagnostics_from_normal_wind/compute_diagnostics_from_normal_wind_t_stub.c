@@ -42,10 +42,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 23, .leaf = 6, .axis = 0, .columns = 0xf}, /* E2C2E of vn */
+    {.table = 23, .leaf = 6, .axis = 0, .columns = 0xf}, /* E2C2E into vn */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 26, 0, 0)); /* E2C2E */
@@ -464,4 +464,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7c316862b82db03a0d926280a30d2544d70f8250406b0acbfd2fc58b06dbba8c */
+/* gtstub: sha256 of the text above: 56b08d6015b0b48da3d995222391b648018ccdfbadb6418bd0ce5e264a4eae24 */

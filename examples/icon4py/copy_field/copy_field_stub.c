@@ -26,7 +26,7 @@ struct slots {
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     const struct slots *const gts_slots = gts_self->slots;
@@ -222,4 +222,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0bf73547de3fa09cfc5e302fde1720b64e8e7ca92eb32d10c88c851cad37903d */
+/* gtstub: sha256 of the text above: 4d297e83a2c9db3009f70e618e124a7124718ba1502076383f5e65f2c552829d */

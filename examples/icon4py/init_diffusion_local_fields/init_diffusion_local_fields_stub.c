@@ -29,7 +29,7 @@ struct slots {
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     const struct slots *const gts_slots = gts_self->slots;
@@ -304,4 +304,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 932f1eda377557ea56f25a7b99e21cfd654b699187ccc44a7814ef3865bfdc9b */
+/* gtstub: sha256 of the text above: e69f9c640774b35e6b3e232b2000071e7f4f4a297668b35ba9851176c0dba12a */

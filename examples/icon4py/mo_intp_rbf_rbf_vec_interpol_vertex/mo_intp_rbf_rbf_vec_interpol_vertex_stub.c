@@ -31,10 +31,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 9, .leaf = 0, .axis = 0, .columns = 0x3f}, /* V2E of p_e_in */
+    {.table = 9, .leaf = 0, .axis = 0, .columns = 0x3f}, /* V2E into p_e_in */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 8, 0, 0)); /* V2E */
@@ -287,4 +287,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 654488e0e77272dd0ade390b147ff54d6bf21e32c01f612196ff694f9b1f2e65 */
+/* gtstub: sha256 of the text above: 61f1894538d8219f1ad2b7b341bb0780cd1f627325e8bc039188224208f877ac */

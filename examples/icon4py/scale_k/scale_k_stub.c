@@ -27,7 +27,7 @@ struct slots {
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     const struct slots *const gts_slots = gts_self->slots;
@@ -222,4 +222,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a4cdb0e98e04ec8bbdc15e9248c5ebd0c5a754c7d7cac1c217cc8f24db45dff3 */
+/* gtstub: sha256 of the text above: be5e433b27e911930aeba8a5044d3681b7eb0665feed1b98d13f77d3d2f6c6f8 */

@@ -75,11 +75,11 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 46, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E of mass_flux_at_edges_on_model_levels */
-    {.table = 46, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E of theta_v_flux_at_edges_on_model_levels */
+    {.table = 46, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E into mass_flux_at_edges_on_model_levels */
+    {.table = 46, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E into theta_v_flux_at_edges_on_model_levels */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
@@ -827,4 +827,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 509db38eaaa2d5322fe10ef8d89c44e82c94eb13738a1208635302aeb4556e70 */
+/* gtstub: sha256 of the text above: 87410c9be4631427847d0c841d1d7f963036e76e731881f78e08660052ab1c72 */

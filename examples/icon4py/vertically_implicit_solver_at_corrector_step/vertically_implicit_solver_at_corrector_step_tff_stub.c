@@ -68,11 +68,11 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 44, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E of mass_flux_at_edges_on_model_levels */
-    {.table = 44, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E of theta_v_flux_at_edges_on_model_levels */
+    {.table = 44, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E into mass_flux_at_edges_on_model_levels */
+    {.table = 44, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E into theta_v_flux_at_edges_on_model_levels */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
@@ -776,4 +776,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e293c2b3aaf3e58ed81bca39e64935f1c9d3017b831a9f2c2cd89ec7dfa82a0f */
+/* gtstub: sha256 of the text above: 65be9b13101cc45f2cc1937ee457de9cc3c312653f2130587060ecd65c9da064 */

@@ -69,11 +69,11 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 45, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E of mass_flux_at_edges_on_model_levels */
-    {.table = 45, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E of theta_v_flux_at_edges_on_model_levels */
+    {.table = 45, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E into mass_flux_at_edges_on_model_levels */
+    {.table = 45, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E into theta_v_flux_at_edges_on_model_levels */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
@@ -788,4 +788,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a51b0703f97657ea96103db6d051f408967e556ce3bedafc9ca6475e52ecfdfa */
+/* gtstub: sha256 of the text above: 24d5bb0e3fdc4c86cc3c4037b5cdaa1eb9a798234d3e0ae8cb2608cfdb410cfb */

@@ -75,11 +75,11 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 46, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E of mass_flux_at_edges_on_model_levels */
-    {.table = 46, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E of theta_v_flux_at_edges_on_model_levels */
+    {.table = 46, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E into mass_flux_at_edges_on_model_levels */
+    {.table = 46, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E into theta_v_flux_at_edges_on_model_levels */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
@@ -827,4 +827,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 8e0229e3847678e3f1fcf74ca8aeeb88ee8b38b9465f771b86560b96a152f224 */
+/* gtstub: sha256 of the text above: 9a6af25d6c7382983a48d0b9bd6f9490a5d72750f1c72f7ff6239121bf196737 */

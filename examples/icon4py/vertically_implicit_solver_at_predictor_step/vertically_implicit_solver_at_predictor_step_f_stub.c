@@ -70,12 +70,12 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 46, .leaf = 13, .axis = 0, .columns = 0x7}, /* C2E of contravariant_correction_at_edges_on_model_levels */
-    {.table = 46, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E of mass_flux_at_edges_on_model_levels */
-    {.table = 46, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E of theta_v_flux_at_edges_on_model_levels */
+    {.table = 46, .leaf = 13, .axis = 0, .columns = 0x7}, /* C2E into contravariant_correction_at_edges_on_model_levels */
+    {.table = 46, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E into mass_flux_at_edges_on_model_levels */
+    {.table = 46, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E into theta_v_flux_at_edges_on_model_levels */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
@@ -811,4 +811,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: bf62d68f1ec20310303616e62ddc6b0ae0e6d4e6ef28b97d858ddf05851cbfd3 */
+/* gtstub: sha256 of the text above: a264d65ee6050196efe15771fda90e75619bd91aa15d393e469a8a5f3b340b1d */

@@ -33,10 +33,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 7, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V of a temporary */
+    {.table = 7, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V into a temporary */
 };
 
-/* Its variables have the names of slots. */
+/* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
     struct slots *const gts_slots = gts_self->slots;
@@ -332,4 +332,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4f4b26ca1bddf75ad438307cbc62f2401049b2a5eb88f3003970bf69f21ad901 */
+/* gtstub: sha256 of the text above: a1b1b2c42e5613fa5b737fde5e7d6b2a56824038c7eed9d6e54bd6c5023b1953 */
