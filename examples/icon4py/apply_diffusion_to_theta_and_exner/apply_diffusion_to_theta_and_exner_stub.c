@@ -38,8 +38,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 18, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x7}, /* C2E into a temporary */
-    {.table = 20, .leaf = 2, .axis = 0, .columns = 0x3}, /* E2C into theta_v_in */
+    /* C2E: indices of a temporary */
+    {.table = 18, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x7},
+    /* E2C: indices of theta_v_in */
+    {.table = 20, .leaf = 2, .axis = 0, .columns = 0x3},
 };
 
 /* Checks the elements that a call accesses. */
@@ -427,4 +429,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9e19027e92064bb01d3d7f159d07c76c3f7f1f80c2b976201af835dc6bef9b4d */
+/* gtstub: sha256 of the text above: 2547e6b5ccce2db3e348557d1c2a5c7fb8b23275d7103946a07dc8757cedebf1 */

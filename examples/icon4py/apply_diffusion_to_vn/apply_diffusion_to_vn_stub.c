@@ -36,8 +36,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 20, .leaf = 0, .axis = 0, .columns = 0xf}, /* E2C2V into u_vert */
-    {.table = 20, .leaf = 1, .axis = 0, .columns = 0xf}, /* E2C2V into v_vert */
+    /* E2C2V: indices of u_vert */
+    {.table = 20, .leaf = 0, .axis = 0, .columns = 0xf},
+    /* E2C2V: indices of v_vert */
+    {.table = 20, .leaf = 1, .axis = 0, .columns = 0xf},
 };
 
 /* Checks the elements that a call accesses. */
@@ -392,4 +394,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: eed5ac9f54534b83c259d6291defae8ae624781627b9e43a032deaf13fbe1c37 */
+/* gtstub: sha256 of the text above: 677ab2f35b19f55950648728538fe9c01fde369fa29199109662df33b46111b8 */

@@ -34,8 +34,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 18, .leaf = 4, .axis = 0, .columns = 0xf}, /* C2E2CO into w_old */
-    {.table = 18, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0xf}, /* C2E2CO into a temporary */
+    /* C2E2CO: indices of w_old */
+    {.table = 18, .leaf = 4, .axis = 0, .columns = 0xf},
+    /* C2E2CO: indices of a temporary */
+    {.table = 18, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0xf},
 };
 
 /* Checks the elements that a call accesses. */
@@ -351,4 +353,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e9136cf5b359817f51b8ad6eea2d0067a2e8bda40907a730da677279f047f8f4 */
+/* gtstub: sha256 of the text above: 3f35ae1007b2dbc39b0ffd62120638de00cd214361ab47da50e06b220638b795 */

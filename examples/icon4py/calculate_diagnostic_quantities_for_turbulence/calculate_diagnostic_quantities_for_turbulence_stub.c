@@ -33,8 +33,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 12, .leaf = 0, .axis = 0, .columns = 0x7}, /* C2E into kh_smag_ec */
-    {.table = 12, .leaf = 1, .axis = 0, .columns = 0x7}, /* C2E into vn */
+    /* C2E: indices of kh_smag_ec */
+    {.table = 12, .leaf = 0, .axis = 0, .columns = 0x7},
+    /* C2E: indices of vn */
+    {.table = 12, .leaf = 1, .axis = 0, .columns = 0x7},
 };
 
 /* Checks the elements that a call accesses. */
@@ -329,4 +331,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1c7776933fcf77de0c7827bb45ce7139611c267b836cbce65d700346b9f6205c */
+/* gtstub: sha256 of the text above: 4edc3441c177aa37ce4ad60938b1decdcadb8e4ca7fffec0614898d38fe107ff */

@@ -30,9 +30,12 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 9, .leaf = 1, .axis = 0, .columns = 0x7}, /* C2E2C into theta_ref_mc */
-    {.table = 9, .leaf = 0, .axis = 0, .columns = 0x7}, /* C2E2C into theta_v */
-    {.table = 10, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2C into a temporary */
+    /* C2E2C: indices of theta_ref_mc */
+    {.table = 9, .leaf = 1, .axis = 0, .columns = 0x7},
+    /* C2E2C: indices of theta_v */
+    {.table = 9, .leaf = 0, .axis = 0, .columns = 0x7},
+    /* E2C: indices of a temporary */
+    {.table = 10, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
 };
 
 /* Checks the elements that a call accesses. */
@@ -284,4 +287,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 25bc58f97d93e6e5842fc20a76616c3845133241e80100729a1782ac8bb92c1a */
+/* gtstub: sha256 of the text above: 652144f220ea29c3c59f5da42f86d9ded14a8facafee08dfaf1f3be32c4d7dbd */

@@ -40,8 +40,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 20, .leaf = 4, .axis = 0, .columns = 0xf}, /* E2C2V into u_vert */
-    {.table = 20, .leaf = 5, .axis = 0, .columns = 0xf}, /* E2C2V into v_vert */
+    /* E2C2V: indices of u_vert */
+    {.table = 20, .leaf = 4, .axis = 0, .columns = 0xf},
+    /* E2C2V: indices of v_vert */
+    {.table = 20, .leaf = 5, .axis = 0, .columns = 0xf},
 };
 
 /* Checks the elements that a call accesses. */
@@ -436,4 +438,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b832d8b8567245298749493b0485fbe543a05bf700e4a6b6a364473ad5702d7a */
+/* gtstub: sha256 of the text above: 99e5e3609ec03b9cd07c8ee8b5083cb45f00fadde0496f151fc24a4bbb622117 */

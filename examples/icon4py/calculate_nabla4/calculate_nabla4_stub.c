@@ -36,8 +36,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 12, .leaf = 0, .axis = 0, .columns = 0xf}, /* E2C2V into u_vert */
-    {.table = 12, .leaf = 1, .axis = 0, .columns = 0xf}, /* E2C2V into v_vert */
+    /* E2C2V: indices of u_vert */
+    {.table = 12, .leaf = 0, .axis = 0, .columns = 0xf},
+    /* E2C2V: indices of v_vert */
+    {.table = 12, .leaf = 1, .axis = 0, .columns = 0xf},
 };
 
 /* Checks the elements that a call accesses; the variables have the names of slots. */
@@ -380,4 +382,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 01a7203582f857baa57d0bf04c4b94a4e25fa28ed7a3fc3f58935e78a6dee43a */
+/* gtstub: sha256 of the text above: 04c9fc85a50b92d7872b852f9a7fecf99ac45a9d3a5438aa6e2fdc3f26b0704f */

@@ -51,10 +51,14 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 26, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x7}, /* C2E into a temporary */
-    {.table = 28, .leaf = 3, .axis = 0, .columns = 0x3}, /* E2C into w */
-    {.table = 29, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V into a temporary */
-    {.table = 30, .leaf = 3, .axis = 0, .columns = 0x3f}, /* V2C into w */
+    /* C2E: indices of a temporary */
+    {.table = 26, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x7},
+    /* E2C: indices of w */
+    {.table = 28, .leaf = 3, .axis = 0, .columns = 0x3},
+    /* E2V: indices of a temporary */
+    {.table = 29, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
+    /* V2C: indices of w */
+    {.table = 30, .leaf = 3, .axis = 0, .columns = 0x3f},
 };
 
 /* Checks the elements that a call accesses. */
@@ -591,4 +595,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f8a80ff5e68dad93a3e8666db280914bf5b8a7cf1035bd709c2134de1633fe32 */
+/* gtstub: sha256 of the text above: c233fe2625319b8496455883c00263036957c170a091eb810a589b1e1f756fdd */

@@ -44,11 +44,16 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 22, .leaf = 2, .axis = 0, .columns = 0x7}, /* C2E into horizontal_kinetic_energy_at_edges_on_model_levels */
-    {.table = 23, .leaf = 5, .axis = 0, .columns = 0x3}, /* E2C into contravariant_corrected_w_at_cells_on_model_levels */
-    {.table = 23, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2C into a temporary */
-    {.table = 24, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V into a temporary */
-    {.table = 25, .leaf = 1, .axis = 0, .columns = 0x3f}, /* V2E into vn */
+    /* C2E: indices of horizontal_kinetic_energy_at_edges_on_model_levels */
+    {.table = 22, .leaf = 2, .axis = 0, .columns = 0x7},
+    /* E2C: indices of contravariant_corrected_w_at_cells_on_model_levels */
+    {.table = 23, .leaf = 5, .axis = 0, .columns = 0x3},
+    /* E2C: indices of a temporary */
+    {.table = 23, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
+    /* E2V: indices of a temporary */
+    {.table = 24, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
+    /* V2E: indices of vn */
+    {.table = 25, .leaf = 1, .axis = 0, .columns = 0x3f},
 };
 
 /* Checks the elements that a call accesses. */
@@ -516,4 +521,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: bc92d9061f91328b5fbfd256d1d5db3b40d3dd5605db041c7dcd8a4296f15df5 */
+/* gtstub: sha256 of the text above: 57b2ea24a862135967e9aa330f65570ea638058fa04e1ed767ecfe2c69f5b4a8 */

@@ -46,11 +46,16 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 25, .leaf = 2, .axis = 0, .columns = 0x7}, /* C2E into horizontal_kinetic_energy_at_edges_on_model_levels */
-    {.table = 26, .leaf = 5, .axis = 0, .columns = 0x3}, /* E2C into contravariant_corrected_w_at_cells_on_model_levels */
-    {.table = 26, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2C into a temporary */
-    {.table = 28, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V into a temporary */
-    {.table = 29, .leaf = 1, .axis = 0, .columns = 0x3f}, /* V2E into vn */
+    /* C2E: indices of horizontal_kinetic_energy_at_edges_on_model_levels */
+    {.table = 25, .leaf = 2, .axis = 0, .columns = 0x7},
+    /* E2C: indices of contravariant_corrected_w_at_cells_on_model_levels */
+    {.table = 26, .leaf = 5, .axis = 0, .columns = 0x3},
+    /* E2C: indices of a temporary */
+    {.table = 26, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
+    /* E2V: indices of a temporary */
+    {.table = 28, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
+    /* V2E: indices of vn */
+    {.table = 29, .leaf = 1, .axis = 0, .columns = 0x3f},
 };
 
 /* Checks the elements that a call accesses. */
@@ -559,4 +564,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 5d6203406bcec7f600d5e8349be228eb6286a173bdc689019f1e9b7ac48acfd0 */
+/* gtstub: sha256 of the text above: d5969a2181525844ffb0a2ef5dcdc6c5ac1b048067785598d1467b2f018ba741 */

@@ -53,8 +53,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 25, .leaf = 6, .axis = 0, .columns = 0x7}, /* C2E into contravariant_correction_at_edges_on_model_levels */
-    {.table = 25, .leaf = 5, .axis = 0, .columns = 0x7}, /* C2E into horizontal_advection_of_w_at_edges_on_half_levels */
+    /* C2E: indices of contravariant_correction_at_edges_on_model_levels */
+    {.table = 25, .leaf = 6, .axis = 0, .columns = 0x7},
+    /* C2E: indices of horizontal_advection_of_w_at_edges_on_half_levels */
+    {.table = 25, .leaf = 5, .axis = 0, .columns = 0x7},
 };
 
 /* Checks the elements that a call accesses. */
@@ -533,4 +535,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 11ce765bb70c752334862b78d9049afb2d577f4d0645fa984d062bec896b7867 */
+/* gtstub: sha256 of the text above: 1acb96196c9190446ba54e36aa7e142b15dc5969f1dac3c6aca1dbbf6d36d047 */

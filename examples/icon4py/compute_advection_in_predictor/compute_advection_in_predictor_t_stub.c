@@ -46,7 +46,8 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 24, .leaf = 6, .axis = 0, .columns = 0x7}, /* C2E into contravariant_correction_at_edges_on_model_levels */
+    /* C2E: indices of contravariant_correction_at_edges_on_model_levels */
+    {.table = 24, .leaf = 6, .axis = 0, .columns = 0x7},
 };
 
 /* Checks the elements that a call accesses. */
@@ -464,4 +465,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4876d24b03b01b84bd01eccd98b9b60668c3c2adf2118c299f2ba60ad274144a */
+/* gtstub: sha256 of the text above: 43ea33f779444b69a1c713a6148d8f10f5ebc70abbcc2c4689a784d73cca086a */

@@ -51,10 +51,14 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 23, .leaf = 7, .axis = 0, .columns = 0x3}, /* E2C into w */
-    {.table = 24, .leaf = 6, .axis = 0, .columns = 0xf}, /* E2C2E into vn */
-    {.table = 25, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V into a temporary */
-    {.table = 26, .leaf = 7, .axis = 0, .columns = 0x3f}, /* V2C into w */
+    /* E2C: indices of w */
+    {.table = 23, .leaf = 7, .axis = 0, .columns = 0x3},
+    /* E2C2E: indices of vn */
+    {.table = 24, .leaf = 6, .axis = 0, .columns = 0xf},
+    /* E2V: indices of a temporary */
+    {.table = 25, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
+    /* V2C: indices of w */
+    {.table = 26, .leaf = 7, .axis = 0, .columns = 0x3f},
 };
 
 /* Checks the elements that a call accesses. */
@@ -559,4 +563,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d2a32542923625123b7a2843972acd0d42cc99566100da12bffa077c063b7b30 */
+/* gtstub: sha256 of the text above: 3df1af4e4e80a24ce21ab1e50592768c3f552956c4e0a7856fddb6c81e658891 */

@@ -42,7 +42,8 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 23, .leaf = 6, .axis = 0, .columns = 0xf}, /* E2C2E into vn */
+    /* E2C2E: indices of vn */
+    {.table = 23, .leaf = 6, .axis = 0, .columns = 0xf},
 };
 
 /* Checks the elements that a call accesses. */
@@ -464,4 +465,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 56b08d6015b0b48da3d995222391b648018ccdfbadb6418bd0ce5e264a4eae24 */
+/* gtstub: sha256 of the text above: 0c442ad60db3a2f88caaf7cd77d36e2c74e883078448e612580ed180faaa8755 */

@@ -31,7 +31,8 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 9, .leaf = 0, .axis = 0, .columns = 0x3f}, /* V2E into p_e_in */
+    /* V2E: indices of p_e_in */
+    {.table = 9, .leaf = 0, .axis = 0, .columns = 0x3f},
 };
 
 /* Checks the elements that a call accesses. */
@@ -287,4 +288,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 61f1894538d8219f1ad2b7b341bb0780cd1f627325e8bc039188224208f877ac */
+/* gtstub: sha256 of the text above: 4d76fd49e1e3ca9364d659819876e6badbb887a911c3c03cd74fb5d2757fc909 */

@@ -69,8 +69,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 45, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E into mass_flux_at_edges_on_model_levels */
-    {.table = 45, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E into theta_v_flux_at_edges_on_model_levels */
+    /* C2E: indices of mass_flux_at_edges_on_model_levels */
+    {.table = 45, .leaf = 8, .axis = 0, .columns = 0x7},
+    /* C2E: indices of theta_v_flux_at_edges_on_model_levels */
+    {.table = 45, .leaf = 9, .axis = 0, .columns = 0x7},
 };
 
 /* Checks the elements that a call accesses. */
@@ -788,4 +790,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e8706548ca9f19eb631d15d5445d4898981601d144f788d42a8d1561327c8f34 */
+/* gtstub: sha256 of the text above: 9035ca1634207fa3501aebf9e99eac46903f9e3fee5c8374bb0d6654087a170d */

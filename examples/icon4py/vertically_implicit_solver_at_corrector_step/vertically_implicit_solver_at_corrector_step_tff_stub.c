@@ -68,8 +68,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 44, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E into mass_flux_at_edges_on_model_levels */
-    {.table = 44, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E into theta_v_flux_at_edges_on_model_levels */
+    /* C2E: indices of mass_flux_at_edges_on_model_levels */
+    {.table = 44, .leaf = 8, .axis = 0, .columns = 0x7},
+    /* C2E: indices of theta_v_flux_at_edges_on_model_levels */
+    {.table = 44, .leaf = 9, .axis = 0, .columns = 0x7},
 };
 
 /* Checks the elements that a call accesses. */
@@ -776,4 +778,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 65be9b13101cc45f2cc1937ee457de9cc3c312653f2130587060ecd65c9da064 */
+/* gtstub: sha256 of the text above: aa757c3f617d9f7297e906dbc629d8f527e7c2139b86188ec6e8f60ea82e38a8 */

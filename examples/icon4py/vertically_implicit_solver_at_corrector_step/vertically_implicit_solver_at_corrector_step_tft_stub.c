@@ -74,8 +74,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 45, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E into mass_flux_at_edges_on_model_levels */
-    {.table = 45, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E into theta_v_flux_at_edges_on_model_levels */
+    /* C2E: indices of mass_flux_at_edges_on_model_levels */
+    {.table = 45, .leaf = 8, .axis = 0, .columns = 0x7},
+    /* C2E: indices of theta_v_flux_at_edges_on_model_levels */
+    {.table = 45, .leaf = 9, .axis = 0, .columns = 0x7},
 };
 
 /* Checks the elements that a call accesses. */
@@ -810,4 +812,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: fbb2ff78e7b07c41ec1588607f72282e1157e12a59c076524ead16f543b4b228 */
+/* gtstub: sha256 of the text above: 81822697e4b7a0ea7d6f09046286b9a1f36124227eef7c7c1a303527d452bdc3 */

@@ -69,8 +69,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 45, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E into mass_flux_at_edges_on_model_levels */
-    {.table = 45, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E into theta_v_flux_at_edges_on_model_levels */
+    /* C2E: indices of mass_flux_at_edges_on_model_levels */
+    {.table = 45, .leaf = 8, .axis = 0, .columns = 0x7},
+    /* C2E: indices of theta_v_flux_at_edges_on_model_levels */
+    {.table = 45, .leaf = 9, .axis = 0, .columns = 0x7},
 };
 
 /* Checks the elements that a call accesses. */
@@ -788,4 +790,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 24d5bb0e3fdc4c86cc3c4037b5cdaa1eb9a798234d3e0ae8cb2608cfdb410cfb */
+/* gtstub: sha256 of the text above: e42f46295030a3b365fee2a522deddf49336619de2e44139ecc1d813c415114a */

@@ -75,8 +75,10 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 46, .leaf = 8, .axis = 0, .columns = 0x7}, /* C2E into mass_flux_at_edges_on_model_levels */
-    {.table = 46, .leaf = 9, .axis = 0, .columns = 0x7}, /* C2E into theta_v_flux_at_edges_on_model_levels */
+    /* C2E: indices of mass_flux_at_edges_on_model_levels */
+    {.table = 46, .leaf = 8, .axis = 0, .columns = 0x7},
+    /* C2E: indices of theta_v_flux_at_edges_on_model_levels */
+    {.table = 46, .leaf = 9, .axis = 0, .columns = 0x7},
 };
 
 /* Checks the elements that a call accesses. */
@@ -827,4 +829,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9a6af25d6c7382983a48d0b9bd6f9490a5d72750f1c72f7ff6239121bf196737 */
+/* gtstub: sha256 of the text above: 7feb08d4acf4ca4eb1eb32f2edf66dc92440c63bf23bd1540ce15e32b065a94a */

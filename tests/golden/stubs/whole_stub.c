@@ -33,7 +33,8 @@ struct slots {
 
 /* The tables whose elements are indices of fields or of temporary memory. */
 static const gts_follow FOLLOWS[] = {
-    {.table = 7, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3}, /* E2V into a temporary */
+    /* E2V: indices of a temporary */
+    {.table = 7, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
 };
 
 /* Checks the elements that a call accesses; the variables have the names of slots. */
@@ -332,4 +333,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a1b1b2c42e5613fa5b737fde5e7d6b2a56824038c7eed9d6e54bd6c5023b1953 */
+/* gtstub: sha256 of the text above: 801a0d7fcd064bac008840e243b46bb1bcd8370a08e8c689ac6becb7440c838f */
