@@ -15,15 +15,29 @@ if TYPE_CHECKING:
     from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  because gt4py uses this name
     from gtstub.profiling.report import profile
     from gtstub.program.compiled import CompiledProgram
+    from gtstub.program.graphs import graph
     from gtstub.program.registry import wait_for_compilation
+    from gtstub.program.streams import stream
 
-__all__ = ["CompiledProgram", "Program", "__version__", "compile", "load", "profile", "wait_for_compilation"]
+__all__ = [
+    "CompiledProgram",
+    "Program",
+    "__version__",
+    "compile",
+    "graph",
+    "load",
+    "profile",
+    "stream",
+    "wait_for_compilation",
+]
 
 _HOMES = {
     "CompiledProgram": "gtstub.program.compiled",
     "Program": "gtstub._host",
     "compile": "gtstub.frameworks.gt4py.compile",
+    "graph": "gtstub.program.graphs",
     "profile": "gtstub.profiling.report",
+    "stream": "gtstub.program.streams",
     "wait_for_compilation": "gtstub.program.registry",
 }
 

@@ -3,7 +3,7 @@
 
 #include "arguments/table.h"
 #include "base/refuse.h"
-#include "gtstub/program.h"
+#include "program/private.h"
 
 static GTS_COLD int refuse_rank(gts_program *self, const gts_contract *leaf, int32_t rank)
 {
@@ -102,6 +102,8 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
     if (GTS_UNLIKELY(array->device != leaf->device))
         return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "must be on device '%s', not on '%s'.",
                           gts_device_name(leaf->device), gts_device_name(array->device));
+    if (leaf->device != GTS_CPU && GTS_UNLIKELY(gts_gpu_check_memory(self, leaf, array->data) != 0))
+        return -1;
     if (GTS_UNLIKELY(array->rank != leaf->rank))
         return refuse_rank(self, leaf, array->rank);
     if (GTS_UNLIKELY(leaf->written && array->readonly))

@@ -44,7 +44,8 @@ static int install_workspaces(gts_program *self)
 int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
 {
     const gts_stub *const stub = self->stub;
-    if (end_handle(self) != 0)
+    const bool is_on_gpu = stub->device != GTS_CPU;
+    if (end_handle(self) != 0 || (is_on_gpu && gts_gpu_before_init(self) != 0))
         return -1;
     self->runtime->has_new_handle = true;
     self->sdfg = stub->init(self);
@@ -52,7 +53,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "The SDFG of program '%s' could not be initialised (__dace_init returned NULL).",
                              stub->name);
-    if (install_workspaces(self) != 0) {
+    if ((is_on_gpu && gts_gpu_after_init(self) != 0) || install_workspaces(self) != 0) {
         const gts_error reason = self->error;
         (void)end_handle(self);
         self->error = reason;

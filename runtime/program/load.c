@@ -70,8 +70,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
                                  "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
                                  stub->name, storage);
     }
-    const gts_function gpu_error = find_symbol(library, "__dace_gpu_last_error", "");
-    memcpy(&self->runtime->gpu_error, &gpu_error, sizeof self->runtime->gpu_error);
+    gts_gpu_find(self, library);
     return 0;
 }
 

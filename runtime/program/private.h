@@ -2,7 +2,7 @@
 #ifndef GTSTUB_PROGRAM_PRIVATE_H
 #define GTSTUB_PROGRAM_PRIVATE_H
 
-#include "gtstub/program.h"
+#include "program/gpu.h"
 
 /* The times of a program in one profile: profile/histogram.h. */
 typedef struct gts_program_times gts_program_times;
@@ -12,7 +12,7 @@ typedef struct gts_recorder_program gts_recorder_program;
 
 struct gts_runtime {
     gts_function exit;              /* `__dace_exit_<name>` */
-    int (*gpu_error)(void *);       /* `__dace_gpu_last_error`; NULL if the SDFG library has none */
+    gts_gpu gpu;                    /* unused if the program runs on the CPU */
     size_t *workspace_size;         /* bytes that were lent, [stub->workspace_count] */
     unsigned int waiters;           /* threads that wait for the lock */
     bool was_called;                /* a call has succeeded */

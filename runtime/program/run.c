@@ -1,19 +1,13 @@
 /* Runs the SDFG of a program, with the extra work of the first call, debugging, profiles and recordings. */
 #include "program/hooks.h"
 
-static GTS_COLD int check_gpu(gts_program *self)
-{
-    const int status = self->runtime->gpu_error(self->sdfg);
-    if (status == 0)
-        return 0;
-    return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "The GPU reported error %d while program '%s' ran.", status,
-                         self->stub->name);
-}
-
 static GTS_NOINLINE int run_with_extra_work(gts_program *self)
 {
     gts_runtime *const runtime = self->runtime;
-    const bool keeps_extra_work = self->debug || runtime->recorder != NULL;
+    const bool is_captured = gts_graph_is_captured();
+    const bool keeps_extra_work = self->debug || runtime->recorder != NULL || is_captured;
+    if (is_captured && gts_graph_before_run(self) != 0)
+        return -1;
     if (keeps_extra_work) /* so that the next call checks all arrays, including those that the SDFG does not take */
         self->knows_args = self->knows_fortran = false;
     runtime->has_new_handle = false;
@@ -25,7 +19,7 @@ static GTS_NOINLINE int run_with_extra_work(gts_program *self)
         return -1;
     runtime->was_called = true;
     self->has_extra_work = keeps_extra_work;
-    return self->debug && runtime->gpu_error != NULL ? check_gpu(self) : 0;
+    return is_captured ? gts_graph_after_run(self) : 0;
 }
 
 int gts_run(gts_program *self)

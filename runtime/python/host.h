@@ -33,6 +33,7 @@ typedef struct gts_py_program {
     PyObject **held;                 /* [2 * leaf_count + keys], objects that must live until the call ends */
     uint32_t held_count;
     PyObject **workspace; /* [workspace_count], owners of the lent memory */
+    PyObject *stream;     /* the stream of this program alone; NULL if it has none */
     gts_py_metrics metrics;
     struct gts_py_program *next; /* the program that was created before this one */
 } gts_py_program;
@@ -79,7 +80,7 @@ GTS_COLD int gts_py_refuse_missing(const char *function, const char *kind, PyObj
 GTS_COLD int gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords);
 GTS_COLD int gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known);
 
-/* ---- metrics.c, profile.c, workspace.c ------------------------------------------------------------------------- */
+/* ---- graph.c, metrics.c, profile.c, stream.c, workspace.c ------------------------------------------------------------------------- */
 
 PyObject *gts_py_set_metrics(PyObject *self, PyObject *args, PyObject *keywords);
 int gts_py_read_metrics_level(gts_py_program *);
@@ -87,6 +88,15 @@ int gts_py_read_metrics_level(gts_py_program *);
 PyObject *gts_py_sample(gts_py_program *, double compute_time);
 PyObject *gts_py_begin_profile(PyObject *module, PyObject *unused);
 PyObject *gts_py_end_profile(PyObject *module, PyObject *profile);
+PyObject *gts_py_begin_graph(PyObject *module, PyObject *unused);
+PyObject *gts_py_end_graph(PyObject *module, PyObject *graph);
+PyObject *gts_py_launch_graph(PyObject *module, PyObject *args);
+/* Reads None, an address, or an object with `__cuda_stream__`; -1 after an exception. */
+int gts_py_read_stream(const gts_py_state *, PyObject *object, void **stream);
+PyObject *gts_py_get_stream(PyObject *self, void *unused);
+int gts_py_set_stream(PyObject *self, PyObject *value, void *unused);
+PyObject *gts_py_get_current_stream(PyObject *module, PyObject *unused);
+PyObject *gts_py_set_current_stream(PyObject *module, PyObject *stream);
 PyObject *gts_py_set_workspace(PyObject *self, PyObject *args, PyObject *keywords);
 
 /* ---- convert/: the functions of gts_host, which gtstub/stub.h describes ---------------------------------------- */

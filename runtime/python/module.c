@@ -47,6 +47,15 @@ static PyMethodDef FUNCTIONS[] = {
     {"end_profile", gts_py_end_profile, METH_O,
      "end_profile(profile, /)\n--\n\nWaits for the calls that are running, and returns the report of the profile as "
      "JSON."},
+    {"get_stream", gts_py_get_current_stream, METH_NOARGS,
+     "get_stream()\n--\n\nReturns the stream of all programs that have none of their own; None is the default stream."},
+    {"set_stream", gts_py_set_current_stream, METH_O,
+     "set_stream(stream, /)\n--\n\nSets the stream of all programs that have none of their own."},
+    {"begin_graph", gts_py_begin_graph, METH_NOARGS,
+     "begin_graph()\n--\n\nBegins to capture the calls of programs; returns the graph."},
+    {"end_graph", gts_py_end_graph, METH_O, "end_graph(graph, /)\n--\n\nEnds to capture."},
+    {"launch_graph", gts_py_launch_graph, METH_VARARGS,
+     "launch_graph(graph, stream, /)\n--\n\nPuts all calls of a graph on a stream."},
     {"fail_at_exit", fail_at_exit, METH_NOARGS,
      "fail_at_exit()\n--\n\nMakes this process exit with status 1, after everything that it does at exit."},
     {NULL, NULL, 0, NULL},
@@ -89,6 +98,7 @@ static void free_state(void *module)
 {
     gts_py_state *const state = PyModule_GetState(module);
     (void)clear(module);
+    Py_CLEAR(state->stream);
     Py_CLEAR(state->numpy.ndarray);
     Py_CLEAR(state->numpy.generic);
     Py_CLEAR(state->numpy.integer);

@@ -110,6 +110,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     }
     for (uint32_t i = 0; self->workspace != NULL && i < stub->workspace_count; ++i)
         Py_VISIT(self->workspace[i]);
+    Py_VISIT(self->stream);
     Py_VISIT(self->metrics.namespace);
     Py_VISIT(self->metrics.sample);
     return 0;
@@ -161,6 +162,7 @@ static void dealloc(PyObject *object)
         for (uint32_t i = 0; self->keys != NULL && i < stub->collection_count; ++i)
             Py_XDECREF(self->keys[i]);
     }
+    Py_XDECREF(self->stream); /* after the program, whose memory is freed on it */
     Py_XDECREF(self->metrics.key);
     Py_XDECREF(self->parameters);
     PyMem_Free(self->argv);
@@ -226,6 +228,10 @@ static PyGetSetDef ATTRIBUTES[] = {
     {"compute_time", get_compute_time, NULL, "Seconds that the SDFG measured in the last call with metrics.", NULL},
     {"metrics_level", get_metrics_level, set_metrics_level,
      "Level of gt4py's metrics in the next call; after set_metrics(), each call reads it from the namespace.", NULL},
+    {"stream", gts_py_get_stream, gts_py_set_stream,
+     "The stream of a GPU that calls put their work on: None for the default stream, an address, or an object with\n"
+     "'__cuda_stream__'. Until it is set, and after 'current', it is the one of gtstub.stream().",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -14,6 +14,7 @@
 /* Attributes and keywords that the host looks up, as interned strings: gts_py_state.name.<name>. */
 #define GTS_PY_NAMES(X)                                                                                                \
     X(__cuda_array_interface__)                                                                                        \
+    X(__cuda_stream__)                                                                                                 \
     X(__dlpack__)                                                                                                      \
     X(_domain)                                                                                                         \
     X(_ndarray)                                                                                                        \
@@ -28,6 +29,7 @@
     X(ndarray)                                                                                                         \
     X(numpy)                                                                                                           \
     X(offset_provider)                                                                                                 \
+    X(ptr)                                                                                                             \
     X(ranges)                                                                                                          \
     X(shape)                                                                                                           \
     X(start)                                                                                                           \
@@ -55,6 +57,7 @@ typedef struct gts_py_numpy {
 typedef struct gts_py_state {
     PyTypeObject *program_type;
     PyTypeObject *dispatcher_type;
+    PyObject *stream; /* of all programs that have none of their own; NULL until it is set */
     gts_py_numpy numpy;
     gts_py_names name;
 } gts_py_state;

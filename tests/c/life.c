@@ -184,27 +184,6 @@ static void test_workspace(void)
     free(memory);
 }
 
-static void test_gpu_error(void)
-{
-    const struct recorder recorder = fresh_recorder(whole_library);
-    struct whole w;
-    set_up(&w);
-    recorder.behaviour->gpu_error = 700;
-    gts_program *quiet = load(whole_stub, whole_library);
-    CHECK(whole_call(quiet, &w.args) == 0); /* asking costs a synchronisation, so only debugging asks */
-    gts_close(&quiet);
-
-    CHECK(setenv("GTSTUB_DEBUG", "1", 1) == 0);
-    gts_program *program = load(whole_stub, whole_library);
-    CHECK(unsetenv("GTSTUB_DEBUG") == 0);
-    recorder.behaviour->gpu_error = 0;
-    CHECK(whole_call(program, &w.args) == 0);
-    recorder.behaviour->gpu_error = 700;
-    CHECK(whole_call(program, &w.args) == -1);
-    CHECK_ERROR(gts_last_error(program), GTS_RUNTIME_ERROR, "The GPU reported error 700 while program 'whole' ran.");
-    gts_close(&program);
-}
-
 static void test_fork(void)
 {
     const struct recorder recorder = fresh_recorder(whole_library);
@@ -249,7 +228,6 @@ int main(int argc, char **argv)
     test_init_that_fails_at_a_call();
     test_exit_that_fails();
     test_workspace();
-    test_gpu_error();
     test_fork();
     open_recorder(whole_library).clear();
     open_recorder(prog_library).clear();

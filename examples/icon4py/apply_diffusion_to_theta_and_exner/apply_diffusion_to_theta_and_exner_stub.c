@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_theta_and_exner_args arguments;
@@ -411,6 +411,7 @@ static const gts_stub STUB = {
     .name = "apply_diffusion_to_theta_and_exner",
     .library = "libapply_diffusion_to_theta_and_exner.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "b90fe7bcb253f2fe7eccceb86b45b6e1e6283dfe2a73e05c8933006b7086975c",
     .sdfg_digest = "6c1529d55299bc25193d2e913c19eb66702772327e8e0c22003e767bba3f0013",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -429,4 +430,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2547e6b5ccce2db3e348557d1c2a5c7fb8b23275d7103946a07dc8757cedebf1 */
+/* gtstub: sha256 of the text above: 15b340d9e4cc9b935e32c6c160d54851f142a9191ca8f7c54f986d9faa5e3676 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_vn_args arguments;
@@ -376,6 +376,7 @@ static const gts_stub STUB = {
     .name = "apply_diffusion_to_vn",
     .library = "libapply_diffusion_to_vn.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "74c6b3ff89433dd460293ac5faa06c529556afb5b61c6e1c67fe6f3905a8b07d",
     .sdfg_digest = "814120477f069bbc748d1b1586b8680469326b80afa0224f71632baa97b0be96",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -394,4 +395,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 677ab2f35b19f55950648728538fe9c01fde369fa29199109662df33b46111b8 */
+/* gtstub: sha256 of the text above: 6cefdfbe6255642bea3db20dc68679edef1c3376ee327580db441f0f8f5842cc */

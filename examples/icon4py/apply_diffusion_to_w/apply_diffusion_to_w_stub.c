@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_w_args arguments;
@@ -335,6 +335,7 @@ static const gts_stub STUB = {
     .name = "apply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence",
     .library = "libapply_diffusion_to_w_and_compute_horizontal_gradients_for_turbulence.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "eb649ccaef777fdd9b4434c173e2ba25d4eaeed6d72f28bceddd354213303a12",
     .sdfg_digest = "cd9b28fadac50490a23a615ad0a7f60ade0b1471a690c516ae4338f80be3d2b8",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -353,4 +354,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3f35ae1007b2dbc39b0ffd62120638de00cd214361ab47da50e06b220638b795 */
+/* gtstub: sha256 of the text above: 6ce81ab0c77d85316560f03c94ff388d92a1145e97ff92684070463f2829ebe6 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_nabla2_and_nabla4_global_to_vn_args arguments;
@@ -299,6 +299,7 @@ static const gts_stub STUB = {
     .name = "apply_nabla2_and_nabla4_global_to_vn",
     .library = "libapply_nabla2_and_nabla4_global_to_vn.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "d950e9dc1a6149b9ff58af3cf9fc748fb1bd6c1691ede3bd9b7ec466b469f388",
     .sdfg_digest = "49e61046f2eebb5f7f070bc649392b812cbe4a401ec4dd65120f27f639fa4611",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -317,4 +318,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4e05c6cbc0a115e41a1e6906403fc90bff8100dce26bba6c7476f62e4b352048 */
+/* gtstub: sha256 of the text above: c2a3668abd3dfe6736ee3bc47e3675d478c681e93c42b506f3234fd289ef0e6c */

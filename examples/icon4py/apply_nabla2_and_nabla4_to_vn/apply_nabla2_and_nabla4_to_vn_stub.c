@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_nabla2_and_nabla4_to_vn_args arguments;
@@ -320,6 +320,7 @@ static const gts_stub STUB = {
     .name = "apply_nabla2_and_nabla4_to_vn",
     .library = "libapply_nabla2_and_nabla4_to_vn.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "f4b388c7203c0fbc3a9b34628eeae9f69a122dddd1be6eedd63145b6b7297d38",
     .sdfg_digest = "bc3f8530d0e9805ae63c3b8e1508c614e6b29b2975dd508c7ede2cee6e253766",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -338,4 +339,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c4533949380b4921e39b781feb01762911afbfcc7bd69746edc9541b2a352ee0 */
+/* gtstub: sha256 of the text above: 1a88230a96955b835aa3504bf7e5a59002952274cfdf5ae2815cbe24affc02bb */

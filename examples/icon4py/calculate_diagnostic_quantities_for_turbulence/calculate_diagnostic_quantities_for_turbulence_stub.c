@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_diagnostic_quantities_for_turbulence_args arguments;
@@ -313,6 +313,7 @@ static const gts_stub STUB = {
     .name = "calculate_diagnostic_quantities_for_turbulence",
     .library = "libcalculate_diagnostic_quantities_for_turbulence.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "b06f610823e0a098cc2801780b1d4abb04b0fe84655c7365f71b71a12a399031",
     .sdfg_digest = "a8db2e8dddd24a80712d1647a6e7c758d044dfe028803225806dc6ec7dba9e92",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -331,4 +332,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4edc3441c177aa37ce4ad60938b1decdcadb8e4ca7fffec0614898d38fe107ff */
+/* gtstub: sha256 of the text above: 568eb16fb213a0c1691c9d7c285e69f52d1fba8ef26ab3f30c9971294c083710 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_enhanced_diffusion_coefficients_args arguments;
@@ -269,6 +269,7 @@ static const gts_stub STUB = {
     .name = "calculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools",
     .library = "libcalculate_enhanced_diffusion_coefficients_for_grid_point_cold_pools.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "e020eed937ff131fb063c9423b025bebb2dc605b1f67a229cdcc23db762b85c5",
     .sdfg_digest = "36d46e672a97de4126602a7929399a8ed707cd8d0b1b3f0e3501cb36ea87bece",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -287,4 +288,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 652144f220ea29c3c59f5da42f86d9ded14a8facafee08dfaf1f3be32c4d7dbd */
+/* gtstub: sha256 of the text above: 75f151dee90f168fe26dbd6489c116d9257b664178e77a53ec41b813f3d20561 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_nabla2_and_smag_coefficients_for_vn_args arguments;
@@ -420,6 +420,7 @@ static const gts_stub STUB = {
     .name = "calculate_nabla2_and_smag_coefficients_for_vn",
     .library = "libcalculate_nabla2_and_smag_coefficients_for_vn.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "c4e4f5d7056aca2a6c27fae83354c45a13cd9f954eb87d48a2e386021bc532fc",
     .sdfg_digest = "b3db8558b91ecf92488849b3bd95a64765551f091664792031d142af1cec63c6",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -438,4 +439,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 99e5e3609ec03b9cd07c8ee8b5083cb45f00fadde0496f151fc24a4bbb622117 */
+/* gtstub: sha256 of the text above: a7e58ff9b7c4aacdc6d82f6d4069ec6b933d920fc000f22d0e847beb21f7af8b */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_nabla4_args arguments;
@@ -364,6 +364,7 @@ static const gts_stub STUB = {
     .name = "calculate_nabla4",
     .library = "libcalculate_nabla4.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "be1cf86b9e2aac47edcadeb9335f03e6b4808303b004753b60ca3df0ff3c06a5",
     .sdfg_digest = "22064983a931bf8e76afa0b47f2250d2e37740336babc616ad9a7c10135186f2",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -382,4 +383,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 04c9fc85a50b92d7872b852f9a7fecf99ac45a9d3a5438aa6e2fdc3f26b0704f */
+/* gtstub: sha256 of the text above: e6f3b77d3711700905afd334c65132178257d63d7fcc4e9d0536929c8c62aee4 */

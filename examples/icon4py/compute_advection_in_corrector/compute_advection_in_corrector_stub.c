@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_corrector_args arguments;
@@ -577,6 +577,7 @@ static const gts_stub STUB = {
     .name = "compute_advection_in_corrector_vertical_momentum",
     .library = "libcompute_advection_in_corrector_vertical_momentum.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "1fd1ac20b030826a9326319ac1217ad797e184ed83234ed2e430f18d9191f971",
     .sdfg_digest = "c944982579f186ea4ba7ac90d3778abc19f15904534734031c5281c04953f88d",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -595,4 +596,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c233fe2625319b8496455883c00263036957c170a091eb810a589b1e1f756fdd */
+/* gtstub: sha256 of the text above: 1049086c534e201a49fd13323d93f4f97859001831223d993587910f7256f0b1 */

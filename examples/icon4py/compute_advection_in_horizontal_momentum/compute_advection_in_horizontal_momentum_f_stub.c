@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_horizontal_momentum_f_args arguments;
@@ -503,6 +503,7 @@ static const gts_stub STUB = {
     .name = "compute_advection_in_horizontal_momentum",
     .library = "libcompute_advection_in_horizontal_momentum.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "b99e705d541a9a69dc67492c73f68a3217547cbf1dd4523d45e94b0d68e3ca1a",
     .sdfg_digest = "ca2e293f2f7491905194ca327a79c6c0234b22c52749ff3e64dd3c4b2fa535e1",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -521,4 +522,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 57b2ea24a862135967e9aa330f65570ea638058fa04e1ed767ecfe2c69f5b4a8 */
+/* gtstub: sha256 of the text above: f991e249ca299903d11158f953895021c2ce582616277fa6536a1cd42f9bdbd9 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_horizontal_momentum_t_args arguments;
@@ -546,6 +546,7 @@ static const gts_stub STUB = {
     .name = "compute_advection_in_horizontal_momentum",
     .library = "libcompute_advection_in_horizontal_momentum.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "de2b37f5d6fff57c4ea7a4c0048045a6fe6abe4aef13902664899ab57c43524a",
     .sdfg_digest = "9fa1cff62fb16a67607bd56efb654d972e60e2625cd4dc16e37ad7564910813d",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -564,4 +565,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d5969a2181525844ffb0a2ef5dcdc6c5ac1b048067785598d1467b2f018ba741 */
+/* gtstub: sha256 of the text above: 62ebd8466606c09f9a2f35f5cd55954136e85f5df659271c9b7745721c5ed1da */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_predictor_f_args arguments;
@@ -517,6 +517,7 @@ static const gts_stub STUB = {
     .name = "compute_advection_in_predictor_vertical_momentum",
     .library = "libcompute_advection_in_predictor_vertical_momentum.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "e54f35cf526cff268166364ebf53a1bc2dbf540e8a15a9f4406281377a178b25",
     .sdfg_digest = "3877ca850ab73253c5921eab5206168fbebd3167cd258e42a906fec842afde2b",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -535,4 +536,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1acb96196c9190446ba54e36aa7e142b15dc5969f1dac3c6aca1dbbf6d36d047 */
+/* gtstub: sha256 of the text above: 6fb3b9962573d06013c5413d399ff28e378797800f847cb6fac12c2b7ecf254d */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_predictor_t_args arguments;
@@ -447,6 +447,7 @@ static const gts_stub STUB = {
     .name = "compute_advection_in_predictor_vertical_momentum",
     .library = "libcompute_advection_in_predictor_vertical_momentum.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "5fed8ba55fa1e1cef2b0965b8610950e3829e2440dc0f1a45f733adff1d257d5",
     .sdfg_digest = "5277a6700e341cd22bec492dc5cb84ddcb5694ad73bc9dd835815e3ea284ad62",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -465,4 +466,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 43ea33f779444b69a1c713a6148d8f10f5ebc70abbcc2c4689a784d73cca086a */
+/* gtstub: sha256 of the text above: 2cb844c001fd13761c86cd017618f0eb6a4b87931b6465718d7bd2624ef40fbc */

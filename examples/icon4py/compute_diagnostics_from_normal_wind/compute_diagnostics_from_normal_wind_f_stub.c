@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_diagnostics_from_normal_wind_f_args arguments;
@@ -545,6 +545,7 @@ static const gts_stub STUB = {
     .name = "compute_diagnostics_from_normal_wind",
     .library = "libcompute_diagnostics_from_normal_wind.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "5c4aa551938b6cd3987af51dd8e100a88a38a97430b86368dfdb226f18b27705",
     .sdfg_digest = "5ad7bd0f59e05f3ea4ea658fe07e0e2723b3e2dd91d11a260e661050666fcda2",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -563,4 +564,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3df1af4e4e80a24ce21ab1e50592768c3f552956c4e0a7856fddb6c81e658891 */
+/* gtstub: sha256 of the text above: a2d9b79c781d8433a54fa5d68d160eee7bd5a9de045297d40b59d5ef8479ae98 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_diagnostics_from_normal_wind_t_args arguments;
@@ -447,6 +447,7 @@ static const gts_stub STUB = {
     .name = "compute_diagnostics_from_normal_wind",
     .library = "libcompute_diagnostics_from_normal_wind.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "0ae1e6ed3bf45a10e4cd859d6643bcad881048cc31ab4f62acfa97c94569b5ae",
     .sdfg_digest = "aed42e11f4c79894cff9bdee9555cb5466ea5b866c4a1718267a3c386d3a5bae",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -465,4 +466,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0c442ad60db3a2f88caaf7cd77d36e2c74e883078448e612580ed180faaa8755 */
+/* gtstub: sha256 of the text above: 00b2a3dfeae22131263d7ea1779e5fb83e9f494670406fe7da26e34ff4272a51 */

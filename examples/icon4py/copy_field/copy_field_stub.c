@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct copy_field_args arguments;
@@ -204,6 +204,7 @@ static const gts_stub STUB = {
     .name = "copy_field",
     .library = "libcopy_field.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "29f2c3cd48dddca28bb9b335f4e41e0cc75432230806bf5d9484e8fcba56340b",
     .sdfg_digest = "87407fd4e9caf2a30f5d2dd7030bb8a07fa8e70ecfc31f13e9ea072c433accad",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -222,4 +223,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4d297e83a2c9db3009f70e618e124a7124718ba1502076383f5e65f2c552829d */
+/* gtstub: sha256 of the text above: 15b68a1cc83ca7ac21e4ee6af6b2a82bb39c97362e5299100013a51ccb5b7850 */

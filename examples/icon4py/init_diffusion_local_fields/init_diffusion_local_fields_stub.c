@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct init_diffusion_local_fields_args arguments;
@@ -286,6 +286,7 @@ static const gts_stub STUB = {
     .name = "init_diffusion_local_fields_for_regular_timestep",
     .library = "libinit_diffusion_local_fields_for_regular_timestep.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "57f2b884ac9124ed58fa61e587552fc731132c59f2de45cef4467ea463ef19ac",
     .sdfg_digest = "c07bfe1e6c365f057dac3a756e86d966ac1c12ffcd9c2bb793da1218d480db12",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -304,4 +305,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e69f9c640774b35e6b3e232b2000071e7f4f4a297668b35ba9851176c0dba12a */
+/* gtstub: sha256 of the text above: a5a510968bb8b14fe5123f954929be0164d9f5c6485bc5f17087c21aaaefe89c */

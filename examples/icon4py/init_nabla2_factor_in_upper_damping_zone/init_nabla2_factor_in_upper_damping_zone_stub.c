@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct init_nabla2_factor_in_upper_damping_zone_args arguments;
@@ -197,6 +197,7 @@ static const gts_stub STUB = {
     .name = "init_nabla2_factor_in_upper_damping_zone",
     .library = "libinit_nabla2_factor_in_upper_damping_zone.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "206dd6041bfc73a3b753c818ec4832a5ee384f02d8b022b3a291a007467754e7",
     .sdfg_digest = "0f0fe50fdb5daaab3254cf8e835f2ac2f3a2c249fd1eb4f413748b7e5acbc0ec",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -215,4 +216,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6dd967fe7c3e4842b50b1a03a034d20b81f0890c6b642bb625f418e38055cb08 */
+/* gtstub: sha256 of the text above: f224dfab5d3a17d774537c232b211b2cd6d01c6a87a8a51f41e78890d44b41d2 */

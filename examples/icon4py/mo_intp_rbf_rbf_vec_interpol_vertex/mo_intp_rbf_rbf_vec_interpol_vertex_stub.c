@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct mo_intp_rbf_rbf_vec_interpol_vertex_args arguments;
@@ -270,6 +270,7 @@ static const gts_stub STUB = {
     .name = "mo_intp_rbf_rbf_vec_interpol_vertex",
     .library = "libmo_intp_rbf_rbf_vec_interpol_vertex.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "93ffab31fc0883b54ae01829b136119ae0ed31f42f4ece73895d31ff78cff2dd",
     .sdfg_digest = "4052bf6263d8c7332f50a4e62285b3fcb22828f841201b2b2d52c297fadebca7",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -288,4 +289,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4d76fd49e1e3ca9364d659819876e6badbb887a911c3c03cd74fb5d2757fc909 */
+/* gtstub: sha256 of the text above: e5937b612fdd00e30c82f6ce7afcb23cbcd7f9fc170999c5fd32cb2941a7b417 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct scale_k_args arguments;
@@ -204,6 +204,7 @@ static const gts_stub STUB = {
     .name = "scale_k",
     .library = "libscale_k.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "83b8ee52770cbbdd87795a8e6fb571e226c881c603646d3ac6f11762c4933390",
     .sdfg_digest = "d72f619fc86728efcf8fddb39f4e6a100399614a3320d7517571a519c951b00f",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -222,4 +223,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: be5e433b27e911930aeba8a5044d3681b7eb0665feed1b98d13f77d3d2f6c6f8 */
+/* gtstub: sha256 of the text above: c4671770d735333d24116bab60cdf91567c17234a118edefe99339f3c0aec651 */

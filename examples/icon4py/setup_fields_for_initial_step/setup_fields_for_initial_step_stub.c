@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct setup_fields_for_initial_step_args arguments;
@@ -197,6 +197,7 @@ static const gts_stub STUB = {
     .name = "setup_fields_for_initial_step",
     .library = "libsetup_fields_for_initial_step.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "1a8ee4c40003bec4d3d285fccd196853df26f6abc3622900c78ec4dd60075f61",
     .sdfg_digest = "ec723fedcc1fa0d29924cd10e0c3772f3a4c209084fee18cfab57f24db5d81b3",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -215,4 +216,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b95357f389dfc3453d05672f12f74c705f9fe92233eaddc8116a0ce3e696c454 */
+/* gtstub: sha256 of the text above: 0f8761b2ab685f192d22aec255bdbae397b281fc45024ff61ef43c03ba2a95c8 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_fff_args arguments;
@@ -760,6 +760,7 @@ static const gts_stub STUB = {
     .name = "vertically_implicit_solver_at_corrector_step",
     .library = "libvertically_implicit_solver_at_corrector_step.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "8768cbc4aaa7cb9d8520e43d0f7c01a9acf209aee21bfec5578ffeff6788ff8c",
     .sdfg_digest = "4907d81de3fde0c0c264575bb93f0aac7b22fe53851dd4dd4c056fa78d80b578",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -778,4 +779,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f35e26209fc6335bb3321d0e7aa19f5e5f80f82975e8f2aa65666f746eb89962 */
+/* gtstub: sha256 of the text above: 9d0c923cc2fae32e951f93608ae72777a2fcd64981c7302a5a59f2fc783bc02b */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_fft_args arguments;
@@ -794,6 +794,7 @@ static const gts_stub STUB = {
     .name = "vertically_implicit_solver_at_corrector_step",
     .library = "libvertically_implicit_solver_at_corrector_step.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "ad736bad46e373ea13c7db4a5c424b4f183aa4556e3e9703b5a15c01ccc47616",
     .sdfg_digest = "31a94d609509456e9fd65047c2920365d1c6534be497df53de8aa8d8dc936e0f",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -812,4 +813,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b542f9fde5ca53243a5ee18e3c704956f931609463777a50d67fc0eda42e158d */
+/* gtstub: sha256 of the text above: b47c51f23e9383836d8261576f1c6ba2f3f2f57e13bf45fcf76841169a9e4bb3 */

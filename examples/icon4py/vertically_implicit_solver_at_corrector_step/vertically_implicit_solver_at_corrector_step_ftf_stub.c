@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_ftf_args arguments;
@@ -772,6 +772,7 @@ static const gts_stub STUB = {
     .name = "vertically_implicit_solver_at_corrector_step",
     .library = "libvertically_implicit_solver_at_corrector_step.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "e46010bfed7de9c84f52a3fda3b206b32acecefb6cef0dd565d28dc1b649e583",
     .sdfg_digest = "622f9f3d038da3db463add4269411949f56b87a30fdfb540f4a4b6697e9da7e5",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -790,4 +791,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9035ca1634207fa3501aebf9e99eac46903f9e3fee5c8374bb0d6654087a170d */
+/* gtstub: sha256 of the text above: 45cf34c2b7b958abc87ff7ccf83fad2486958f4a9de20f4f1007ef5d9cd0e08b */

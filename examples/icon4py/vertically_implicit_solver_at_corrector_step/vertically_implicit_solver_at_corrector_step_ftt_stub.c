@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_ftt_args arguments;
@@ -811,6 +811,7 @@ static const gts_stub STUB = {
     .name = "vertically_implicit_solver_at_corrector_step",
     .library = "libvertically_implicit_solver_at_corrector_step.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "266e72f66776a591cc3af716f6b4194757663b7658d85d6343eb5566e704a85d",
     .sdfg_digest = "e8eb4b9af15abe173dbf2d9bb39aeac4377a3546a22dd663ddbbc9421bf4ebfc",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -829,4 +830,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6924e7ba7bfc29cf7536948b62f12a0b6fafe1b73bf176427360673054bfa0d0 */
+/* gtstub: sha256 of the text above: 3a36bbff28669a4323c209f9e26e3370fb1f07de8dee4f71872e608505850b00 */

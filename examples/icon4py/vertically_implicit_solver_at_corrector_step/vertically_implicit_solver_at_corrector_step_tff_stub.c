@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_tff_args arguments;
@@ -760,6 +760,7 @@ static const gts_stub STUB = {
     .name = "vertically_implicit_solver_at_corrector_step",
     .library = "libvertically_implicit_solver_at_corrector_step.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "65f57b4d2c52b99d3c8ee8a180132f9e0f9cc564f0340ecd4abea514824841ac",
     .sdfg_digest = "4907d81de3fde0c0c264575bb93f0aac7b22fe53851dd4dd4c056fa78d80b578",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -778,4 +779,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: aa757c3f617d9f7297e906dbc629d8f527e7c2139b86188ec6e8f60ea82e38a8 */
+/* gtstub: sha256 of the text above: 443d70885519086fd8d4abe6f2651b924467182e1a477ee472e4ee23fe41494b */

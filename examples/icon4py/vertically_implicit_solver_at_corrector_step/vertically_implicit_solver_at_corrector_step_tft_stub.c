@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_tft_args arguments;
@@ -794,6 +794,7 @@ static const gts_stub STUB = {
     .name = "vertically_implicit_solver_at_corrector_step",
     .library = "libvertically_implicit_solver_at_corrector_step.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "80fc58232229a908551ea59cb755af4f1333ee000e5866203feaebdf80897a22",
     .sdfg_digest = "01881b26267cec746ac2cb52f404a375311f2c3983f9fdffc8507c6a3bb334ed",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -812,4 +813,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 81822697e4b7a0ea7d6f09046286b9a1f36124227eef7c7c1a303527d452bdc3 */
+/* gtstub: sha256 of the text above: 564ec08b5a3302163caeccafb8f94495d2bb3f5257294f72965db6fd0d91a530 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_ttf_args arguments;
@@ -772,6 +772,7 @@ static const gts_stub STUB = {
     .name = "vertically_implicit_solver_at_corrector_step",
     .library = "libvertically_implicit_solver_at_corrector_step.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "13bd1becbaf976b6b48fae324df4c471e5526a515c631031e656a73d5bb1b782",
     .sdfg_digest = "622f9f3d038da3db463add4269411949f56b87a30fdfb540f4a4b6697e9da7e5",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -790,4 +791,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e42f46295030a3b365fee2a522deddf49336619de2e44139ecc1d813c415114a */
+/* gtstub: sha256 of the text above: 003f1ae3a7059ff40dfd8c2c03e374fe0a7c2855897f8759755f0531fe93e4f8 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_ttt_args arguments;
@@ -811,6 +811,7 @@ static const gts_stub STUB = {
     .name = "vertically_implicit_solver_at_corrector_step",
     .library = "libvertically_implicit_solver_at_corrector_step.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "0f50c8bac3b8b5dbe850d70bea6442004a875bc7f12409dd89fa65943d245655",
     .sdfg_digest = "01727f04e521bad0c10295a870d4518b329ebbab000c1d22510c3d57a688a736",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -829,4 +830,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7feb08d4acf4ca4eb1eb32f2edf66dc92440c63bf23bd1540ce15e32b065a94a */
+/* gtstub: sha256 of the text above: 8d7fe84818e884b6a04b51a2e5bb11300918f8e767ebcf622fc5e1f3d2f7aa27 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_predictor_step_f_args arguments;
@@ -796,6 +796,7 @@ static const gts_stub STUB = {
     .name = "vertically_implicit_solver_at_predictor_step",
     .library = "libvertically_implicit_solver_at_predictor_step.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "02d2d5cda26f4dff094fbe5fe66b06cdf2e78ee1186c5030ce85d885ae57e9fd",
     .sdfg_digest = "9f9d6471989c4fe9ae25180311ba28416452befa9194996d561a77adfae8101b",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -814,4 +815,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f3be75c134b51c8da56e70413874c9390b3d984841e2c15ada2435be069457a1 */
+/* gtstub: sha256 of the text above: 9c9ce174a14c17a0d00e084262387618166746885dd8851f7123fb1c212a0ea2 */

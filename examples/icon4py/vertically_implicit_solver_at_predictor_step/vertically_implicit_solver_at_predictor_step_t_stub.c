@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_predictor_step_t_args arguments;
@@ -804,6 +804,7 @@ static const gts_stub STUB = {
     .name = "vertically_implicit_solver_at_predictor_step",
     .library = "libvertically_implicit_solver_at_predictor_step.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "39b18f6135a9ed298c429d7409585168d15ea63522deb9e4110837d82a16de1a",
     .sdfg_digest = "9f07483f131e4e1ddc533fd9b3fe4a54459c306020b274ffdab20b10d5db7bcb",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -822,4 +823,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1e0d381ffbdffe43fd401c31391a1fe00aa7135cdeb61cc99f4506570e08d149 */
+/* gtstub: sha256 of the text above: b6f21f16ccf3c0fbfe80617bcd8813c89acd455b5664dc4bb2de91611f3b6c91 */

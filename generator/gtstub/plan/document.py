@@ -30,6 +30,7 @@ def plan_to_json(plan: CallPlan) -> dict[str, Any]:
         "schema": SCHEMA,
         "name": plan.name,
         "sdfg_name": plan.sdfg_name,
+        "device": plan.device,
         "parameters": [_node(node) for node in plan.parameters],
         "leaves": [_leaf(leaf) for leaf in plan.leaves],
         "slots": [

@@ -302,16 +302,17 @@ class CallBounds:
 @dataclasses.dataclass(frozen=True)
 class CallPlan:
     """
-    `library` is the file name of the SDFG library. `leaves` are all fields and scalars of `parameters` in program
-    order, then the connectivities that the SDFG takes from the offset provider. `init` are the arguments of
-    `__dace_init_<name>`; `memory_symbols` are those among them that determine sizes of memory kept by the handle.
-    `bounds` has what differs between calls; the rest is in the contracts of axes. `known` counts the accesses behind
-    both, and `unknown` the others.
+    `library` is the file name of the SDFG library, and `device` is where the SDFG runs. `leaves` are all fields and
+    scalars of `parameters` in program order, then the connectivities that the SDFG takes from the offset provider.
+    `init` are the arguments of `__dace_init_<name>`; `memory_symbols` are those among them that determine sizes of
+    memory kept by the handle. `bounds` has what differs between calls; the rest is in the contracts of axes. `known`
+    counts the accesses behind both, and `unknown` the others.
     """
 
     name: str
     sdfg_name: str
     library: str
+    device: Device
     parameters: tuple[Node, ...]
     leaves: tuple[Leaf, ...]
     collections: tuple[Collection, ...]

@@ -47,6 +47,7 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
         name=program.name,
         sdfg_name=sdfg.name,
         library=sdfg.library,
+        device=sdfg.device,
         parameters=flat.parameters,
         leaves=flat.leaves,
         collections=flat.collections,

@@ -110,6 +110,7 @@ typedef struct gts_stub {
     const char *name;                  /**< of the program */
     const char *library;               /**< file name of the SDFG library that it was generated for */
     const char *version;               /**< of the gtstub that generated it */
+    gts_device device;                 /**< that the SDFG runs on */
     const char *program_digest;        /**< SHA-256 of the program signature, hexadecimal */
     const char *sdfg_digest;           /**< SHA-256 of the SDFG signature, hexadecimal */
     uint32_t parameter_count;          /**< length of `parameters` */

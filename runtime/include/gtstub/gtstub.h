@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /** Version of the binary interface between runtime, stubs and hosts. A stub compiled for another one is refused. */
-#define GTS_ABI 5
+#define GTS_ABI 6
 
 /** Maximum number of dimensions of a field. */
 #define GTS_MAX_RANK 6
@@ -140,6 +140,36 @@ GTS_EXPORT const char *gts_name(const gts_program *program);
 GTS_EXPORT int gts_set_workspace(gts_program *program, const char *storage, void *memory, size_t size);
 
 /**
+ * Sets the stream of a GPU that the kernels, copies and allocations of calls are put on. A call returns when its work
+ * is on the stream, and waits for none of it. Calls on a new stream begin after the calls on the one before it have
+ * ended on the GPU, because they use the same temporary memory.
+ *
+ * @param program  the program; NULL for all programs of this process that have no stream of their own, and for those
+ *                 that are loaded later
+ * @param stream   a cudaStream_t or hipStream_t of the GPU that is current in this thread; NULL is the default stream.
+ *                 The caller owns it, and must not destroy it before the program has another one or is closed
+ * @return 0, or -1 with the error in gts_last_error(program): the stream was destroyed or is another GPU's, or the
+ *         program runs on the CPU. Then the streams are as before
+ */
+GTS_EXPORT int gts_set_stream(gts_program *program, void *stream);
+
+/**
+ * Makes a program follow gts_set_stream(NULL, ...) again.
+ *
+ * @param program  the program
+ * @return 0, or -1 with the error in gts_last_error(program)
+ */
+GTS_EXPORT int gts_reset_stream(gts_program *program);
+
+/**
+ * Returns the stream that the next call of a program uses.
+ *
+ * @param program  the program; NULL for the stream of all programs that have none of their own
+ * @return the stream; NULL is the default stream
+ */
+GTS_EXPORT void *gts_stream(const gts_program *program);
+
+/**
  * Sets where a field begins in gt4py's index space, for hosts whose arrays do not contain it, such as the assumed-shape
  * arrays of Fortran. It becomes the origin of every array that a Fortran host passes for the argument. Until it is set,
  * the origin is 0 on every axis. A C host sets gts_array.origin instead.
@@ -166,6 +196,47 @@ GTS_EXPORT int gts_set_origin(gts_program *program, const char *argument, const 
  * @return 0, or -1 with the error in gts_last_error(program)
  */
 GTS_EXPORT int gts_set_index_base(gts_program *program, const char *connectivity, int64_t base);
+
+/**
+ * Calls of programs for a GPU as a graph of CUDA or ROCm, which is launched as a whole. It has the arrays and scalars of
+ * the calls that were captured; the host must keep those arrays as long as it launches the graph.
+ */
+typedef struct gts_graph gts_graph;
+
+/**
+ * Begins to capture: until gts_graph_end(), calls run nothing, and become parts of the graph. Each program must have
+ * been called before. A call is refused if its program runs on the CPU, has a stream of its own, or waits for the GPU.
+ * Only this thread may call programs meanwhile.
+ *
+ * @param graph  the new graph, which the caller owns and frees with gts_graph_free()
+ * @return 0, or -1 with the error in gts_last_error(NULL); *graph is then NULL
+ */
+GTS_EXPORT int gts_graph_begin(gts_graph **graph);
+
+/**
+ * Ends to capture. Programs use the streams again that they used before.
+ *
+ * @param graph  the graph that captures
+ * @return 0, or -1 with the error in gts_last_error(NULL)
+ */
+GTS_EXPORT int gts_graph_end(gts_graph *graph);
+
+/**
+ * Puts all calls of a graph on a stream, and returns without waiting for them. They use the temporary memory of their
+ * programs, so no call of these may run on another stream at the same time.
+ *
+ * @param graph   captured
+ * @param stream  as in gts_set_stream()
+ * @return 0, or -1 with the error in gts_last_error(NULL)
+ */
+GTS_EXPORT int gts_graph_launch(const gts_graph *graph, void *stream);
+
+/**
+ * Frees a graph, which the GPU must not be running; ends its capture if it has not ended.
+ *
+ * @param graph  becomes NULL
+ */
+GTS_EXPORT void gts_graph_free(gts_graph **graph);
 
 /**
  * A profile measures for each program how often it is called and how long the calls take, from gts_profile_begin() to

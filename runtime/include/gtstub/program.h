@@ -206,6 +206,12 @@ static inline GTS_ALWAYS_INLINE int gts_call_run(gts_program *self, int (*run)(g
     return GTS_LIKELY(!self->has_extra_work) ? run(self) : gts_run(self);
 }
 
+/** Checks what a GPU has reported; the last thing that `run` of a program for a GPU does. Waits for nothing. */
+GTS_EXPORT int gts_gpu_after_run(gts_program *self);
+
+/** Waits until the calls of a program have ended on its GPU; returns at once for a program on the CPU. */
+GTS_EXPORT int gts_gpu_wait(gts_program *self);
+
 /* ---- Refusals: all return -1 ----------------------------------------------------------------------------------- */
 
 /** Sets an error. */

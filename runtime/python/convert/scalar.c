@@ -226,9 +226,13 @@ static bool is_scalar(const gts_py_state *state, PyObject *object)
            (state->numpy.ndarray != NULL && PyObject_TypeCheck(object, state->numpy.generic));
 }
 
-/* Reads the element of a field in device memory by a method of the field. */
-static int fetch_element(const gts_py_argument *argument, PyObject *object, void *value)
+/*
+ * Reads the element of a field in device memory by a method of the field, which waits for a stream of the field's
+ * library alone. So this waits for the calls of the program first, which may have written the field.
+ */
+static int fetch_element(gts_program *program, const gts_py_argument *argument, PyObject *object, void *value)
 {
+    GTS_TRY(gts_gpu_wait(program));
     const gts_py_names *const name = &argument->state->name;
     PyObject *method;
     int found = PyObject_GetOptionalAttr(object, name->as_scalar, &method);
@@ -260,7 +264,7 @@ int gts_py_zero_dim_field(gts_program *program, uint32_t index, void *object, vo
         array.device = leaf->contract->device; /* the element is copied, so any device will do */
         status = gts_check_array(program, index, &array);
         if (status == 0 && device != GTS_CPU)
-            status = fetch_element(&leaf->argument, object, value);
+            status = fetch_element(program, &leaf->argument, object, value);
         else if (status == 0)
             memcpy(value, array.data, gts_dtype_size(array.dtype));
     }

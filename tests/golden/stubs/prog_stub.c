@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct prog_args arguments;
@@ -180,6 +180,7 @@ static const gts_stub STUB = {
     .name = "prog",
     .library = "libprog.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "d43b0c6872eb40bc8426d18440972b9a654e7df9f996717d6b091bf554d34f05",
     .sdfg_digest = "c948b4b1831e8939faa5bb5fed6a2288fed236af65bba4e80c33b325814ed0d8",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -198,4 +199,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f47ca8abac079660afc49368c0aabf8d165f199c372faac0878407b97efed978 */
+/* gtstub: sha256 of the text above: e74819ba79505a93519de9185fcad466b907473ebdab8c38a12457576cb77ee3 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 5
-#error "This stub was generated for ABI 5 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 6
+#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct whole_args arguments;
@@ -312,6 +312,7 @@ static const gts_stub STUB = {
     .name = "whole",
     .library = "libwhole.so",
     .version = "0.1.0",
+    .device = GTS_CPU,
     .program_digest = "4ffabffb7a622037125edb39bd1805f1c34eb0c66f33c024dc38ddd48b58abdf",
     .sdfg_digest = "d5b8f2640f423df5336c78f0875bd4df25e28fc685af1d6e71c0a65f19819248",
     .parameter_count = sizeof PARAMETERS / sizeof *PARAMETERS,
@@ -333,4 +334,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 801a0d7fcd064bac008840e243b46bb1bcd8370a08e8c689ac6becb7440c838f */
+/* gtstub: sha256 of the text above: de7818789e19a6fd1a4d8afb1837bc7d5855f5d71f897b29daef9c1a86a1e95b */

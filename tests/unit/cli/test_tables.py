@@ -106,6 +106,7 @@ def test_a_plan_as_json_says_all_that_is_in_it() -> None:
         "schema": "gtstub/call-plan/1",
         "name": "prog",
         "sdfg_name": "prog",
+        "device": "cpu",
         "parameters": [
             {
                 "path": "x",

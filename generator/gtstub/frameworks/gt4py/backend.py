@@ -46,10 +46,11 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class StubBackend(gtx_backend.Backend[Any]):
-    """gt4py's DaCe backend, with calls through stubs. `external_workspace` is as in `make_backend`."""
+    """gt4py's DaCe backend, with calls through stubs. The other members are as in `make_backend`."""
 
     executor: StubWorkflow
     external_workspace: dace_workflow.ExternalWorkspace | None = None
+    stream: Any = "current"
 
     def __post_init__(self) -> None:
         # This also covers backends made by dataclasses.replace(), whose settings change the key.
@@ -109,6 +110,8 @@ class StubBackend(gtx_backend.Backend[Any]):
             memory = (self.external_workspace or {}).get(core_definitions.DeviceType[device.upper()])
             if memory is not None:  # Without it, the program refuses to run, like gt4py's own.
                 program.set_workspace(storage, memory)
+        if self.stream != "current":
+            program.stream = self.stream
         collect_metrics(program, functools.partial(metrics.add_sample_to_current_source, metrics.COMPUTE_METRIC))
         return program
 
@@ -164,6 +167,7 @@ def make_backend(
     device: core_definitions.DeviceType | None = None,
     dace_config: Mapping[str, Any] | None = None,
     bounds: bool = True,
+    stream: Any = "current",
 ) -> StubBackend | None:
     """
     The backend for `program.with_backend(...)`, with the parameters and defaults of gt4py's `make_dace_backend`. In
@@ -172,6 +176,8 @@ def make_backend(
     - Either `gpu` or `device` is required; icon4py's backend descriptors use `device`.
     - `dace_config` overrides settings of the DaCe configuration (docs/dace-config.md): {"compiler.cpu.args": "-O2"}.
     - Without `bounds`, or if GTSTUB_BOUNDS is 0, stubs do not check the elements that programs access (docs/checks.md).
+    - Programs for a GPU put their work on `stream`: None for the default stream, an address, or an object with
+      `__cuda_stream__`, such as `cupy.cuda.Stream`; 'current' is the stream of `gtstub.stream()`.
     - A workspace in `external_workspace` must be contiguous and aligned to 256 bytes.
 
     Raises ConfigError for unknown names in `optimization_args`, which gt4py would ignore, and in `dace_config`, and for
@@ -185,6 +191,8 @@ def make_backend(
         return None
     if gpu is None:
         gpu = device != core_definitions.DeviceType.CPU
+    if stream != "current" and not gpu:
+        raise TypeError("make_backend() takes 'stream' for a GPU alone.")
     backend = make_dace_backend(
         gpu=gpu,
         auto_optimize=auto_optimize,
@@ -211,4 +219,5 @@ def make_backend(
         allocator=backend.allocator,
         transforms=backend.transforms,
         external_workspace=external_workspace,
+        stream=stream,
     )

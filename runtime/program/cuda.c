@@ -1,0 +1,94 @@
+/* Finds the functions of CUDA or ROCm. */
+#define _GNU_SOURCE
+#include "program/cuda.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Names without 'cuda' or 'hip'. */
+#define FUNCTION(member, name) {offsetof(gts_cuda, member), name, false}
+#define OPTIONAL(member, name) {offsetof(gts_cuda, member), name, true}
+static const struct {
+    size_t member;
+    const char *name;
+    bool is_optional;
+} FUNCTIONS[] = {
+    FUNCTION(get_device_count, "GetDeviceCount"),
+    FUNCTION(get_device, "GetDevice"),
+    FUNCTION(get_last_error, "GetLastError"),
+    FUNCTION(get_error_name, "GetErrorName"),
+    FUNCTION(get_error_string, "GetErrorString"),
+    OPTIONAL(pointer_get_attributes, "PointerGetAttributes"),
+    FUNCTION(memcpy_async, "MemcpyAsync"),
+    FUNCTION(stream_create, "StreamCreateWithFlags"),
+    FUNCTION(stream_destroy, "StreamDestroy"),
+    FUNCTION(stream_synchronize, "StreamSynchronize"),
+    FUNCTION(stream_get_flags, "StreamGetFlags"),
+    OPTIONAL(stream_get_device, "StreamGetDevice"),
+    FUNCTION(stream_wait_event, "StreamWaitEvent"),
+    FUNCTION(stream_is_capturing, "StreamIsCapturing"),
+    FUNCTION(stream_begin_capture, "StreamBeginCapture"),
+    FUNCTION(stream_end_capture, "StreamEndCapture"),
+    FUNCTION(event_create, "EventCreateWithFlags"),
+    FUNCTION(event_record, "EventRecord"),
+    FUNCTION(event_query, "EventQuery"),
+    FUNCTION(event_synchronize, "EventSynchronize"),
+    FUNCTION(event_elapsed_time, "EventElapsedTime"),
+    FUNCTION(event_destroy, "EventDestroy"),
+    FUNCTION(graph_instantiate, "GraphInstantiateWithFlags"),
+    FUNCTION(graph_launch, "GraphLaunch"),
+    FUNCTION(graph_destroy, "GraphDestroy"),
+    FUNCTION(graph_exec_destroy, "GraphExecDestroy"),
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of `functions` until it is complete */
+static gts_cuda functions;
+static bool is_complete;
+
+static bool find_all(void *library, gts_device device)
+{
+    for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; ++i) {
+        char symbol[64];
+        (void)snprintf(symbol, sizeof symbol, "%s%s", device == GTS_CUDA ? "cuda" : "hip", FUNCTIONS[i].name);
+        void *const address = dlsym(library, symbol);
+        if (address == NULL && !FUNCTIONS[i].is_optional)
+            return false;
+        memcpy((char *)&functions + FUNCTIONS[i].member, &address, sizeof address);
+    }
+    if (device != GTS_CUDA)
+        functions.pointer_get_attributes = NULL;
+    return true;
+}
+
+const gts_cuda *gts_cuda_find(void *library, gts_device device)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (!__atomic_load_n(&is_complete, __ATOMIC_RELAXED) && find_all(library, device))
+        __atomic_store_n(&is_complete, true, __ATOMIC_RELEASE);
+    (void)pthread_mutex_unlock(&lock);
+    return gts_cuda_loaded();
+}
+
+const gts_cuda *gts_cuda_loaded(void)
+{
+    return __atomic_load_n(&is_complete, __ATOMIC_ACQUIRE) ? &functions : NULL;
+}
+
+void gts_cuda_describe(const gts_cuda *cuda, int error, char *text, size_t size)
+{
+    if (cuda == NULL)
+        (void)snprintf(text, size, "error %d", error);
+    else
+        (void)snprintf(text, size, "error %d (%s: %s)", error, cuda->get_error_name(error),
+                       cuda->get_error_string(error));
+}
+
+int gts_cuda_capture(const gts_cuda *cuda, void *stream)
+{
+    int status = 0;
+    if (stream == NULL) /* cannot be captured; asking is an error while another stream is captured */
+        return 0;
+    return cuda->stream_is_capturing(stream, &status) == 0 ? status : 0;
+}

@@ -1,0 +1,76 @@
+/*
+ * Inside the runtime: the functions of CUDA or ROCm that it calls. It is linked with neither. It finds them in the
+ * library that the first loaded SDFG library is linked with. A function that returns int returns 0 or the number of an
+ * error. Streams, events and graphs are pointers.
+ */
+#ifndef GTSTUB_PROGRAM_CUDA_H
+#define GTSTUB_PROGRAM_CUDA_H
+
+#include "gtstub/gtstub.h"
+
+/* The kinds of memory of cudaPointerGetAttributes(). */
+typedef enum gts_memory { GTS_MEMORY_HOST, GTS_MEMORY_PINNED, GTS_MEMORY_DEVICE, GTS_MEMORY_MANAGED } gts_memory;
+
+/* cudaPointerAttributes since CUDA 11, with room for the members that later versions have appended. */
+typedef struct gts_pointer {
+    int memory; /* gts_memory */
+    int device; /* the number of the GPU */
+    void *address_on_device, *address_on_host;
+    long appended[32];
+} gts_pointer;
+
+typedef struct gts_cuda {
+    int (*get_device_count)(int *count);
+    int (*get_device)(int *device);
+    int (*get_last_error)(void);
+    const char *(*get_error_name)(int error);
+    const char *(*get_error_string)(int error);
+    int (*pointer_get_attributes)(gts_pointer *attributes, const void *pointer); /* NULL for ROCm: another struct */
+    int (*memcpy_async)(void *to, const void *from, size_t bytes, int kind, void *stream);
+    int (*stream_create)(void **stream, unsigned int flags);
+    int (*stream_destroy)(void *stream);
+    int (*stream_synchronize)(void *stream);
+    int (*stream_get_flags)(void *stream, unsigned int *flags);
+    int (*stream_get_device)(void *stream, int *device); /* NULL before CUDA 12.8 */
+    int (*stream_wait_event)(void *stream, void *event, unsigned int flags);
+    int (*stream_is_capturing)(void *stream, int *status);
+    int (*stream_begin_capture)(void *stream, int mode);
+    int (*stream_end_capture)(void *stream, void **graph);
+    int (*event_create)(void **event, unsigned int flags);
+    int (*event_record)(void *event, void *stream);
+    int (*event_query)(void *event);
+    int (*event_synchronize)(void *event);
+    int (*event_elapsed_time)(float *milliseconds, void *from, void *to);
+    int (*event_destroy)(void *event);
+    int (*graph_instantiate)(void **executable, void *graph, unsigned long long flags);
+    int (*graph_launch)(void *executable, void *stream);
+    int (*graph_destroy)(void *graph);
+    int (*graph_exec_destroy)(void *executable);
+} gts_cuda;
+
+enum {
+    GTS_CUDA_NON_BLOCKING = 1,   /* a stream that does not wait for the default stream */
+    GTS_CUDA_WITHOUT_TIMING = 2, /* a cheaper event */
+    GTS_CUDA_OF_THIS_THREAD = 1, /* a capture during which other threads may allocate memory */
+    GTS_CUDA_ANY_DIRECTION = 4,  /* of a copy: the addresses tell */
+    GTS_CUDA_NOT_READY = 600,    /* the error of an event that has not happened yet */
+    GTS_CUDA_IS_CAPTURING = 1,   /* the statuses of a capture */
+    GTS_CUDA_IS_INVALIDATED = 2
+};
+
+/*
+ * The functions that an SDFG library is linked with; NULL if it is linked with none. `library` is from dlopen(), and is
+ * never closed. The result is the same for all libraries of a process.
+ */
+const gts_cuda *gts_cuda_find(void *library, gts_device device);
+
+/* The functions, if gts_cuda_find() has found them; else NULL. */
+const gts_cuda *gts_cuda_loaded(void);
+
+/* Writes "error 2 (cudaErrorMemoryAllocation: out of memory)". `cuda` may be NULL. */
+void gts_cuda_describe(const gts_cuda *cuda, int error, char *text, size_t size);
+
+/* The status of the capture of a stream; 0 if it is not captured. */
+int gts_cuda_capture(const gts_cuda *cuda, void *stream);
+
+#endif

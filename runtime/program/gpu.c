@@ -1,0 +1,166 @@
+/* The GPU of a program: the errors that it reports, and the memory that is on it. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/refuse.h"
+#include "program/private.h"
+
+/* ---- Functions ------------------------------------------------------------------------------------------------- */
+
+/* `function` is the address of a function pointer; C does not convert an object pointer to a function pointer. */
+static void find(void *library, const char *symbol, void *function)
+{
+    void *const address = dlsym(library, symbol);
+    memcpy(function, &address, sizeof address);
+}
+
+void gts_gpu_find(gts_program *self, void *library)
+{
+    gts_gpu *const gpu = &self->runtime->gpu;
+    if (self->stub->device == GTS_CPU)
+        return;
+    find(library, "__dace_gpu_last_error", &gpu->last_error);
+    find(library, "__dace_gpu_set_all_streams", &gpu->set_all_streams);
+    gpu->cuda = gpu->set_all_streams == NULL ? NULL : gts_cuda_find(library, self->stub->device);
+    gpu->stream = gts_stream(NULL);
+    const char *const synchronizes = getenv("GTSTUB_GPU_SYNC");
+    gpu->synchronizes = synchronizes != NULL && *synchronizes != '\0' && strcmp(synchronizes, "0") != 0;
+}
+
+/* ---- Errors ---------------------------------------------------------------------------------------------------- */
+
+/* The program that saw the error after which no kernel can run in this process; empty if there was none. */
+static char first_to_fail[128];
+static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * Whether the GPU can run nothing any more in this process, because a kernel has failed. Other errors, such as one of
+ * a launch, are cleared by reading them.
+ */
+static bool is_lost(const gts_gpu *gpu)
+{
+    if (gpu->cuda == NULL || gts_cuda_capture(gpu->cuda, gpu->stream) != 0)
+        return false;
+    (void)gpu->cuda->get_last_error();
+    return gpu->cuda->stream_synchronize(gpu->stream) != 0 && gpu->cuda->get_last_error() != 0;
+}
+
+static GTS_COLD int refuse_error(gts_program *self, int error)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    char text[256];
+    gts_cuda_describe(gpu->cuda, error, text, sizeof text);
+    const bool cannot_recover = is_lost(gpu);
+    (void)pthread_mutex_lock(&failing);
+    const bool is_first = *first_to_fail == '\0';
+    if (cannot_recover && is_first)
+        (void)snprintf(first_to_fail, sizeof first_to_fail, "%s", self->stub->name);
+    if (cannot_recover && !is_first)
+        gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                      "Program '%s' cannot run: the GPU reports %s since a call of program '%s'. Start a new process.",
+                      self->stub->name, text, first_to_fail);
+    else if (cannot_recover && !gpu->synchronizes)
+        gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                      "The GPU reported %s while program '%s' ran. The kernel that failed may be an earlier program's: "
+                      "GTSTUB_GPU_SYNC=1 names that program.",
+                      text, self->stub->name);
+    else
+        gts_error_set(&self->error, GTS_RUNTIME_ERROR, "The GPU reported %s while program '%s' ran.", text,
+                      self->stub->name);
+    (void)pthread_mutex_unlock(&failing);
+    return -1;
+}
+
+int gts_gpu_after_run(gts_program *self)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    int error = GTS_LIKELY(gpu->last_error != NULL) ? gpu->last_error(self->sdfg) : 0;
+    if (GTS_UNLIKELY(gpu->synchronizes) && error == 0 && gpu->cuda != NULL &&
+        gts_cuda_capture(gpu->cuda, gpu->stream) == 0)
+        error = gpu->cuda->stream_synchronize(gpu->stream);
+    return GTS_LIKELY(error == 0) ? 0 : refuse_error(self, error);
+}
+
+int gts_gpu_wait(gts_program *self)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    const int error = gpu->cuda != NULL ? gpu->cuda->stream_synchronize(gpu->stream) : 0;
+    return GTS_LIKELY(error == 0) ? 0 : refuse_error(self, error);
+}
+
+/* ---- The handle ------------------------------------------------------------------------------------------------ */
+
+int gts_gpu_before_init(gts_program *self)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    if (gpu->cuda == NULL)
+        return 0;
+    int count = 0;
+    const int error = gpu->cuda->get_device_count(&count);
+    char text[256];
+    gts_cuda_describe(gpu->cuda, error, text, sizeof text);
+    if (error != 0)
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' needs a GPU, but there is %s.",
+                             self->stub->name, text);
+    if (count == 0)
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' needs a GPU, but there is none.",
+                             self->stub->name);
+    if (gts_cuda_capture(gpu->cuda, gpu->stream) != 0)
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             "Program '%s' must be called once before its stream is captured, because the first call "
+                             "allocates memory.",
+                             self->stub->name);
+    return 0;
+}
+
+int gts_gpu_after_init(gts_program *self)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    int error = gpu->last_error == NULL ? 0 : gpu->last_error(self->sdfg);
+    if (error == 0 && gpu->cuda != NULL) {
+        if (gpu->stream != NULL)
+            error = gts_stream_order(gpu->cuda, NULL,
+                                     gpu->stream); /* the handle's memory was set up on the default stream */
+        gpu->set_all_streams(self->sdfg, gpu->stream);
+    }
+    if (GTS_LIKELY(error == 0))
+        return 0;
+    char text[256];
+    gts_cuda_describe(gpu->cuda, error, text, sizeof text);
+    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                         "The SDFG of program '%s' could not be initialised: the GPU reported %s.", self->stub->name,
+                         text);
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------------------------- */
+
+static GTS_COLD int refuse_host_memory(gts_program *self, const gts_contract *contract, const void *data)
+{
+    return GTS_REFUSE(self, contract, GTS_VALUE_ERROR,
+                      "must be in the memory of a GPU, but 0x%" PRIxPTR " is in the memory of the host.",
+                      (uintptr_t)data);
+}
+
+int gts_gpu_check_memory(gts_program *self, const gts_contract *contract, const void *data)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    gts_pointer found = {0};
+    int device = 0;
+    if (gpu->cuda == NULL || gpu->cuda->pointer_get_attributes == NULL || data == NULL)
+        return 0;
+    if (GTS_UNLIKELY(gpu->cuda->pointer_get_attributes(&found, data) != 0)) {
+        (void)gpu->cuda->get_last_error();
+        return 0; /* no driver: the first call says so */
+    }
+    if (GTS_UNLIKELY(found.memory == GTS_MEMORY_HOST))
+        return refuse_host_memory(self, contract, data);
+    if (found.memory == GTS_MEMORY_DEVICE && gpu->cuda->get_device(&device) == 0 && found.device != device)
+        return GTS_REFUSE(self, contract, GTS_VALUE_ERROR, "is on GPU %d, but the program runs on GPU %d.",
+                          found.device, device);
+    return 0;
+}

@@ -1,0 +1,44 @@
+/* Inside the runtime: what a program for a GPU has besides others. */
+#ifndef GTSTUB_PROGRAM_GPU_H
+#define GTSTUB_PROGRAM_GPU_H
+
+#include "gtstub/program.h"
+#include "program/cuda.h"
+
+typedef struct gts_gpu {
+    const gts_cuda *cuda;                              /* NULL if the program has no kernels */
+    int (*last_error)(void *sdfg);                     /* `__dace_gpu_last_error`; NULL if it is not exported */
+    void (*set_all_streams)(void *sdfg, void *stream); /* `__dace_gpu_set_all_streams` */
+    void *stream;                                      /* that the next call uses; NULL is the default stream */
+    bool has_own_stream;                               /* gts_set_stream() has set it for this program alone */
+    bool synchronizes;                                 /* GTSTUB_GPU_SYNC was set when the program was loaded */
+} gts_gpu;
+
+/* Finds the functions of a program in its SDFG library. `library` is from dlopen(). */
+void gts_gpu_find(gts_program *self, void *library);
+
+/* Checks that there is a GPU, before the SDFG's handle is initialised. */
+int gts_gpu_before_init(gts_program *self);
+
+/* Checks that the handle could be initialised, and makes it use the stream of the program. */
+int gts_gpu_after_init(gts_program *self);
+
+/* Checks that the memory of an array is on the GPU that the program uses. */
+int gts_gpu_check_memory(gts_program *self, const gts_contract *contract, const void *data);
+
+/* ---- stream.c -------------------------------------------------------------------------------------------------- */
+
+/* Makes the work that is put on stream `to` from now on wait for what is on stream `from`. Returns an error of CUDA. */
+int gts_stream_order(const gts_cuda *cuda, void *from, void *to);
+
+/* ---- graph.c --------------------------------------------------------------------------------------------------- */
+
+/* Whether a graph captures calls: then these two check each call of a program. */
+bool gts_graph_is_captured(void);
+int gts_graph_before_run(gts_program *self);
+int gts_graph_after_run(gts_program *self);
+
+/* Forgets the capture in a forked child, because the GPU belongs to the parent. */
+void gts_graph_forget(void);
+
+#endif

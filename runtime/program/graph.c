@@ -1,0 +1,152 @@
+/* Captures the calls of programs as a graph of CUDA. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "program/private.h"
+
+struct gts_graph {
+    const gts_cuda *cuda;
+    void *stream;     /* on which calls are captured */
+    void *before;     /* the stream of all programs, until gts_graph_end() restores it */
+    void *executable; /* NULL until gts_graph_end() */
+};
+
+/* The graph that captures; NULL if none does. */
+static gts_graph *capturing;
+
+static GTS_COLD int refuse(const gts_cuda *cuda, const char *what, int error)
+{
+    char text[256];
+    gts_cuda_describe(cuda, error, text, sizeof text);
+    (void)cuda->get_last_error();
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "A graph cannot be %s: %s.", what, text);
+}
+
+/* ---- Calls that are captured ----------------------------------------------------------------------------------- */
+
+bool gts_graph_is_captured(void)
+{
+    return __atomic_load_n(&capturing, __ATOMIC_ACQUIRE) != NULL;
+}
+
+int gts_graph_before_run(gts_program *self)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    const char *const name = self->stub->name;
+    if (gpu->cuda == NULL)
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             "Program '%s' runs on the CPU and cannot be part of a graph.", name);
+    if (gpu->stream != capturing->stream)
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             "Program '%s' has a stream of its own and cannot be part of a graph.", name);
+    return 0;
+}
+
+int gts_graph_after_run(gts_program *self)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    if (gts_cuda_capture(gpu->cuda, gpu->stream) == GTS_CUDA_IS_CAPTURING)
+        return 0;
+    (void)gpu->cuda->get_last_error();
+    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                         "Program '%s' cannot be part of a graph, because it waits for the GPU: it measures times, or "
+                         "was built with async_sdfg_call=False.",
+                         self->stub->name);
+}
+
+static void look_closely(gts_program *self, void *unused)
+{
+    (void)unused;
+    if (gts_enter_open(self) != 0)
+        return;
+    self->has_extra_work = true;
+    gts_leave(self);
+}
+
+/* ---- Capturing ------------------------------------------------------------------------------------------------- */
+
+/* Ends the capture, whether it succeeded or not, and restores the stream of all programs. */
+static int stop(gts_graph *self, void **graph)
+{
+    const int error = self->cuda->stream_end_capture(self->stream, graph);
+    __atomic_store_n(&capturing, NULL, __ATOMIC_RELEASE);
+    (void)gts_set_stream(NULL, self->before);
+    return error;
+}
+
+int gts_graph_begin(gts_graph **graph)
+{
+    *graph = NULL;
+    const gts_cuda *const cuda = gts_cuda_loaded();
+    if (cuda == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "A graph cannot be captured: no program for a GPU has been loaded. Call the programs once "
+                             "before.");
+    gts_graph *const self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "A graph cannot be captured: out of memory.");
+    *self = (gts_graph){.cuda = cuda, .before = gts_stream(NULL)};
+    gts_graph *none = NULL;
+    if (!__atomic_compare_exchange_n(&capturing, &none, self, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        free(self);
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "A graph cannot be captured while another one is being captured.");
+    }
+    int status = 0, error = cuda->stream_create(&self->stream, GTS_CUDA_NON_BLOCKING);
+    if (error == 0 && (status = gts_set_stream(NULL, self->stream)) == 0)
+        error = cuda->stream_begin_capture(self->stream, GTS_CUDA_OF_THIS_THREAD);
+    if (error == 0 && status == 0) {
+        gts_loaded_visit(look_closely, NULL);
+        *graph = self;
+        return 0;
+    }
+    __atomic_store_n(&capturing, NULL, __ATOMIC_RELEASE);
+    if (error != 0)
+        (void)refuse(cuda, "captured", error);
+    const gts_error reason = gts_own_error;
+    (void)gts_set_stream(NULL, self->before);
+    gts_graph *failed = self;
+    gts_graph_free(&failed);
+    gts_own_error = reason;
+    return -1;
+}
+
+int gts_graph_end(gts_graph *graph)
+{
+    void *captured = NULL;
+    int error = stop(graph, &captured);
+    if (error != 0)
+        return refuse(graph->cuda, "captured", error);
+    error = graph->cuda->graph_instantiate(&graph->executable, captured, 0);
+    (void)graph->cuda->graph_destroy(captured);
+    return error == 0 ? 0 : refuse(graph->cuda, "instantiated", error);
+}
+
+int gts_graph_launch(const gts_graph *graph, void *stream)
+{
+    const int error = graph->cuda->graph_launch(graph->executable, stream);
+    return GTS_LIKELY(error == 0) ? 0 : refuse(graph->cuda, "launched", error);
+}
+
+void gts_graph_free(gts_graph **graph)
+{
+    gts_graph *const self = *graph;
+    *graph = NULL;
+    if (self == NULL)
+        return;
+    if (__atomic_load_n(&capturing, __ATOMIC_ACQUIRE) == self) {
+        void *captured = NULL;
+        if (stop(self, &captured) == 0)
+            (void)self->cuda->graph_destroy(captured);
+    }
+    if (self->executable != NULL)
+        (void)self->cuda->graph_exec_destroy(self->executable);
+    if (self->stream != NULL)
+        (void)self->cuda->stream_destroy(self->stream);
+    free(self);
+}
+
+void gts_graph_forget(void)
+{
+    __atomic_store_n(&capturing, NULL, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,124 @@
+/* The stream of a GPU that a program puts its work on. */
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "program/private.h"
+
+/* Of all programs that have none of their own. */
+static void *process_stream;
+
+int gts_stream_order(const gts_cuda *cuda, void *from, void *to)
+{
+    void *event;
+    int error = cuda->event_create(&event, GTS_CUDA_WITHOUT_TIMING);
+    if (error == 0) {
+        error = cuda->event_record(event, from);
+        if (error == 0)
+            error = cuda->stream_wait_event(to, event, 0);
+        (void)cuda->event_destroy(event); /* when the work before it has ended */
+    }
+    if (error != 0)
+        (void)cuda->get_last_error(); /* the caller reports it */
+    return error;
+}
+
+/* Checks a stream that is not the default one. */
+static int check_stream(gts_program *self, void *stream)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    unsigned int flags;
+    const int error = gpu->cuda->stream_get_flags(stream, &flags);
+    if (error != 0) {
+        char text[256];
+        gts_cuda_describe(gpu->cuda, error, text, sizeof text);
+        (void)gpu->cuda->get_last_error();
+        return gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' cannot use the stream 0x%" PRIxPTR ": %s.",
+                             self->stub->name, (uintptr_t)stream, text);
+    }
+    int own = 0, device = 0;
+    if (gpu->cuda->stream_get_device != NULL && gpu->cuda->stream_get_device(stream, &device) == 0 &&
+        gpu->cuda->get_device(&own) == 0 && device != own)
+        return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                             "Program '%s' cannot use the stream 0x%" PRIxPTR ": it is of GPU %d, but the program runs "
+                             "on GPU %d.",
+                             self->stub->name, (uintptr_t)stream, device, own);
+    return 0;
+}
+
+/* The program is entered. Calls on the new stream wait for those on the old one, which use the same temporary memory. */
+static int set_stream(gts_program *self, void *stream)
+{
+    gts_gpu *const gpu = &self->runtime->gpu;
+    if (stream == gpu->stream)
+        return 0;
+    if (gpu->cuda != NULL && stream != NULL && check_stream(self, stream) != 0)
+        return -1;
+    if (gpu->cuda != NULL && self->sdfg != NULL) {
+        /* A captured call runs when its graph is launched, which orders it by itself. */
+        if (gts_cuda_capture(gpu->cuda, stream) == 0 && gts_cuda_capture(gpu->cuda, gpu->stream) == 0)
+            (void)gts_stream_order(gpu->cuda, gpu->stream, stream);
+        gpu->set_all_streams(self->sdfg, stream);
+    }
+    gpu->stream = stream;
+    return 0;
+}
+
+static int refuse_cpu(gts_program *self)
+{
+    return gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' runs on the CPU and has no stream.",
+                         self->stub->name);
+}
+
+static void follow(gts_program *self, void *status)
+{
+    if (self->stub->device == GTS_CPU || self->runtime->gpu.has_own_stream || gts_enter_open(self) != 0)
+        return;
+    if (set_stream(self, process_stream) != 0) {
+        gts_own_error = self->error;
+        *(int *)status = -1;
+    }
+    gts_leave(self);
+}
+
+static int set_process_stream(void *stream)
+{
+    void *const before = process_stream;
+    int status = 0;
+    process_stream = stream;
+    gts_loaded_visit(follow, &status);
+    if (status != 0) {
+        int ignored;
+        process_stream = before;
+        gts_loaded_visit(follow, &ignored);
+    }
+    return status;
+}
+
+int gts_set_stream(gts_program *program, void *stream)
+{
+    if (program == NULL)
+        return set_process_stream(stream);
+    if (gts_enter_open(program) != 0)
+        return -1;
+    int status = program->stub->device == GTS_CPU ? refuse_cpu(program) : set_stream(program, stream);
+    if (status == 0)
+        program->runtime->gpu.has_own_stream = true;
+    gts_leave(program);
+    return status;
+}
+
+int gts_reset_stream(gts_program *program)
+{
+    if (gts_enter_open(program) != 0)
+        return -1;
+    const int status = program->stub->device == GTS_CPU ? refuse_cpu(program) : set_stream(program, process_stream);
+    if (status == 0)
+        program->runtime->gpu.has_own_stream = false;
+    gts_leave(program);
+    return status;
+}
+
+void *gts_stream(const gts_program *program)
+{
+    return program == NULL ? process_stream : program->runtime->gpu.stream;
+}

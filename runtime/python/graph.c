@@ -1,0 +1,60 @@
+/* Graphs of captured calls: gtstub.graph() holds one in a capsule. */
+#include "python/host.h"
+
+#define CAPSULE "gtstub.graph"
+
+static gts_graph *graph_of(PyObject *capsule)
+{
+    return PyCapsule_GetPointer(capsule, CAPSULE);
+}
+
+static void free_capsule(PyObject *capsule)
+{
+    gts_graph *graph = graph_of(capsule);
+    gts_graph_free(&graph);
+}
+
+PyObject *gts_py_begin_graph(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    gts_graph *graph;
+    PyThreadState *const thread = PyEval_SaveThread();
+    const int status = gts_graph_begin(&graph);
+    PyEval_RestoreThread(thread);
+    if (status != 0) {
+        (void)gts_py_raise(gts_last_error(NULL));
+        return NULL;
+    }
+    PyObject *const capsule = PyCapsule_New(graph, CAPSULE, free_capsule);
+    if (capsule == NULL)
+        gts_graph_free(&graph);
+    return capsule;
+}
+
+PyObject *gts_py_end_graph(PyObject *Py_UNUSED(module), PyObject *capsule)
+{
+    gts_graph *const graph = graph_of(capsule);
+    if (graph == NULL)
+        return NULL;
+    PyThreadState *const thread = PyEval_SaveThread();
+    const int status = gts_graph_end(graph);
+    PyEval_RestoreThread(thread);
+    if (status == 0)
+        Py_RETURN_NONE;
+    (void)gts_py_raise(gts_last_error(NULL));
+    return NULL;
+}
+
+PyObject *gts_py_launch_graph(PyObject *module, PyObject *args)
+{
+    PyObject *capsule, *stream;
+    void *address;
+    if (!PyArg_ParseTuple(args, "OO:launch_graph", &capsule, &stream))
+        return NULL;
+    const gts_graph *const graph = graph_of(capsule);
+    if (graph == NULL || gts_py_read_stream(PyModule_GetState(module), stream, &address) != 0)
+        return NULL;
+    if (gts_graph_launch(graph, address) == 0)
+        Py_RETURN_NONE;
+    (void)gts_py_raise(gts_last_error(NULL));
+    return NULL;
+}

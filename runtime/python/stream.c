@@ -1,0 +1,114 @@
+/* The streams of programs for GPUs, as Python libraries represent them. */
+#include "python/host.h"
+
+/* ---- Reading --------------------------------------------------------------------------------------------------- */
+
+/* An address as an integer: 0 is the default stream. */
+static int read_address(PyObject *integer, void **stream)
+{
+    *stream = PyLong_AsVoidPtr(integer);
+    if (*stream != NULL || !PyErr_Occurred())
+        return 0;
+    PyErr_Clear();
+    return gts_py_fail(PyExc_ValueError, "A stream must be an address, but is %.100R.", integer);
+}
+
+/* What __cuda_stream__() returns: the version of the protocol, 0, and the address. */
+static int read_protocol(PyObject *found, void **stream)
+{
+    if (PyTuple_Check(found) && PyTuple_GET_SIZE(found) == 2 && PyLong_Check(PyTuple_GET_ITEM(found, 1)))
+        return read_address(PyTuple_GET_ITEM(found, 1), stream);
+    return gts_py_fail(PyExc_TypeError, "'__cuda_stream__' of a stream must return (0, address), but returned %.100R.",
+                       found);
+}
+
+/*
+ * A stream of another library: cuda.core, cupy and others have the method __cuda_stream__(), and cupy before version 14
+ * the attribute `ptr` alone. https://nvidia.github.io/cuda-python/cuda-core/latest/interoperability.html
+ */
+static int read_object(const gts_py_state *state, PyObject *object, void **stream)
+{
+    PyObject *attribute;
+    int found = PyObject_GetOptionalAttr(object, state->name.__cuda_stream__, &attribute);
+    if (found > 0) {
+        PyObject *const result = PyCallable_Check(attribute) ? PyObject_CallNoArgs(attribute) : Py_NewRef(attribute);
+        const int status = result == NULL ? -1 : read_protocol(result, stream);
+        Py_XDECREF(result);
+        Py_DECREF(attribute);
+        return status;
+    }
+    if (found == 0)
+        found = PyObject_GetOptionalAttr(object, state->name.ptr, &attribute);
+    if (found > 0) {
+        const int status = PyLong_Check(attribute) ? read_address(attribute, stream) : -2;
+        Py_DECREF(attribute);
+        if (status != -2)
+            return status;
+    }
+    if (found < 0)
+        return -1;
+    return gts_py_fail(PyExc_TypeError,
+                       "A stream must be None, 'current', an address, or an object with '__cuda_stream__', not '%s'.",
+                       Py_TYPE(object)->tp_name);
+}
+
+int gts_py_read_stream(const gts_py_state *state, PyObject *object, void **stream)
+{
+    *stream = NULL;
+    if (object == Py_None)
+        return 0;
+    return PyLong_Check(object) && !PyBool_Check(object) ? read_address(object, stream)
+                                                         : read_object(state, object, stream);
+}
+
+/* ---- Of one program -------------------------------------------------------------------------------------------- */
+
+PyObject *gts_py_get_stream(PyObject *object, void *Py_UNUSED(closure))
+{
+    const gts_py_program *const self = (gts_py_program *)object;
+    PyObject *const stream = self->stream != NULL ? self->stream : self->state->stream;
+    return Py_NewRef(stream == NULL ? Py_None : stream);
+}
+
+int gts_py_set_stream(PyObject *object, PyObject *value, void *Py_UNUSED(closure))
+{
+    gts_py_program *const self = (gts_py_program *)object;
+    void *stream = NULL;
+    if (value == NULL)
+        return gts_py_fail(PyExc_AttributeError, "Attribute 'stream' cannot be deleted; set it to 'current'.");
+    const bool is_current = PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, "current") == 0;
+    if (!is_current && gts_py_read_stream(self->state, value, &stream) != 0)
+        return -1;
+    PyThreadState *const thread = PyEval_SaveThread();
+    const int status = is_current ? gts_reset_stream(self->program) : gts_set_stream(self->program, stream);
+    PyEval_RestoreThread(thread);
+    if (status != 0)
+        return gts_py_raise(&self->program->error);
+    Py_XSETREF(self->stream, is_current ? NULL : Py_NewRef(value));
+    return 0;
+}
+
+/* ---- Of all programs ------------------------------------------------------------------------------------------- */
+
+PyObject *gts_py_get_current_stream(PyObject *module, PyObject *Py_UNUSED(unused))
+{
+    const gts_py_state *const state = PyModule_GetState(module);
+    return Py_NewRef(state->stream == NULL ? Py_None : state->stream);
+}
+
+PyObject *gts_py_set_current_stream(PyObject *module, PyObject *value)
+{
+    gts_py_state *const state = PyModule_GetState(module);
+    void *stream;
+    if (gts_py_read_stream(state, value, &stream) != 0)
+        return NULL;
+    PyThreadState *const thread = PyEval_SaveThread();
+    const int status = gts_set_stream(NULL, stream);
+    PyEval_RestoreThread(thread);
+    if (status != 0) {
+        (void)gts_py_raise(gts_last_error(NULL));
+        return NULL;
+    }
+    Py_XSETREF(state->stream, Py_NewRef(value));
+    Py_RETURN_NONE;
+}
