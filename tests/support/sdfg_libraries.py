@@ -243,11 +243,31 @@ static void run(void)
             usleep(1000);
 }
 
+#ifdef GPU_SDFG
+#include GPU_SDFG
+#else
 EXPORT int __dace_gpu_last_error(void *handle)
 {
     (void)handle;
     return record_behaviour.gpu_error;
 }
+
+static void *start_sdfg(void)
+{
+    return malloc(1);
+}
+
+static void run_sdfg(void *handle)
+{
+    (void)handle;
+}
+
+static int end_sdfg(void *handle)
+{
+    free(handle);
+    return 0;
+}
+#endif
 """
 
 
@@ -275,7 +295,7 @@ EXPORT const char *const record_layout = {json.dumps(layout)};
 
 EXPORT void *__dace_init_{name}({_parameters((), init)})
 {{
-    void *const handle = record_behaviour.init_fails ? NULL : malloc(1);
+    void *const handle = record_behaviour.init_fails ? NULL : start_sdfg();
     uint64_t *const values = begin({FUNCTIONS.index("init")}, 0, handle, NULL);
     (void)values;
 {_store(len(init))}
@@ -287,13 +307,14 @@ EXPORT int __dace_exit_{name}(void *handle)
 {{
     (void)begin({FUNCTIONS.index("exit")}, 0, handle, NULL);
     end();
-    free(handle);
-    return record_behaviour.exit_status;
+    const int status = end_sdfg(handle);
+    return record_behaviour.exit_status != 0 ? record_behaviour.exit_status : status;
 }}
 
 EXPORT void __program_{name}({_parameters(("void *handle",), signature.arguments)})
 {{
     run();
+    run_sdfg(handle);
     uint64_t *const values = begin({FUNCTIONS.index("program")}, 0, handle, NULL);
     (void)values;
 {_store(len(signature.arguments))}
