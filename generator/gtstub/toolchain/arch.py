@@ -28,10 +28,13 @@ def arch(device: Device) -> str:
 
     GTSTUB_ARCH overrides it with one name, or with those of CPU and GPU, separated by a comma ('neoverse_v2,sm_90').
     """
-    for name in settings.archs():
-        if name.startswith(GPU_PREFIXES) == (device == "gpu"):
-            return name
-    return _cpu() if device == "cpu" else _gpu()
+    return named_arch(device) or (_cpu() if device == "cpu" else _gpu())
+
+
+def named_arch(device: Device) -> str:
+    """The architecture that GTSTUB_ARCH names for the CPU or for the GPU; empty if it names none."""
+    names = (name for name in settings.archs() if name.startswith(GPU_PREFIXES) == (device == "gpu"))
+    return next(names, "")
 
 
 def toolkit(device: str) -> str:

@@ -137,3 +137,11 @@ def test_a_backend_refuses_what_dace_would_ignore(dace_config: Any, message: str
     with pytest.raises(ConfigError) as refused:
         make_backend(gpu=False, dace_config=dace_config)
     assert str(refused.value) == message
+
+
+def test_a_gpu_that_is_named_is_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it, nvcc compiles for the oldest GPU that it knows, and the entry would name another."""
+    for named, expected in (("neoverse_v2,sm_80", "80"), ("sm_90", "90")):
+        monkeypatch.setenv("GTSTUB_ARCH", named)
+        overrides = make_backend(gpu=True).executor.compilation.dace_ingredients["overrides"]
+        assert overrides["compiler.cuda.cuda_arch"] == expected

@@ -52,7 +52,7 @@ from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import compiler, cpu
-from gtstub.toolchain.arch import arch, toolkit
+from gtstub.toolchain.arch import arch, named_arch, toolkit
 from gtstub.toolchain.compiler import Toolchain
 
 # --- Lowering ---------------------------------------------------------------------------------------------------------
@@ -305,7 +305,8 @@ class StubCompilation:
 
     def _dace_config[T](self, of: Callable[[Device, str, Mapping[str, Any]], T]) -> T:
         overrides = self.dace_config
-        if self.device != "cpu" and (known := get_device_arch()):  # As in gt4py, a build must not query the GPU.
+        # As in gt4py, a build must not query the GPU. An architecture that is named is what the entry says it needs.
+        if self.device != "cpu" and (known := named_arch("gpu").removeprefix("sm_") or get_device_arch()):
             overrides = {"compiler.cuda.cuda_arch": known, "compiler.cuda.hip_arch": known, **overrides}
         return of(self.device, self.step.cmake_build_type.value, overrides)
 
