@@ -47,25 +47,27 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of `functions` until
 static gts_cuda functions;
 static bool is_complete;
 
-static bool find_all(void *library, gts_device device)
+/* Returns the name of a function that is missing; NULL if none is. */
+static const char *find_all(void *library, gts_device device)
 {
     for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; ++i) {
         char symbol[64];
         (void)snprintf(symbol, sizeof symbol, "%s%s", device == GTS_CUDA ? "cuda" : "hip", FUNCTIONS[i].name);
         void *const address = dlsym(library, symbol);
         if (address == NULL && !FUNCTIONS[i].is_optional)
-            return false;
+            return FUNCTIONS[i].name;
         memcpy((char *)&functions + FUNCTIONS[i].member, &address, sizeof address);
     }
     if (device != GTS_CUDA)
         functions.pointer_get_attributes = NULL;
-    return true;
+    return NULL;
 }
 
-const gts_cuda *gts_cuda_find(void *library, gts_device device)
+const gts_cuda *gts_cuda_find(void *library, gts_device device, const char **missing)
 {
+    *missing = NULL;
     (void)pthread_mutex_lock(&lock);
-    if (!__atomic_load_n(&is_complete, __ATOMIC_RELAXED) && find_all(library, device))
+    if (!__atomic_load_n(&is_complete, __ATOMIC_RELAXED) && (*missing = find_all(library, device)) == NULL)
         __atomic_store_n(&is_complete, true, __ATOMIC_RELEASE);
     (void)pthread_mutex_unlock(&lock);
     return gts_cuda_loaded();

@@ -59,10 +59,10 @@ enum {
 };
 
 /*
- * The functions that an SDFG library is linked with; NULL if it is linked with none. `library` is from dlopen(), and is
- * never closed. The result is the same for all libraries of a process.
+ * The functions that an SDFG library is linked with. The result is the same for all libraries of a process. `library` is
+ * from dlopen(), and is never closed. If a function is not there, the result is NULL and *missing its name.
  */
-const gts_cuda *gts_cuda_find(void *library, gts_device device);
+const gts_cuda *gts_cuda_find(void *library, gts_device device, const char **missing);
 
 /* The functions, if gts_cuda_find() has found them; else NULL. */
 const gts_cuda *gts_cuda_loaded(void);

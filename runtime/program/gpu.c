@@ -19,17 +19,24 @@ static void find(void *library, const char *symbol, void *function)
     memcpy(function, &address, sizeof address);
 }
 
-void gts_gpu_find(gts_program *self, void *library)
+int gts_gpu_find(gts_program *self, void *library, const char *path)
 {
     gts_gpu *const gpu = &self->runtime->gpu;
     if (self->stub->device == GTS_CPU)
-        return;
+        return 0;
     find(library, "__dace_gpu_last_error", &gpu->last_error);
     find(library, "__dace_gpu_set_all_streams", &gpu->set_all_streams);
-    gpu->cuda = gpu->set_all_streams == NULL ? NULL : gts_cuda_find(library, self->stub->device);
+    const char *missing;
+    gpu->cuda = gpu->set_all_streams == NULL ? NULL : gts_cuda_find(library, self->stub->device, &missing);
+    if (gpu->set_all_streams != NULL && gpu->cuda == NULL)
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             "Library '%s' must be linked with the shared library of %s or later: it has no '%s%s'.",
+                             path, self->stub->device == GTS_CUDA ? "CUDA 11.4" : "ROCm 6",
+                             self->stub->device == GTS_CUDA ? "cuda" : "hip", missing);
     gpu->stream = gts_stream(NULL);
     const char *const synchronizes = getenv("GTSTUB_GPU_SYNC");
     gpu->synchronizes = synchronizes != NULL && *synchronizes != '\0' && strcmp(synchronizes, "0") != 0;
+    return 0;
 }
 
 /* ---- Errors ---------------------------------------------------------------------------------------------------- */

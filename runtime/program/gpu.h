@@ -14,8 +14,8 @@ typedef struct gts_gpu {
     bool synchronizes;                                 /* GTSTUB_GPU_SYNC was set when the program was loaded */
 } gts_gpu;
 
-/* Finds the functions of a program in its SDFG library. `library` is from dlopen(). */
-void gts_gpu_find(gts_program *self, void *library);
+/* Finds the functions of a program in its SDFG library. `library` is from dlopen(), `path` is for a message. */
+int gts_gpu_find(gts_program *self, void *library, const char *path);
 
 /* Checks that there is a GPU, before the SDFG's handle is initialised. */
 int gts_gpu_before_init(gts_program *self);

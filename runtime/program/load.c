@@ -70,8 +70,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
                                  "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
                                  stub->name, storage);
     }
-    gts_gpu_find(self, library);
-    return 0;
+    return gts_gpu_find(self, library, path);
 }
 
 static void free_program(gts_program *self)

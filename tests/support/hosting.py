@@ -9,7 +9,7 @@ import dataclasses
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +68,9 @@ class Bound:
         toolchain: Toolchain,
         sdfg: SdfgSignature = SDFG,
         program: ProgramSignature = PROGRAM,
+        compiler: Sequence[str] = (),
     ) -> None:
-        self.library = build_recording_library(sdfg, folder)
+        self.library = build_recording_library(sdfg, folder, compiler)
         self.stub = build_stub(sdfg, program, folder, toolchain)
         self.recorder = Recorder(self.library)
         self.program = self.load()

@@ -231,6 +231,11 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
     return fake_leave(cudaSuccess, "cudaGraphInstantiate graph=%d", self->number);
 }
 
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
+    return cudaGraphInstantiate(exec, graph, flags);
+}
+
 static cudaError_t check(cudaError_t error, const struct CUgraphExec_st *exec)
 {
     return error == cudaSuccess && (exec == NULL || exec->is_destroyed) ? cudaErrorInvalidResourceHandle : error;

@@ -1,0 +1,72 @@
+"""Programs for a GPU that run on the stand-in for the CUDA runtime (tests/gpu/fake/control.h), in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gtstub import _host
+from gtstub.signature.model import Axis, Workspace
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.fake_cuda import DeviceArray, FakeCuda, build, sdfg_compiler
+from tests.support.hosting import EDGES, LEVELS, Bound, edge_field
+from tests.support.signatures import EDGE, K, array, field, program, sdfg, symbol
+
+
+@pytest.fixture(scope="session")
+def _fake() -> FakeCuda:
+    return FakeCuda(build())
+
+
+@pytest.fixture
+def fake(_fake: FakeCuda) -> Iterator[FakeCuda]:
+    """The stand-in, with an empty log, one device and no failures."""
+    _fake.recover()
+    _fake.clear()
+    yield _fake
+    _fake.recover()
+    _fake.devices(1)
+    _host.set_stream(None)
+
+
+def bind(name: str, folder: Path, toolchain: Toolchain, *workspaces: Workspace, init: bool = False) -> Bound:
+    """
+    A program that launches first_kernel and second_kernel: tests/gpu/fake/sdfg.c. With `init`, its handle depends on
+    arguments, and so is initialised in the first call.
+    """
+    signature = sdfg(
+        array("out", Axis(), Axis(), device="cuda", access="write"),
+        array("vn", Axis(), Axis(), device="cuda"),
+        symbol("__vn_Edge_stride", ("vn", 0, "stride")),
+        name=name,
+        device="cuda",
+        workspaces=workspaces,
+        init=("__vn_Edge_stride",) if init else (),
+    )
+    return Bound(
+        folder, toolchain, signature, program(name, vn=field(EDGE, K), out=field(EDGE, K)), sdfg_compiler(build())
+    )
+
+
+@pytest.fixture
+def bound(fake: FakeCuda, tmp_path: Path, toolchain: Toolchain) -> Bound:
+    found = bind("diffusion", tmp_path, toolchain)
+    fake.clear()
+    return found
+
+
+@pytest.fixture
+def vn(fake: FakeCuda) -> Any:
+    """A field in memory of the device."""
+    found = edge_field(DeviceArray(fake, np.zeros((EDGES, LEVELS))))
+    fake.clear()
+    return found
+
+
+def launches(fake: FakeCuda) -> list[str]:
+    """The kernels in the log, with their streams."""
+    return [line.removeprefix("cudaLaunchKernel ") for line in fake.log() if line.startswith("cudaLaunchKernel")]

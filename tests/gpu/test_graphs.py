@@ -1,0 +1,168 @@
+"""The calls of a block become one graph, or the program that cannot be part of it is named."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gtstub
+from gtstub import _host
+from gtstub.toolchain.compiler import Toolchain
+from tests.gpu.conftest import bind, launches
+from tests.support.fake_cuda import FakeCuda
+from tests.support.hosting import Bound, good_arguments
+
+
+@pytest.fixture
+def called(bound: Bound, vn: Any, fake: FakeCuda) -> Bound:
+    """A program that has been called once."""
+    bound.program(vn, vn)
+    fake.synchronize()
+    fake.clear()
+    return bound
+
+
+def refused(program: Any, *arguments: Any, **keywords: Any) -> str:
+    """The error of a program in the block of a graph, after which programs work as before."""
+    graph = gtstub.graph()
+    with pytest.raises(RuntimeError) as caught, graph:
+        program(*arguments, **keywords)
+    with pytest.raises(RuntimeError) as unusable:
+        graph()
+    assert str(unusable.value) == "The graph has captured nothing: its block has not ended, or has failed."
+    assert _host.get_stream() is None
+    return str(caught.value)
+
+
+def test_a_graph_has_the_calls_of_its_block(fake: FakeCuda, called: Bound, vn: Any) -> None:
+    with gtstub.graph() as graph:
+        called.program(vn, vn)
+        called.program(vn, vn)
+    fake.synchronize()
+    assert fake.ran() == []
+    fake.clear()
+    graph()
+    graph()
+    fake.synchronize()
+    kernels = [line for line in fake.ran() if "kernel" in line]
+    assert kernels == ["first_kernel stream=0", "second_kernel stream=0"] * 4
+    assert launches(fake) == []
+
+
+def test_a_graph_is_launched_on_the_current_stream_or_on_another(fake: FakeCuda, called: Bound, vn: Any) -> None:
+    with gtstub.graph() as graph:
+        called.program(vn, vn)
+    current, other = fake.stream(1), fake.stream(1)
+    fake.clear()
+    with gtstub.stream(current):
+        graph()
+        graph(other)
+        graph(None)
+    streams = [line.partition("stream=")[2] for line in fake.log() if line.startswith("cudaGraphLaunch")]
+    assert streams == [str(fake.stream_number(each)) for each in (current, other)] + ["0"]
+
+
+def test_programs_use_their_streams_again_after_the_block(fake: FakeCuda, called: Bound, vn: Any) -> None:
+    stream = fake.stream(1)
+    with gtstub.stream(stream):
+        with gtstub.graph():
+            called.program(vn, vn)
+        fake.clear()
+        called.program(vn, vn)
+    number = fake.stream_number(stream)
+    assert launches(fake) == [f"first_kernel stream={number}", f"second_kernel stream={number}"]
+    assert called.program.stream is None
+
+
+def test_graphs_are_freed(fake: FakeCuda, called: Bound, vn: Any) -> None:
+    with gtstub.graph() as graph:
+        called.program(vn, vn)
+    fake.clear()
+    del graph
+    freed = [line.split()[0] for line in fake.log()]
+    assert freed == ["cudaGraphExecDestroy", "cudaStreamDestroy"]
+
+
+def test_the_first_call_cannot_be_captured(
+    fake: FakeCuda, called: Bound, vn: Any, tmp_path: Path, toolchain: Toolchain
+) -> None:
+    new = bind("advection", tmp_path / "advection", toolchain, init=True)
+    assert refused(new.program, vn, vn) == (
+        "Program 'advection' must be called once before its stream is captured, because the first call allocates"
+        " memory."
+    )
+    new.program(vn, vn)
+
+
+def test_a_program_on_the_cpu_cannot_be_captured(called: Bound, tmp_path: Path, toolchain: Toolchain) -> None:
+    on_cpu = Bound(tmp_path / "cpu", toolchain)
+    on_cpu.program(**good_arguments())
+    calls = len(on_cpu.recorder.calls())
+    name = on_cpu.program.name
+    assert refused(on_cpu.program, **good_arguments()) == (
+        f"Program '{name}' runs on the CPU and cannot be part of a graph."
+    )
+    assert len(on_cpu.recorder.calls()) == calls
+    on_cpu.program(**good_arguments())
+
+
+def test_a_program_with_a_stream_of_its_own_cannot_be_captured(fake: FakeCuda, called: Bound, vn: Any) -> None:
+    called.program.stream = fake.stream(1)
+    fake.clear()
+    assert refused(called.program, vn, vn) == (
+        "Program 'diffusion' has a stream of its own and cannot be part of a graph."
+    )
+    assert launches(fake) == []
+
+
+def test_a_program_that_waits_cannot_be_captured(fake: FakeCuda, called: Bound, vn: Any) -> None:
+    def wait_and_call() -> None:
+        fake.call("cudaStreamSynchronize", ctypes.c_void_p(_host_stream()))
+        called.program(vn, vn)
+
+    assert refused(wait_and_call) == (
+        "Program 'diffusion' cannot be part of a graph, because it waits for the GPU: it measures times, or was built"
+        " with async_sdfg_call=False."
+    )
+
+
+def _host_stream() -> int:
+    """The stream that is captured, which only C knows."""
+    runtime = ctypes.CDLL(_host.__file__)
+    runtime.gts_stream.restype = ctypes.c_void_p
+    runtime.gts_stream.argtypes = (ctypes.c_void_p,)
+    return int(runtime.gts_stream(None))
+
+
+def test_blocks_do_not_nest(called: Bound) -> None:
+    with gtstub.graph():
+        with pytest.raises(RuntimeError) as caught, gtstub.graph():
+            pytest.fail("the block was entered")
+        assert str(caught.value) == "A graph cannot be captured while another one is being captured."
+
+
+def test_a_graph_captures_one_block(called: Bound, vn: Any) -> None:
+    with gtstub.graph() as graph:
+        called.program(vn, vn)
+    with pytest.raises(RuntimeError) as caught, graph:
+        pytest.fail("the block was entered")
+    assert str(caught.value) == "A graph captures one block; make another one with 'gtstub.graph()'."
+
+
+def test_a_capture_that_fails(fake: FakeCuda, called: Bound, vn: Any) -> None:
+    fake.fail("cudaStreamBeginCapture", 2)
+    with pytest.raises(RuntimeError) as caught, gtstub.graph():
+        pytest.fail("the block was entered")
+    assert str(caught.value) == "A graph cannot be captured: error 2 (cudaErrorMemoryAllocation: out of memory)."
+    fake.recover()
+    fake.fail("cudaGraphInstantiateWithFlags", 2)
+    with pytest.raises(RuntimeError) as caught, gtstub.graph():
+        called.program(vn, vn)
+    fake.recover()
+    assert _host.get_stream() is None
+    fake.clear()
+    called.program(vn, vn)
+    assert launches(fake) == ["first_kernel stream=0", "second_kernel stream=0"]
