@@ -63,14 +63,15 @@ fortran-demo: .venv/.gtstub .venv/.py2fgen ## drive icon4py's diffusion from For
 	    $(BIN)/python -O -m examples.fortran_host.run $(ARGS)
 
 # The tests of one run share their SDFG builds, and start without those of the run before. -O1: without what DaCe's own
-# flags add to CMake's. serial: a build process of gt4py imports gt4py first; 1: so does each that a test asks for.
+# flags add to CMake's. serial: a build process of gt4py imports gt4py first; 1: so does each that a test asks for. One
+# thread for OpenMP: on small fields, threads wait for each other most of the time.
 ifndef GT4PY
 test: CACHE := $(CURDIR)/build/test-cache
 test: .venv/.gtstub .venv/.py2fgen ## run the tests; some part of them: make test ARGS=tests/unit
 	rm -rf $(CACHE)
 	mkdir -p $(CACHE)
 	GT4PY_BUILD_CACHE_DIR=$(CACHE) GT4PY_BUILD_CACHE_LIFETIME=persistent GTSTUB_CACHE_DIR=$(CACHE)/gtstub \
-	    GT4PY_BUILD_JOBS_MODE=serial GT4PY_BUILD_JOBS=1 CXXFLAGS="$${CXXFLAGS:--O1}" \
+	    GT4PY_BUILD_JOBS_MODE=serial GT4PY_BUILD_JOBS=1 OMP_NUM_THREADS=1 CXXFLAGS="$${CXXFLAGS:--O1}" \
 	    $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 else
 # The tests that need nothing of icon4py, which requires one version of gt4py, in an environment with another version.
