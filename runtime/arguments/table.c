@@ -121,6 +121,13 @@ static range known_part(gts_table *known, const gts_array *table, int64_t first,
     return found;
 }
 
+/* An element as the host wrote it: shift() wraps around at the least value of the table's type. */
+static int64_t in_base(const gts_array *table, int64_t value, int64_t base)
+{
+    const uint64_t sum = (uint64_t)value + (uint64_t)base;
+    return table->dtype == GTS_INT32 ? (int32_t)(uint32_t)sum : (int64_t)sum;
+}
+
 /* Refuses the first wrong element of a part. Its row, column and value are shown in the host's base. */
 static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, int64_t first, int64_t last,
                                    range allowed)
@@ -138,7 +145,7 @@ static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, 
             !contains(allowed, (range){value, value}))
             break;
     }
-    const int64_t value = (int64_t)((uint64_t)element(table, row, column) + (uint64_t)base);
+    const int64_t value = in_base(table, element(table, row, column), base);
     char base_text[64] = ""; /* a Python host has no index bases */
     if (self->host == NULL)
         (void)snprintf(base_text, sizeof base_text, " (index base %" PRId64 ", see gts_set_index_base())", base);

@@ -24,6 +24,12 @@ def test_tables(build: Build) -> None:
 
 
 @address
+def test_extreme_values(build: Build) -> None:
+    programs = ("./gather_stub.so", "./libgather.so", "./wide_gather_stub.so", "./libwide_gather.so")
+    build.run("extremes.c", *programs, stubs=["gather_stub.so", "wide_gather_stub.so"])
+
+
+@address
 def test_opening(build: Build) -> None:
     for name, files in {"entry": ["whole_stub.so", "libwhole.so"], "alone": ["whole_stub.so"], "nothing": []}.items():
         (build.folder / name).mkdir(exist_ok=True)

@@ -20,7 +20,16 @@ from tests.support.checkout import ROOT
 from tests.support.programs import is_there
 from tests.support.runtime import RUNTIME, runtime_sources
 from tests.support.sdfg_libraries import build_recording_library
-from tests.support.signatures import GATHER_PROGRAM, GATHER_SDFG, SMALL_PROGRAM, SMALL_SDFG, WHOLE_PROGRAM, WHOLE_SDFG
+from tests.support.signatures import (
+    GATHER_PROGRAM,
+    GATHER_SDFG,
+    SMALL_PROGRAM,
+    SMALL_SDFG,
+    WHOLE_PROGRAM,
+    WHOLE_SDFG,
+    WIDE_GATHER_PROGRAM,
+    WIDE_GATHER_SDFG,
+)
 from tests.support.stubs import write_stub
 
 SOURCES = ROOT / "tests" / "c"
@@ -38,7 +47,12 @@ BUILDS = {
     "gcc-plain": ("gcc", *PLAIN),
 }
 
-PROGRAMS = ((WHOLE_SDFG, WHOLE_PROGRAM), (SMALL_SDFG, SMALL_PROGRAM), (GATHER_SDFG, GATHER_PROGRAM))
+PROGRAMS = (
+    (WHOLE_SDFG, WHOLE_PROGRAM),
+    (SMALL_SDFG, SMALL_PROGRAM),
+    (GATHER_SDFG, GATHER_PROGRAM),
+    (WIDE_GATHER_SDFG, WIDE_GATHER_PROGRAM),
+)
 
 # Every stub exports a gts_descriptor, which is found through its own library only.
 ENVIRONMENT = os.environ | {
@@ -49,7 +63,7 @@ ENVIRONMENT = os.environ | {
 
 
 class Build:
-    """Runtime, three stubs and their recording libraries in one folder, made by one compiler with one set of flags."""
+    """Runtime, four stubs and their recording libraries in one folder, made by one compiler with one set of flags."""
 
     def __init__(self, folder: Path, command: Sequence[str]) -> None:
         self.folder = folder

@@ -204,3 +204,21 @@ GATHER_SDFG = sdfg(
         unknown=(),
     ),
 )
+
+
+# The same with a table of 64 bits.
+WIDE_GATHER_PROGRAM = dataclasses.replace(
+    GATHER_PROGRAM,
+    name="wide_gather",
+    connectivities=tuple(dataclasses.replace(each, dtype="int64") for each in GATHER_PROGRAM.connectivities),
+)
+
+WIDE_GATHER_SDFG = dataclasses.replace(
+    GATHER_SDFG,
+    name="wide_gather",
+    library="libwide_gather.so",
+    arguments=tuple(
+        dataclasses.replace(each, dtype="int64") if each.name == "gt_conn_E2V" else each
+        for each in GATHER_SDFG.arguments
+    ),
+)

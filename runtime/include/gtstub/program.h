@@ -152,7 +152,8 @@ static inline int gts_check_table(gts_program *self, const gts_follow *follow, i
     const gts_table *const known = gts_table_of(&self->leaf[follow->table]);
     const gts_array *const field = follow->leaf == GTS_TEMPORARY ? NULL : gts_array_of(self, follow->leaf);
     const int64_t least = (field == NULL ? 0 : field->origin[follow->axis]) - plus;
-    const int64_t most = (field == NULL ? size : gts_stop(field, follow->axis)) - 1 - plus;
+    const int64_t stop = field == NULL ? size : gts_stop(field, follow->axis);
+    const int64_t most = (int64_t)((uint64_t)stop - 1 - (uint64_t)plus); /* wraps around as gts_stop() does */
     if (GTS_LIKELY(!known->is_new) && GTS_LIKELY(known->least >= least) && GTS_LIKELY(known->most <= most) &&
         GTS_LIKELY(first >= 0) && GTS_LIKELY(last < gts_array_of(self, follow->table)->shape[0]))
         return 0;
