@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gtstub.plan.model import METRICS_LEVEL, CallBounds, FieldLeaf, FollowedTable, Leaf, UsedIndices
 from gtstub.plan.signatures import Signatures
-from gtstub.signature.expressions import Expression, symbol
+from gtstub.signature.expressions import LARGEST_CONSTANT, Expression, symbol
 from gtstub.signature.model import CONNECTIVITY_PREFIX, INDEX_TYPES, ArrayArgument, Claim, Follow, ScalarArgument, Use
 
 READ_TYPES = ("int32", "int64")
@@ -111,14 +111,16 @@ def _follow(signatures: Signatures, follow: Follow) -> Follow | None:
 
 
 def _start(signatures: Signatures, array: str, axis: int) -> Expression | None:
-    """The index of element 0 of an axis; None if the SDFG does not say it."""
+    """The index of element 0 of an axis; None if it is not known, or if sums with it could overflow an int64."""
     if array.startswith(CONNECTIVITY_PREFIX):
         return Expression()
-    if (domain := signatures.domains.get(array)) is not None and axis < len(domain.ranges):
-        return Expression(domain.ranges[axis][0])
     argument = signatures.arguments[array]
-    if isinstance(argument, ArrayArgument) and (start := argument.axes[axis].start) is not None:
-        return Expression(start)
+    if (domain := signatures.domains.get(array)) is not None and axis < len(domain.ranges):
+        start: int | None = domain.ranges[axis][0]
+    else:
+        start = argument.axes[axis].start if isinstance(argument, ArrayArgument) else None
+    if start is not None:
+        return Expression(start) if abs(start) <= LARGEST_CONSTANT else None
     name = signatures.start_symbols.get((array, axis))
     return None if name is None else symbol(name)
 

@@ -83,6 +83,18 @@ def test_a_symbol_of_an_array_is_no_scalar() -> None:
 
 
 @pytest.mark.parametrize(
+    ("start", "is_claimed"), [(2**48, True), (-(2**48), True), (2**48 + 1, False), (1 - 2**63, False)]
+)
+def test_starts_with_which_sums_could_overflow_make_no_claim(start: int, is_claimed: bool) -> None:
+    plan = plan_of(claim("0", "3"), claim("0", "n"), axis=Axis(start=start), start=False)
+    assert used(plan) == ((start, start + 3) if is_claimed else None)
+    assert len(plan.bounds) == is_claimed
+    signature = dataclasses.replace(PROGRAM, static_domains=(StaticDomain("x", ((start, start),)),))
+    document = sdfg(array("x", Axis()), symbol("n"), bounds=Bounds(1, (claim("0", "n"),), ()))
+    assert len(make_plan(document, signature).bounds) == is_claimed
+
+
+@pytest.mark.parametrize(
     ("axis", "indices"),
     [
         (Axis(start=0, stop=3), "0 to 2"),
