@@ -72,16 +72,24 @@ def _expressions(texts: list[str], place: str, source: str) -> tuple[Expression,
 def _expression(text: str, place: str, source: str) -> Expression:
     found = parse(text)
     if found is None:
-        raise _refusal(source, place, f"expected a sum of integers and symbols, of limited size, found '{text[:60]}'")
+        raise _refusal(
+            source, place, f"expected a sum of integers and symbols, of limited size, found '{_shown(text)}'"
+        )
     return found
 
 
 def _condition(text: str, place: str, source: str) -> Condition:
     match = _CONDITION.fullmatch(text)
     if match is None:
-        raise _refusal(source, place, f"expected two expressions with '<', '==' or '!=', found '{text[:60]}'")
+        raise _refusal(source, place, f"expected two expressions with '<', '==' or '!=', found '{_shown(text)}'")
     left, relation, right = match.groups()
     return Condition(_expression(left, place, source), relation, _expression(right, place, source))  # type: ignore[arg-type]
+
+
+def _shown(text: str) -> str:
+    """The start of a text, on one line."""
+    start = text[:60]
+    return start if start.isprintable() else start.encode("unicode_escape").decode()
 
 
 def _refusal(source: str, place: str, problem: str) -> SignatureError:
