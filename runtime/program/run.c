@@ -15,11 +15,13 @@ static GTS_NOINLINE int run_with_extra_work(gts_program *self)
     const int status = runtime->entered != 0 ? gts_profile_run(self) : self->stub->run(self);
     if (call != NULL)
         gts_recorder_after(self, call, status == 0);
+    if (is_captured && gts_graph_after_run(self) != 0)
+        return -1;
     if (status != 0)
         return -1;
     runtime->was_called = true;
     self->has_extra_work = keeps_extra_work;
-    return is_captured ? gts_graph_after_run(self) : 0;
+    return 0;
 }
 
 int gts_run(gts_program *self)

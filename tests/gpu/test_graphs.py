@@ -119,13 +119,23 @@ def test_a_program_with_a_stream_of_its_own_cannot_be_captured(fake: FakeCuda, c
 
 
 def test_a_program_that_waits_cannot_be_captured(fake: FakeCuda, called: Bound, vn: Any) -> None:
+    called.recorder.behaviour.waits = True
+    assert refused(called.program, vn, vn) == (
+        "Program 'diffusion' cannot be part of a graph, because it waits for the GPU: it measures times, or was built"
+        " with async_sdfg_call=False."
+    )
+    called.recorder.behaviour.waits = False
+    called.program(vn, vn)
+
+
+def test_a_block_that_waits_is_no_fault_of_the_next_program(fake: FakeCuda, called: Bound, vn: Any) -> None:
     def wait_and_call() -> None:
         fake.call("cudaStreamSynchronize", ctypes.c_void_p(_host_stream()))
         called.program(vn, vn)
 
     assert refused(wait_and_call) == (
-        "Program 'diffusion' cannot be part of a graph, because it waits for the GPU: it measures times, or was built"
-        " with async_sdfg_call=False."
+        "Program 'diffusion' cannot be part of a graph: something that was called before it has waited for the GPU,"
+        " which ends the capture."
     )
 
 
@@ -158,7 +168,7 @@ def test_a_capture_that_fails(fake: FakeCuda, called: Bound, vn: Any) -> None:
         pytest.fail("the block was entered")
     assert str(caught.value) == "A graph cannot be captured: error 2 (cudaErrorMemoryAllocation: out of memory)."
     fake.recover()
-    fake.fail("cudaGraphInstantiateWithFlags", 2)
+    fake.fail("cudaGraphInstantiate", 2)
     with pytest.raises(RuntimeError) as caught, gtstub.graph():
         called.program(vn, vn)
     fake.recover()

@@ -53,6 +53,7 @@ class Behaviour(ctypes.Structure):
         ("overlaps", ctypes.c_uint),  # written by the library: calls that began while another one ran
         ("running", ctypes.c_uint),  # written by the library: calls that run now
         ("until_overlap", ctypes.c_bool),  # an overlap ends the delay
+        ("waits", ctypes.c_bool),  # a program for a GPU waits for its stream at the end
     )
 
 
@@ -192,6 +193,7 @@ EXPORT struct {
     atomic_uint overlaps;
     atomic_uint running;
     bool until_overlap;
+    bool waits;
 } record_behaviour;
 
 static struct record *records;
