@@ -5,7 +5,7 @@
 
 static void init(gts_call_times *times)
 {
-    times->conversion.min = times->sdfg.min = times->whole.min = UINT64_MAX;
+    times->conversion.min = times->sdfg.min = times->whole.min = times->gpu.min = UINT64_MAX;
 }
 
 static void merge_histogram(gts_histogram *histogram, const gts_histogram *from)
@@ -23,6 +23,8 @@ static void merge_calls(gts_call_times *times, const gts_call_times *from)
     merge_histogram(&times->conversion, &from->conversion);
     merge_histogram(&times->sdfg, &from->sdfg);
     merge_histogram(&times->whole, &from->whole);
+    times->gpu_count += from->gpu_count;
+    merge_histogram(&times->gpu, &from->gpu);
 }
 
 gts_program_times *gts_program_times_new(gts_profile *profile, const gts_stub *stub)

@@ -19,6 +19,8 @@ typedef struct gts_call_times {
     gts_histogram conversion; /* from the beginning of the call to the start of the SDFG */
     gts_histogram sdfg;
     gts_histogram whole; /* the sum of both */
+    uint64_t gpu_count;  /* calls that were measured on a GPU; others failed there, or too many were pending */
+    gts_histogram gpu;   /* from the first work on the stream to the end of the last */
 } gts_call_times;
 
 /* The times of all calls of one program in one profile. */

@@ -6,7 +6,7 @@
  * lock. All other data is protected by `lock`. No thread holds `lock` while it waits for a program.
  */
 #define _GNU_SOURCE
-#include "profile/histogram.h"
+#include "profile/gpu_times.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -79,12 +79,15 @@ void gts_profile_enter(gts_program *self, gts_profile *profile)
 int gts_profile_run(gts_program *self)
 {
     gts_runtime *const runtime = self->runtime;
+    const bool is_on_gpu = self->stub->device != GTS_CPU && gts_gpu_times_begin(self);
     const uint64_t converted = gts_clock_ns();
     const int status = self->stub->run(self);
     const uint64_t ended = gts_clock_ns();
+    const bool is_initial = !runtime->was_called || runtime->has_new_handle;
+    gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &runtime->times->initial : &runtime->times->run;
+    if (is_on_gpu)
+        gts_gpu_times_end(self, status == 0 ? calls : NULL);
     if (status == 0) {
-        const bool is_initial = !runtime->was_called || runtime->has_new_handle;
-        gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &runtime->times->initial : &runtime->times->run;
         ++calls->count;
         gts_histogram_add(&calls->conversion, converted - runtime->entered);
         gts_histogram_add(&calls->sdfg, ended - converted);
@@ -114,6 +117,8 @@ static void keep(gts_profile *profile, gts_program_times *times)
 
 void gts_profile_close(gts_program *self)
 {
+    gts_gpu_times_collect(self);
+    gts_gpu_times_free(self);
     (void)pthread_mutex_lock(&lock);
     gts_program_times *times;
     while ((times = pop(&self->runtime->times)) != NULL)
@@ -158,6 +163,7 @@ static void collect(gts_program *program, void *context)
     const destination *const to = context;
     gts_program_times *times;
     if (gts_lock(program, to->patience)) {
+        gts_gpu_times_collect(program);
         times = pop(find_link(program, to->profile));
         program->runtime->entered = 0;
         gts_leave(program);

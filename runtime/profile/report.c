@@ -40,6 +40,8 @@ static void print_calls(FILE *out, const gts_call_times *times)
     print_histogram(out, "conversion", &times->conversion, times->count);
     print_histogram(out, "sdfg", &times->sdfg, times->count);
     print_histogram(out, "whole", &times->whole, times->count);
+    if (times->gpu_count > 0)
+        print_histogram(out, "gpu", &times->gpu, times->gpu_count);
     (void)fputs("}", out);
 }
 

@@ -7,6 +7,9 @@
 /* The times of a program in one profile: profile/histogram.h. */
 typedef struct gts_program_times gts_program_times;
 
+/* The calls whose time on a GPU is being measured: profile/gpu_times.h. */
+typedef struct gts_gpu_times gts_gpu_times;
+
 /* The part of a recording that belongs to one program: record/snapshot.h. */
 typedef struct gts_recorder_program gts_recorder_program;
 
@@ -19,6 +22,7 @@ struct gts_runtime {
     bool has_new_handle;            /* the SDFG's handle was initialised in this call */
     uint64_t entered;               /* when this call was entered, in ns; 0 if no profile times it */
     gts_program_times *times;       /* a list: those of the innermost profile first */
+    gts_gpu_times *gpu_times;       /* NULL until a profile measures a program for a GPU */
     gts_recorder_program *recorder; /* NULL if calls are not recorded */
     gts_program *next;              /* in the list of loaded programs */
     unsigned int pins;              /* visits of gts_loaded_visit() that are running: the program must not be freed */

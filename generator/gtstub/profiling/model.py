@@ -19,12 +19,16 @@ class Times:
 
 @dataclass(frozen=True)
 class Calls:
-    """The successful calls of one program, and their times. `whole` is `conversion` plus `sdfg` of each call."""
+    """
+    The successful calls of one program, and their times. `whole` is `conversion` plus `sdfg` of each call. `gpu` is the
+    time of the work on a GPU, which begins in a call and may end after it; None for a program on the CPU.
+    """
 
     calls: int
     conversion: Times
     sdfg: Times
     whole: Times
+    gpu: Times | None = None
 
 
 @dataclass(frozen=True)
@@ -125,4 +129,5 @@ def labels(programs: tuple[ProgramTimes, ...], suffix: str = "") -> list[str]:
 def _calls(item: Mapping[str, Any] | None) -> Calls | None:
     if item is None:
         return None
-    return Calls(item["calls"], *(Times(**item[part]) for part in ("conversion", "sdfg", "whole")))
+    gpu = Times(**item["gpu"]) if "gpu" in item else None
+    return Calls(item["calls"], *(Times(**item[part]) for part in ("conversion", "sdfg", "whole")), gpu)

@@ -12,10 +12,14 @@ if TYPE_CHECKING:
 
 
 def profile_table(profile: Profile) -> Table:
-    """A table with a row for each program and one for its initial calls, in the order of the report, and the totals."""
-    table = make_table(
-        "name", "# calls", "t_min", "t_avg", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med", "conversion"
-    )
+    """
+    A table with a row for each program and one for its initial calls, in the order of the report, and the totals. The
+    time on a GPU has a column if a call was measured there.
+    """
+    parts = [part for program in profile.programs for part in (program.run, program.initial) if part is not None]
+    has_gpu = any(part.gpu is not None for part in parts)
+    times = ("t_min", "t_avg", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med")
+    table = make_table("name", "# calls", *times, "conversion", *(("GPU t_med",) if has_gpu else ()))
     for column in table.columns[1:]:
         column.justify = "right"
 
@@ -23,7 +27,9 @@ def profile_table(profile: Profile) -> Table:
         whole = calls.whole
         mean = whole.total / calls.calls
         times = (whole.min, mean, whole.median, whole.max, whole.total, calls.conversion.median, calls.sdfg.median)
-        table.add_row(name, str(calls.calls), *map(duration, times), percentage(calls.conversion.total, whole.total))
+        gpu = () if calls.gpu is None else (duration(calls.gpu.median),)
+        share = percentage(calls.conversion.total, whole.total)
+        table.add_row(name, str(calls.calls), *map(duration, times), share, *gpu)
 
     initial_labels = labels(profile.programs, "_initial")
     for label, initial_label, program in zip(labels(profile.programs), initial_labels, profile.programs, strict=True):

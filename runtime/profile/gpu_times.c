@@ -1,0 +1,92 @@
+/* Measures the work of calls on a GPU. The calls that are measured at a time are in a ring, the oldest first. */
+#include "profile/gpu_times.h"
+
+#include <stdlib.h>
+
+/* Calls whose work the GPU may not have done yet. While so many are pending, further calls are not measured. */
+#define LENGTH 64
+
+struct gts_gpu_times {
+    struct {
+        void *begin, *end; /* events; NULL until they are needed */
+        gts_call_times *calls;
+    } pair[LENGTH];
+    unsigned int first, count;
+};
+
+static gts_gpu_times *make_times(gts_program *self)
+{
+    gts_runtime *const runtime = self->runtime;
+    if (runtime->gpu_times == NULL)
+        runtime->gpu_times = calloc(1, sizeof *runtime->gpu_times);
+    return runtime->gpu_times;
+}
+
+/* Adds the time of the oldest call if its work has ended, or after waiting for it. Returns whether it was removed. */
+static bool collect_oldest(const gts_cuda *cuda, gts_gpu_times *times, bool wait)
+{
+    void *const begin = times->pair[times->first].begin, *const end = times->pair[times->first].end;
+    gts_call_times *const calls = times->pair[times->first].calls;
+    const int error = wait ? cuda->event_synchronize(end) : cuda->event_query(end);
+    float milliseconds = 0;
+    if (!wait && error == GTS_CUDA_NOT_READY) {
+        (void)cuda->get_last_error(); /* it is kept like any other */
+        return false;
+    }
+    if (error == 0 && cuda->event_elapsed_time(&milliseconds, begin, end) == 0) {
+        ++calls->gpu_count;
+        gts_histogram_add(&calls->gpu, (uint64_t)((double)milliseconds * 1e6));
+    }
+    times->first = (times->first + 1) % LENGTH;
+    --times->count;
+    return true;
+}
+
+bool gts_gpu_times_begin(gts_program *self)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    gts_gpu_times *const times = gpu->cuda == NULL ? NULL : make_times(self);
+    if (times == NULL || gts_cuda_capture(gpu->cuda, gpu->stream) != 0)
+        return false;
+    while (times->count > 0 && collect_oldest(gpu->cuda, times, false))
+        ;
+    if (times->count == LENGTH)
+        return false;
+    const unsigned int last = (times->first + times->count) % LENGTH;
+    void **const begin = &times->pair[last].begin, **const end = &times->pair[last].end;
+    if ((*begin == NULL && gpu->cuda->event_create(begin, 0) != 0) ||
+        (*end == NULL && gpu->cuda->event_create(end, 0) != 0))
+        return false;
+    return gpu->cuda->event_record(*begin, gpu->stream) == 0;
+}
+
+void gts_gpu_times_end(gts_program *self, gts_call_times *calls)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    gts_gpu_times *const times = self->runtime->gpu_times;
+    const unsigned int last = (times->first + times->count) % LENGTH;
+    if (calls == NULL || gpu->cuda->event_record(times->pair[last].end, gpu->stream) != 0)
+        return;
+    times->pair[last].calls = calls;
+    ++times->count;
+}
+
+void gts_gpu_times_collect(gts_program *self)
+{
+    gts_gpu_times *const times = self->runtime->gpu_times;
+    while (times != NULL && times->count > 0)
+        (void)collect_oldest(self->runtime->gpu.cuda, times, true);
+}
+
+void gts_gpu_times_free(gts_program *self)
+{
+    gts_gpu_times *const times = self->runtime->gpu_times;
+    for (unsigned int i = 0; times != NULL && i < LENGTH; ++i) {
+        if (times->pair[i].begin != NULL)
+            (void)self->runtime->gpu.cuda->event_destroy(times->pair[i].begin);
+        if (times->pair[i].end != NULL)
+            (void)self->runtime->gpu.cuda->event_destroy(times->pair[i].end);
+    }
+    free(times);
+    self->runtime->gpu_times = NULL;
+}

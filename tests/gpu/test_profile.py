@@ -1,0 +1,75 @@
+"""Profiles measure the work of calls by events on the stream, and no call waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gtstub
+from gtstub.profiling.model import Profile
+from tests.support.fake_cuda import FakeCuda
+from tests.support.hosting import Bound
+
+
+def test_events_measure_the_work_of_calls(fake: FakeCuda, bound: Bound, vn: Any) -> None:
+    stream = fake.stream(1)
+    bound.program.stream = stream
+    with gtstub.profile() as report:
+        for _ in range(4):
+            bound.program(vn, vn)
+        log = fake.log()
+        assert fake.ran() == []
+    (times,) = report.programs
+    assert times.run is not None
+    assert times.run.calls == 3
+    assert times.run.gpu is not None
+    assert 0 < times.run.gpu.min <= times.run.gpu.max
+    events = [line for line in log if line.startswith("cudaEventRecord")]
+    assert len(events) >= 8
+    assert {line.partition("stream=")[2] for line in events[-8:]} == {str(fake.stream_number(stream))}
+    assert not [line for line in log if "Synchronize" in line]
+    assert "GPU t_med" in [column.header for column in report.table().columns]
+    fake.clear()
+    bound.program(vn, vn)
+    assert not [line for line in fake.log() if "Event" in line]
+
+
+def test_calls_beyond_those_that_can_be_pending_are_counted_but_not_measured(
+    fake: FakeCuda, bound: Bound, vn: Any
+) -> None:
+    bound.program(vn, vn)
+    with gtstub.profile() as report:
+        for _ in range(200):
+            bound.program(vn, vn)
+        assert fake.ran() == []
+    (times,) = report.document["programs"]
+    assert times["run"]["calls"] == 200
+    assert "gpu" in times["run"]
+    assert fake.ran().count("first_kernel stream=0") == 64 + 0 * len(fake.log())
+
+
+def test_work_that_has_ended_makes_room(fake: FakeCuda, bound: Bound, vn: Any) -> None:
+    bound.program(vn, vn)
+    fake.clear()
+    with gtstub.profile():
+        for _ in range(100):
+            bound.program(vn, vn)
+            fake.synchronize()
+        created = [line for line in fake.log() if line.startswith("cudaEventCreate")]
+    assert len(created) == 2 * 64
+
+
+def test_captured_calls_are_not_measured(fake: FakeCuda, bound: Bound, vn: Any) -> None:
+    bound.program(vn, vn)
+    fake.clear()
+    with gtstub.profile() as report, gtstub.graph():
+        bound.program(vn, vn)
+    assert [each.run.gpu for each in report.programs if each.run] == [None]
+    assert not [line for line in fake.log() if line.startswith("cudaEventRecord") and "captured" in line]
+
+
+def test_programs_on_the_cpu_have_no_time_on_a_gpu() -> None:
+    part = {"min": 1.0, "median": 1.0, "max": 1.0, "total": 1.0}
+    run = {"calls": 1, "conversion": part, "sdfg": part, "whole": part}
+    item = {"name": "p", "sdfg_digest": "", "static": {}, "initial": None, "run": run}
+    profile = Profile({"schema": "gtstub/profile/1", "wall": 2.0, "programs": [item]})
+    assert "GPU t_med" not in [column.header for column in profile.table().columns]
