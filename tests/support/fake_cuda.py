@@ -11,8 +11,10 @@ process of its own:
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -34,7 +36,9 @@ HOST, DEVICE, MANAGED = 1, 2, 3
 @functools.cache
 def build(*flags: str) -> Path:
     """The library, libcudart.so.13 in a folder of its own; `flags` are more of the compiler's."""
-    output = Path(tempfile.mkdtemp(prefix="gtstub-fake-cuda-")) / "libcudart.so.13"
+    folder = tempfile.mkdtemp(prefix="gtstub-fake-cuda-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    output = Path(folder) / "libcudart.so.13"
     sources = sorted(path for path in SOURCES.glob("*.c") if path.name != "sdfg.c")
     options = [*WARNINGS, *flags, "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
     linking = [f"-Wl,-soname,{output.name}", f"-Wl,--version-script={SOURCES / 'exports.map'}"]
@@ -52,11 +56,28 @@ def sdfg_compiler(fake: Path) -> Sequence[str]:
     )
 
 
+class _Dim3(ctypes.Structure):
+    _fields_ = (("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint))
+
+
+class PointerAttributes(ctypes.Structure):
+    """struct cudaPointerAttributes."""
+
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("device", ctypes.c_int),
+        ("devicePointer", ctypes.c_void_p),
+        ("hostPointer", ctypes.c_void_p),
+        ("reserved", ctypes.c_long * 8),
+    )
+
+
 class FakeCuda:
     """The stand-in in this process, which must not have loaded another CUDA runtime."""
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+        self._kept: list[Any] = []
         self._library.fake_cuda_log.restype = self._library.fake_cuda_ran.restype = ctypes.c_char_p
         self._library.fake_cuda_fail.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.c_int)
         self._library.fake_cuda_stream_number.argtypes = (ctypes.c_void_p,)
@@ -95,29 +116,54 @@ class FakeCuda:
     # --- CUDA ---------------------------------------------------------------------------------------------------------
 
     def call(self, function: str, *arguments: Any) -> int:
-        """A function of CUDA's; returns its error. Addresses and sizes are passed as ctypes objects."""
-        return int(self._library[function](*arguments))
+        """A function of CUDA's; returns its error. An int is passed with 64 bits, which every parameter accepts."""
+        converted = (ctypes.c_uint64(each) if isinstance(each, int) else each for each in arguments)
+        return int(self._library[function](*converted))
+
+    def kernel(self, name: str) -> int:
+        """Registers a kernel, as a library does that nvcc has compiled; returns the address of its host function."""
+        function = ctypes.create_string_buffer(1)
+        self._kept.append(function)
+        register = self._library["__cudaRegisterFunction"]
+        register.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+        register(None, ctypes.addressof(function), None, name.encode(), -1, None, None, None, None, None)
+        return ctypes.addressof(function)
+
+    def launch(self, kernel: int, stream: int = 0) -> int:
+        """Launches a kernel of `kernel` with one block; returns the error."""
+        sizes = _Dim3(1, 1, 1), _Dim3(32, 1, 1)
+        return self.call("cudaLaunchKernel", kernel, *sizes, None, 0, stream)
+
+    def event(self, flags: int = 0) -> int:
+        event = ctypes.c_void_p()
+        self._check(self.call("cudaEventCreateWithFlags", ctypes.byref(event), flags))
+        return event.value or 0
 
     def stream(self, flags: int = 0) -> int:
         """A new stream; flag 1 makes it independent of the default stream."""
         stream = ctypes.c_void_p()
-        self._check(self.call("cudaStreamCreateWithFlags", ctypes.byref(stream), ctypes.c_uint(flags)))
+        self._check(self.call("cudaStreamCreateWithFlags", ctypes.byref(stream), flags))
         return stream.value or 0
 
     def synchronize(self, stream: int = 0) -> None:
-        self._check(self.call("cudaStreamSynchronize", ctypes.c_void_p(stream)))
+        self._check(self.call("cudaStreamSynchronize", stream))
 
     def malloc(self, size: int, function: str = "cudaMalloc") -> int:
         """The address of `size` bytes that this function has allocated."""
         pointer = ctypes.c_void_p()
-        flags = (ctypes.c_uint(0),) if function in ("cudaHostAlloc", "cudaMallocManaged") else ()
-        self._check(self.call(function, ctypes.byref(pointer), ctypes.c_size_t(size), *flags))
+        flags = (0,) if function in ("cudaHostAlloc", "cudaMallocManaged") else ()
+        self._check(self.call(function, ctypes.byref(pointer), size, *flags))
         return pointer.value or 0
+
+    def attributes(self, address: int) -> PointerAttributes:
+        """What cudaPointerGetAttributes() says about an address."""
+        found = PointerAttributes()
+        self._check(self.call("cudaPointerGetAttributes", ctypes.byref(found), address))
+        return found
 
     def copy(self, to: int, source: int, size: int) -> None:
         """Copies bytes between host and device, and waits."""
-        addresses = ctypes.c_void_p(to), ctypes.c_void_p(source)
-        self._check(self.call("cudaMemcpy", *addresses, ctypes.c_size_t(size), ctypes.c_int(4)))
+        self._check(self.call("cudaMemcpy", to, source, size, 4))
 
     @staticmethod
     def _check(error: int) -> None:
@@ -129,18 +175,19 @@ class FakeCuda:
 
 
 class DeviceArray:
-    """A copy of an array in memory of the device, which is never freed; libraries read its interface."""
+    """A copy of a contiguous array in memory of the device, which is never freed; libraries read its interface."""
 
     def __init__(self, fake: FakeCuda, values: NDArray[Any], function: str = "cudaMalloc") -> None:
         self._fake = fake
-        self._values = np.ascontiguousarray(values)
+        assert values.flags.forc
+        self._values = values
         self.address = fake.malloc(max(1, values.nbytes), function)
-        fake.copy(self.address, self._values.ctypes.data, values.nbytes)
+        fake.copy(self.address, values.ctypes.data, values.nbytes)
         self.__cuda_array_interface__ = {
             "shape": values.shape,
             "typestr": values.dtype.str,
             "data": (self.address, False),
-            "strides": None,
+            "strides": values.strides,
             "version": 3,
         }
 
