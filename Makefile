@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind bench bench-starts bench-build wheel
-.PHONY: bounds fuzz wheel-test generated check-generated site links clean
+.PHONY: bounds gpu-build fuzz wheel-test generated check-generated site links clean
 
 export PYTHON
 JOBS ?= 2
@@ -114,6 +114,14 @@ bench-starts: build/bench/.ready $(SOURCES) ## measure starts of processes and l
 
 bench-build: .venv/.gtstub ## measure how much faster two jobs build twelve programs of icon4py than one (15 minutes)
 	$(BIN)/python -m tests.benchmarks.build_set $(ARGS)
+
+# NVIDIA's compiler, in an environment of its own. Tests marked 'nvcc' run here alone, because each builds programs.
+build/nvcc/.ready: pyproject.toml
+	VENV=build/nvcc .ci/install dependencies nvcc
+	@touch $@
+
+gpu-build: .venv/.gtstub build/nvcc/.ready ## build programs of icon4py with nvcc for GPUs, and call them without a GPU
+	.ci/with-nvcc $(BIN)/python -m pytest -m nvcc tests/gpu $(ARGS)
 
 # --- What developers run ----------------------------------------------------------------------------------------------
 

@@ -1,4 +1,7 @@
-"""Programs for a GPU that run on the stand-in for the CUDA runtime (tests/gpu/fake/control.h), in this process."""
+"""
+Programs for a GPU that run on the stand-in for the CUDA runtime (tests/gpu/fake/control.h), in this process, and those
+that nvcc builds once for all tests.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ import numpy as np
 import pytest
 
 from gtstub import _host
+from gtstub.cache.entry import Entry
 from gtstub.signature.model import Axis, Workspace
 from gtstub.toolchain.compiler import Toolchain
+from tests.support import gpu_programs
 from tests.support.fake_cuda import DeviceArray, FakeCuda, build, sdfg_compiler
 from tests.support.hosting import EDGES, LEVELS, Bound, edge_field
 from tests.support.signatures import EDGE, K, array, field, program, sdfg, symbol
@@ -70,3 +75,17 @@ def vn(fake: FakeCuda) -> Any:
 def launches(fake: FakeCuda) -> list[str]:
     """The kernels in the log, with their streams."""
     return [line.removeprefix("cudaLaunchKernel ") for line in fake.log() if line.startswith("cudaLaunchKernel")]
+
+
+# --- With nvcc --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session", params=["sm_80", "sm_90"])
+def arch(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def entries(arch: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Entry]:
+    """The programs of gpu_programs.PROGRAMS, built for `arch`."""
+    return gpu_programs.build(arch, tmp_path_factory.mktemp("gpu") / arch)
