@@ -102,7 +102,10 @@ def test_without_a_driver_each_call_is_refused_by_the_same_sentence(entries: dic
     """The handle is initialised anew at each call, so the program works once there is a driver."""
     lines = run_script(CALLS, entries[name].path).splitlines()
     first, second, on_cpu, third, grown = (line[2:] for line in lines if line.startswith("> "))
-    assert first == f"RuntimeError: The SDFG of program '{name}' could not be initialised (__dace_init returned NULL)."
+    assert first == (
+        f"RuntimeError: Program '{name}' needs a GPU, but there is error 35 (cudaErrorInsufficientDriver: CUDA driver"
+        " version is insufficient for CUDA runtime version)."
+    )
     assert (second, third) == (first, first)
     assert on_cpu.startswith("ValueError: Argument ")
     assert on_cpu.endswith(" must be on device 'cuda', not on 'cpu'.")

@@ -32,9 +32,7 @@ def refusal(program: Any, *arguments: Any) -> str:
 
 
 def run(script: str, folder: Path, environment: Mapping[str, str] | None = None) -> list[str]:
-    """
-    The lines that a script prints in a process of its own, because an error that a GPU keeps is kept by the runtime too.
-    """
+    """The lines that a script prints in a process of its own, because the runtime keeps an error that a GPU keeps."""
     beginning = """
         import sys
         from pathlib import Path

@@ -6,6 +6,7 @@ from typing import Any
 
 import gtstub
 from gtstub.profiling.model import Profile
+from gtstub.profiling.table import profile_table
 from tests.support.fake_cuda import FakeCuda
 from tests.support.hosting import Bound
 
@@ -17,7 +18,6 @@ def test_events_measure_the_work_of_calls(fake: FakeCuda, bound: Bound, vn: Any)
         for _ in range(4):
             bound.program(vn, vn)
         log = fake.log()
-        assert fake.ran() == []
     (times,) = report.programs
     assert times.run is not None
     assert times.run.calls == 3
@@ -27,7 +27,7 @@ def test_events_measure_the_work_of_calls(fake: FakeCuda, bound: Bound, vn: Any)
     assert len(events) >= 8
     assert {line.partition("stream=")[2] for line in events[-8:]} == {str(fake.stream_number(stream))}
     assert not [line for line in log if "Synchronize" in line]
-    assert "GPU t_med" in [column.header for column in report.table().columns]
+    assert "GPU t_med" in [column.header for column in profile_table(report).columns]
     fake.clear()
     bound.program(vn, vn)
     assert not [line for line in fake.log() if "Event" in line]
@@ -37,14 +37,17 @@ def test_calls_beyond_those_that_can_be_pending_are_counted_but_not_measured(
     fake: FakeCuda, bound: Bound, vn: Any
 ) -> None:
     bound.program(vn, vn)
+    fake.fail("cudaEventQuery", 600)  # the GPU has not come to any event
+    fake.clear()
     with gtstub.profile() as report:
         for _ in range(200):
             bound.program(vn, vn)
+        created = [line for line in fake.log() if line.startswith("cudaEventCreate")]
         assert fake.ran() == []
     (times,) = report.document["programs"]
     assert times["run"]["calls"] == 200
-    assert "gpu" in times["run"]
-    assert fake.ran().count("first_kernel stream=0") == 64 + 0 * len(fake.log())
+    assert times["run"]["gpu"]["total"] >= 64 * times["run"]["gpu"]["min"] > 0
+    assert len(created) == 2 * 64
 
 
 def test_work_that_has_ended_makes_room(fake: FakeCuda, bound: Bound, vn: Any) -> None:
@@ -54,8 +57,7 @@ def test_work_that_has_ended_makes_room(fake: FakeCuda, bound: Bound, vn: Any) -
         for _ in range(100):
             bound.program(vn, vn)
             fake.synchronize()
-        created = [line for line in fake.log() if line.startswith("cudaEventCreate")]
-    assert len(created) == 2 * 64
+        assert len([line for line in fake.log() if line.startswith("cudaEventElapsedTime")]) >= 98
 
 
 def test_captured_calls_are_not_measured(fake: FakeCuda, bound: Bound, vn: Any) -> None:
@@ -72,4 +74,4 @@ def test_programs_on_the_cpu_have_no_time_on_a_gpu() -> None:
     run = {"calls": 1, "conversion": part, "sdfg": part, "whole": part}
     item = {"name": "p", "sdfg_digest": "", "static": {}, "initial": None, "run": run}
     profile = Profile({"schema": "gtstub/profile/1", "wall": 2.0, "programs": [item]})
-    assert "GPU t_med" not in [column.header for column in profile.table().columns]
+    assert "GPU t_med" not in [column.header for column in profile_table(profile).columns]

@@ -8,14 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.signature.model import Axis
-from gtstub.toolchain.compiler import Toolchain
 from tests.support.checkout import ROOT
-from tests.support.fake_cuda import build, sdfg_compiler
+from tests.support.fake_cuda import build
 from tests.support.hosting import run_script
-from tests.support.sdfg_libraries import build_recording_library
-from tests.support.signatures import EDGE, K, array, field, program, sdfg, symbol
-from tests.support.stubs import build_stub
 
 START = """
 import ctypes, sys
@@ -362,47 +357,4 @@ assert (errors, end()) == ([908], 901)
 pointer = ctypes.c_void_p()
 assert [begin(mode=2), call("cudaMalloc", ctypes.byref(pointer), 8), end()] == [0, 0, 0]
 """
-    )
-
-
-# --- An SDFG ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_small_sdfg_runs_on_the_stream_that_it_is_given(tmp_path: Path, toolchain: Toolchain) -> None:
-    signature = sdfg(
-        array("out", Axis(), Axis(), device="cuda", access="write"),
-        array("vn", Axis(), Axis(), device="cuda"),
-        symbol("__vn_Edge_stride", ("vn", 0, "stride")),
-        name="gpu",
-        device="cuda",
-    )
-    library = build_recording_library(signature, tmp_path, sdfg_compiler(build()))
-    stub = build_stub(signature, program("gpu", vn=field(EDGE, K), out=field(EDGE, K)), tmp_path, toolchain)
-    run(
-        """
-from gtstub import _host
-from tests.support.sdfg_libraries import Recorder
-program, sdfg = _host.load(*sys.argv[2:4]), ctypes.CDLL(sys.argv[3])
-assert told()[3:6] == ["cudaGetDeviceCount", "cudaSetDevice device=0", "cudaGetLastError"]
-vn, out = (DeviceArray(fake, np.ones((5, 3))) for _ in range(2))
-fake.clear()
-call_of = lambda stream: [
-    f"cudaMallocAsync bytes=1000 stream={stream}", f"cudaLaunchKernel first_kernel stream={stream}",
-    f"cudaLaunchKernel second_kernel stream={stream}", f"cudaFreeAsync stream={stream}",
-]
-program(vn, out)
-assert told() == call_of(0)
-(record,) = [each for each in Recorder(Path(sys.argv[3])).records() if each.function == "init"]
-stream = fake.stream()
-sdfg.__dace_gpu_set_all_streams(ctypes.c_void_p(record.handle), ctypes.c_void_p(stream))
-fake.clear()
-program(vn, out)
-assert told() == call_of(2)
-fake.fail("cudaLaunchKernel", 701)
-program(vn, out)
-assert sdfg.__dace_gpu_last_error(ctypes.c_void_p(record.handle)) == 701
-assert sdfg.__dace_gpu_last_error(ctypes.c_void_p(record.handle)) == 0
-""",
-        stub,
-        library,
     )

@@ -138,8 +138,9 @@ def test_programs_without_a_stream_of_their_own_follow_the_process(
 def test_blocks_nest(fake: FakeCuda) -> None:
     outer, inner = fake.stream(1), fake.stream(1)
     with gtstub.stream(outer):
-        with pytest.raises(KeyError), gtstub.stream(inner):
+        with gtstub.stream(inner):
             assert _host.get_stream() == inner
+        with pytest.raises(KeyError), gtstub.stream(inner):
             raise KeyError
         assert _host.get_stream() == outer
     assert _host.get_stream() is None
