@@ -5,8 +5,10 @@ that nvcc builds once for all tests.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import pytest
 
 from gtstub import _host
 from gtstub.cache.entry import Entry
-from gtstub.signature.model import Axis, Workspace
+from gtstub.signature.model import Axis, ScalarType, StaticArgument, Workspace
 from gtstub.toolchain.compiler import Toolchain
 from tests.support import gpu_programs
 from tests.support.fake_cuda import DeviceArray, FakeCuda, build, sdfg_compiler
@@ -38,10 +40,17 @@ def fake(_fake: FakeCuda) -> Iterator[FakeCuda]:
     _host.set_stream(None)
 
 
-def bind(name: str, folder: Path, toolchain: Toolchain, *workspaces: Workspace, init: bool = False) -> Bound:
+def bind(
+    name: str,
+    folder: Path,
+    toolchain: Toolchain,
+    *workspaces: Workspace,
+    init: bool = False,
+    static: Mapping[str, int] = MappingProxyType({}),
+) -> Bound:
     """
     A program that launches first_kernel and second_kernel: tests/gpu/fake/sdfg.c. With `init`, its handle depends on
-    arguments, and so is initialised in the first call.
+    arguments, and so is initialised in the first call. `static` are integers after the two fields.
     """
     signature = sdfg(
         array("out", Axis(), Axis(), device="cuda", access="write"),
@@ -52,9 +61,11 @@ def bind(name: str, folder: Path, toolchain: Toolchain, *workspaces: Workspace, 
         workspaces=workspaces,
         init=("__vn_Edge_stride",) if init else (),
     )
-    return Bound(
-        folder, toolchain, signature, program(name, vn=field(EDGE, K), out=field(EDGE, K)), sdfg_compiler(build())
-    )
+    scalars = {each: ScalarType("int32") for each in static}
+    statics = tuple(StaticArgument(each, value) for each, value in static.items())
+    typed = program(name, vn=field(EDGE, K), out=field(EDGE, K), **scalars)
+    typed = dataclasses.replace(typed, static_arguments=statics)
+    return Bound(folder, toolchain, signature, typed, sdfg_compiler(build()))
 
 
 @pytest.fixture

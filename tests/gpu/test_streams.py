@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import inspect
 import weakref
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 import gtstub
 from gtstub import _host
+from gtstub.program.compiled import Builder, CompiledProgram, Interface, StaticScalar
 from gtstub.toolchain.compiler import Toolchain
 from tests.gpu.conftest import bind, launches
 from tests.support.fake_cuda import FakeCuda
@@ -215,3 +218,30 @@ def test_a_program_on_the_cpu_has_no_stream(tmp_path: Path, toolchain: Toolchain
         with pytest.raises(ValueError) as caught:
             on_cpu.program.stream = stream
         assert str(caught.value) == f"Program '{on_cpu.program.name}' runs on the CPU and has no stream."
+
+
+def test_the_variants_of_a_compiled_program_have_one_stream(
+    fake: FakeCuda, vn: Any, tmp_path: Path, toolchain: Toolchain
+) -> None:
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("vn", "out", "n")]
+    statics = (StaticScalar("n", "n", "int32"),)
+    interface = Interface("p", inspect.Signature(parameters), "", {}, False, statics, ({},))
+    variants = {n: bind("p", tmp_path / str(n), toolchain, static={"n": n}) for n in (1, 2)}
+
+    def start(static: Any, provider: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(static["n"])
+        return done
+
+    builder = Builder(lambda _, value: value, start, lambda n: variants[n].program, lambda: None)
+    program = CompiledProgram.make(interface, builder)
+    program.compile(n=[1, 2])
+    first, second = fake.stream(1), fake.stream(1)
+    assert program.stream is None
+    program.stream = first
+    program(vn, vn, 1)
+    assert variants[1].program.stream == first
+    program.stream = second
+    program(vn, vn, 2)
+    assert program.stream == second
+    assert [each.program.stream for each in variants.values()] == [second, second]

@@ -129,5 +129,5 @@ def labels(programs: tuple[ProgramTimes, ...], suffix: str = "") -> list[str]:
 def _calls(item: Mapping[str, Any] | None) -> Calls | None:
     if item is None:
         return None
-    gpu = Times(**item["gpu"]) if "gpu" in item else None
-    return Calls(item["calls"], *(Times(**item[part]) for part in ("conversion", "sdfg", "whole")), gpu)
+    conversion, sdfg, whole = (Times(**item[part]) for part in ("conversion", "sdfg", "whole"))
+    return Calls(item["calls"], conversion, sdfg, whole, Times(**item["gpu"]) if "gpu" in item else None)

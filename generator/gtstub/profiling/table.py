@@ -16,10 +16,10 @@ def profile_table(profile: Profile) -> Table:
     A table with a row for each program and one for its initial calls, in the order of the report, and the totals. The
     time on a GPU has a column if a call was measured there.
     """
-    parts = [part for program in profile.programs for part in (program.run, program.initial) if part is not None]
-    has_gpu = any(part.gpu is not None for part in parts)
-    times = ("t_min", "t_avg", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med")
-    table = make_table("name", "# calls", *times, "conversion", *(("GPU t_med",) if has_gpu else ()))
+    all_calls = [calls for program in profile.programs for calls in (program.run, program.initial)]
+    has_gpu = any(calls is not None and calls.gpu is not None for calls in all_calls)
+    names = ("t_min", "t_avg", "t_med", "t_max", "total", "conversion t_med", "SDFG t_med")
+    table = make_table("name", "# calls", *names, "conversion", *(("GPU t_med",) if has_gpu else ()))
     for column in table.columns[1:]:
         column.justify = "right"
 

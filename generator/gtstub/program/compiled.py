@@ -102,6 +102,9 @@ class CompiledProgram(_host.Dispatcher):
     _adding: threading.Lock
     _raised: set[concurrent.futures.Future[Any]]
     """The failed builds whose errors calls have raised."""
+    _programs: list[_host.Program]
+    """Those of the variants that were called."""
+    _stream: Any
 
     @classmethod
     def make(cls, interface: Interface, builder: Builder) -> CompiledProgram:
@@ -113,13 +116,13 @@ class CompiledProgram(_host.Dispatcher):
                 registry.stop()
             variant = variants[number]
             try:
-                return builder.load(self._wait_for(variant))
+                return self._loaded(builder.load(self._wait_for(variant)))
             except CacheError:  # The entry was removed or damaged after it was found.
                 if builder.start is None:
                     raise
                 offset_provider = dict(interface.offset_providers[variant.provider])
                 variants[number] = dataclasses.replace(variant, result=builder.start(variant.static, offset_provider))
-                return builder.load(self._wait_for(variants[number]))
+                return self._loaded(builder.load(self._wait_for(variants[number])))
 
         self = cls(
             interface.name,
@@ -138,6 +141,8 @@ class CompiledProgram(_host.Dispatcher):
         self._builder = builder
         self._adding = threading.Lock()
         self._raised = set()
+        self._programs = []
+        self._stream = "current"
         self.__signature__ = _unbound(interface)
         self.__doc__ = _help(interface, self.__signature__)
         return self
@@ -146,6 +151,26 @@ class CompiledProgram(_host.Dispatcher):
     def release(self) -> Callable[[], None]:
         """Ends the processes and threads that build; the next build starts them again."""
         return self._builder.release
+
+    @property
+    def stream(self) -> Any:
+        """The stream of a GPU that calls put their work on, as `Program.stream`; that of all variants."""
+        if self._programs:
+            return self._programs[0].stream
+        return _host.get_stream() if self._stream == "current" else self._stream
+
+    @stream.setter
+    def stream(self, stream: Any) -> None:
+        for program in self._programs:
+            program.stream = stream
+        self._stream = stream
+
+    def _loaded(self, program: Callable[..., None]) -> Callable[..., None]:
+        if isinstance(program, _host.Program):
+            if self._stream != "current":
+                program.stream = self._stream
+            self._programs.append(program)
+        return program
 
     def _wait_for(self, variant: Variant) -> Any:
         """Waits for the build of a variant, and returns its result. Raises CompilationError if it failed."""
