@@ -7,7 +7,7 @@ import inspect
 import pickle
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dace
 import gt4py.next as gtx
@@ -99,6 +99,15 @@ def test_either_gpu_or_device_is_said() -> None:
         with pytest.raises(TypeError) as caught:
             plugin.make_backend(**said)
         assert str(caught.value) == "make_backend() takes either 'gpu' or 'device'."
+
+
+def test_a_stream_is_for_a_gpu() -> None:
+    with pytest.raises(TypeError) as caught:
+        plugin.make_backend(gpu=False, stream=None)
+    assert str(caught.value) == "make_backend() takes 'stream' for a GPU alone."
+    for stream in (None, 64):
+        assert cast(plugin.StubBackend, plugin.make_backend(gpu=True, stream=stream)).stream == stream
+    assert cast(plugin.StubBackend, plugin.make_backend(gpu=True)).stream == "current"
 
 
 def test_entry_holds_what_a_program_needs(root: Path) -> None:

@@ -80,6 +80,12 @@ def test_a_workspace_reaches_the_backend() -> None:
     assert getattr(chosen({"device": CPU, "external_workspace": workspace}), "external_workspace", None) is workspace
 
 
+def test_a_stream_reaches_the_backend() -> None:
+    stream = object()
+    backend = chosen({"device": DeviceType.CUDA, "stream": stream})
+    assert getattr(backend, "stream", None) is stream
+
+
 def test_options_of_gtfn_reach_its_steps(mine: Path) -> None:
     mine.write_text("[program.p]\ngtfn.use_imperative_backend = true\n")
     backend = chosen({"backend_factory": GTFN, "device": CPU, "enable_itir_transforms": False})

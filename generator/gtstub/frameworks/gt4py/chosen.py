@@ -18,6 +18,13 @@ NOTHING: Mapping[str, Any] = {}
 
 KNOWN: Mapping[Backend, options.Known] = {"gtfn": options.GTFN, "dace": options.DACE, "gtstub": options.GTSTUB}
 
+OBJECTS: Mapping[Backend, options.Known] = {
+    "gtfn": {},
+    "dace": {"external_workspace": Any},
+    "gtstub": {"external_workspace": Any, "stream": Any},
+}
+"""Options that are objects, so that a descriptor can have them but no table."""
+
 
 def make_chosen_backend(choice: Choice, descriptor: Mapping[str, Any] = NOTHING) -> gtx_backend.Backend[Any]:
     """
@@ -49,8 +56,7 @@ def _overrides(choice: Choice, descriptor: Mapping[str, Any]) -> dict[str, Any]:
     def refuse(path: tuple[str, ...], what: str) -> ConfigError:
         return ConfigError(f"{_option(choice, path)} {what}")
 
-    memory = {} if choice.backend == "gtfn" else {"external_workspace": Any}
-    known = {**KNOWN[choice.backend], **memory, **options.DESCRIPTOR}
+    known = {**KNOWN[choice.backend], **OBJECTS[choice.backend], **options.DESCRIPTOR}
     given = options.convert(descriptor, known, refuse)
     return {name: value for name, value in given.items() if name not in options.DESCRIPTOR}
 
