@@ -146,28 +146,54 @@ int gts_gpu_after_init(gts_program *self)
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------- */
 
-static GTS_COLD int refuse_host_memory(gts_program *self, const gts_contract *contract, const void *data)
+typedef struct place {
+    bool is_on_host; /* and only there */
+    bool is_elsewhere;
+    int device, own_device; /* if is_elsewhere */
+} place;
+
+/* Asks the driver where memory is. Without a driver it is nowhere wrong: the first call says that there is none. */
+static place find_place(const gts_gpu *gpu, const void *data)
 {
-    return GTS_REFUSE(self, contract, GTS_VALUE_ERROR,
-                      "must be in the memory of a GPU, but 0x%" PRIxPTR " is in the memory of the host.",
-                      (uintptr_t)data);
+    gts_pointer found = {0};
+    place place = {0};
+    if (gpu->cuda == NULL || gpu->cuda->pointer_get_attributes == NULL || data == NULL)
+        return place;
+    if (GTS_UNLIKELY(gpu->cuda->pointer_get_attributes(&found, data) != 0)) {
+        (void)gpu->cuda->get_last_error();
+        return place;
+    }
+    place.is_on_host = found.memory == GTS_MEMORY_HOST;
+    place.device = found.device;
+    place.is_elsewhere = found.memory == GTS_MEMORY_DEVICE && gpu->cuda->get_device(&place.own_device) == 0 &&
+                         place.device != place.own_device;
+    return place;
 }
 
 int gts_gpu_check_memory(gts_program *self, const gts_contract *contract, const void *data)
 {
-    const gts_gpu *const gpu = &self->runtime->gpu;
-    gts_pointer found = {0};
-    int device = 0;
-    if (gpu->cuda == NULL || gpu->cuda->pointer_get_attributes == NULL || data == NULL)
-        return 0;
-    if (GTS_UNLIKELY(gpu->cuda->pointer_get_attributes(&found, data) != 0)) {
-        (void)gpu->cuda->get_last_error();
-        return 0; /* no driver: the first call says so */
-    }
-    if (GTS_UNLIKELY(found.memory == GTS_MEMORY_HOST))
-        return refuse_host_memory(self, contract, data);
-    if (found.memory == GTS_MEMORY_DEVICE && gpu->cuda->get_device(&device) == 0 && found.device != device)
+    const place place = find_place(&self->runtime->gpu, data);
+    if (GTS_UNLIKELY(place.is_on_host))
+        return GTS_REFUSE(self, contract, GTS_VALUE_ERROR,
+                          "must be in the memory of a GPU, but 0x%" PRIxPTR " is in the memory of the host.",
+                          (uintptr_t)data);
+    if (GTS_UNLIKELY(place.is_elsewhere))
         return GTS_REFUSE(self, contract, GTS_VALUE_ERROR, "is on GPU %d, but the program runs on GPU %d.",
-                          found.device, device);
+                          place.device, place.own_device);
+    return 0;
+}
+
+int gts_gpu_check_workspace(gts_program *self, const char *storage, const void *memory)
+{
+    const place place = find_place(&self->runtime->gpu, memory);
+    if (place.is_on_host)
+        return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                             "The workspace of program '%s' in '%s' must be in the memory of a GPU, but 0x%" PRIxPTR
+                             " is in the memory of the host.",
+                             self->stub->name, storage, (uintptr_t)memory);
+    if (place.is_elsewhere)
+        return gts_error_set(&self->error, GTS_VALUE_ERROR,
+                             "The workspace of program '%s' in '%s' is on GPU %d, but the program runs on GPU %d.",
+                             self->stub->name, storage, place.device, place.own_device);
     return 0;
 }

@@ -26,6 +26,9 @@ int gts_gpu_after_init(gts_program *self);
 /* Checks that the memory of an array is on the GPU that the program uses. */
 int gts_gpu_check_memory(gts_program *self, const gts_contract *contract, const void *data);
 
+/* The same for a workspace in the memory of a GPU. */
+int gts_gpu_check_workspace(gts_program *self, const char *storage, const void *memory);
+
 /* ---- stream.c -------------------------------------------------------------------------------------------------- */
 
 /* Makes the work that is put on stream `to` from now on wait for what is on stream `from`. Returns an error of CUDA. */

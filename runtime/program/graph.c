@@ -40,10 +40,11 @@ int gts_graph_before_run(gts_program *self)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' has a stream of its own and cannot be part of a graph.", name);
     if (gts_cuda_capture(gpu->cuda, gpu->stream) != GTS_CUDA_IS_CAPTURING)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             "Program '%s' cannot be part of a graph: something that was called before it has waited for "
-                             "the GPU, which ends the capture.",
-                             name);
+        return gts_error_set(
+            &self->error, GTS_RUNTIME_ERROR,
+            "Program '%s' cannot be part of a graph: something that was called before it has waited for "
+            "the GPU, which ends the capture.",
+            name);
     return 0;
 }
 

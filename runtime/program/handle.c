@@ -80,7 +80,8 @@ int gts_set_workspace(gts_program *self, const char *storage, void *memory, size
         status = gts_error_set(&self->error, GTS_VALUE_ERROR,
                                "The workspace of program '%s' in '%s' must be aligned to %d bytes.", stub->name,
                                storage, WORKSPACE_ALIGNMENT);
-    } else {
+    } else if (stub->workspaces[i].device == GTS_CPU ||
+               (status = gts_gpu_check_workspace(self, storage, memory)) == 0) {
         status = end_handle(self); /* the next call initialises it again, with the new memory */
         self->workspace[i] = memory;
         self->runtime->workspace_size[i] = size;

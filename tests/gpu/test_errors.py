@@ -19,6 +19,7 @@ from gtstub.toolchain.compiler import Toolchain
 from tests.gpu.conftest import bind, launches
 from tests.support.checkout import ROOT
 from tests.support.fake_cuda import DeviceArray, FakeCuda, build
+from tests.support.gt4py_programs import aligned_workspace
 from tests.support.hosting import EDGES, LEVELS, Bound, edge_field
 
 OUT_OF_MEMORY = "error 2 (cudaErrorMemoryAllocation: out of memory)"
@@ -221,5 +222,12 @@ def test_a_workspace_is_memory_of_the_gpu(fake: FakeCuda, tmp_path: Path, toolch
     memory = DeviceArray(fake, np.zeros(1024, np.uint8))
     bound.program.set_workspace("GPU_Global", memory)
     bound.program(vn, vn)
+    on_host = Disguised(aligned_workspace(1024).view(np.float64))
+    (address, _) = on_host.__cuda_array_interface__["data"]
+    assert refusal(bound.program.set_workspace, "GPU_Global", on_host) == (
+        "ValueError: The workspace of program 'diffusion' in 'GPU_Global' must be in the memory of a GPU, but"
+        f" {address:#x} is in the memory of the host."
+    )
+    bound.program(vn, vn)
     installed = [each.memory for each in bound.recorder.records() if each.function == "workspace_install"]
-    assert installed == [memory.address]
+    assert set(installed) == {memory.address}
