@@ -62,6 +62,30 @@ int gts_refuse_indices(gts_program *self, uint32_t leaf, int32_t axis, int64_t l
     return refuse_indices(self, &self->stub->leaves[leaf], axis, gts_array_of(self, leaf), lowest, highest);
 }
 
+int gts_refuse_use(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest)
+{
+    uint32_t i = 0;
+    const gts_array *array = gts_array_of(self, use->axes[i].leaf);
+    while (i + 1 < use->axis_count && lowest >= array->origin[use->axes[i].axis] &&
+           highest < gts_stop(array, use->axes[i].axis))
+        array = gts_array_of(self, use->axes[++i].leaf);
+    return gts_refuse_indices(self, use->axes[i].leaf, use->axes[i].axis, lowest, highest);
+}
+
+void gts_find_common(const gts_program *self, const gts_use *uses, size_t count, gts_indices *common)
+{
+    for (size_t i = 0; i < count; ++i) {
+        gts_indices found = {INT64_MIN, INT64_MAX};
+        for (uint32_t k = 0; k < uses[i].axis_count; ++k) {
+            const gts_array *const array = gts_array_of(self, uses[i].axes[k].leaf);
+            const int32_t axis = uses[i].axes[k].axis;
+            found.start = gts_max(found.start, array->origin[axis]);
+            found.stop = gts_min(found.stop, gts_stop(array, axis));
+        }
+        common[i] = found;
+    }
+}
+
 /* Checks one property of an axis: its value if it was fixed, and its range if a slot takes it. */
 static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *name,
                                  unsigned int property, int64_t expected, int64_t found)

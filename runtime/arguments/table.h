@@ -13,4 +13,9 @@ static inline int64_t gts_index_base(const gts_leaf *leaf)
 /* Replaces the array of a new table of base 1 by a copy of base 0 with the same strides. */
 int gts_shift_table(gts_program *self, uint32_t leaf);
 
+/* ---- check.c --------------------------------------------------------------------------------------------------- */
+
+/* Refuses an array that lacks indices between `lowest` and `highest`. Returns -1. */
+GTS_COLD int gts_refuse_indices(gts_program *self, uint32_t leaf, int32_t axis, int64_t lowest, int64_t highest);
+
 #endif

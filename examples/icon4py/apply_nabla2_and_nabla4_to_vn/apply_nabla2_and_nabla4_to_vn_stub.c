@@ -26,10 +26,21 @@ struct slots {
         __vn_K_stride, __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride,
         __z_nabla4_e2_Edge_range_0, __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride;
     double nudgezone_diff;
+    gts_indices common[3]; /* the indices that the arrays of each of USES have in common */
     unsigned char checked[16]; /* the first members, as they were when check_bounds() succeeded */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
+
+/* Axes of which a call uses the same indices. */
+static const gts_use USES[] = {
+    /* Edge of nudgecoeff_e */
+    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{5, 0}}},
+    /* Edge of area_edge, Edge of kh_smag_e, Edge of vn, Edge of z_nabla2_e, Edge of z_nabla4_e2 */
+    {.axis_count = 5, .axes = (const gts_leaf_axis[]){{0, 0}, {1, 0}, {6, 0}, {2, 0}, {3, 0}}},
+    /* K of diff_multfac_vn, K of kh_smag_e, K of vn, K of z_nabla2_e, K of z_nabla4_e2 */
+    {.axis_count = 5, .axes = (const gts_leaf_axis[]){{4, 0}, {1, 1}, {6, 1}, {2, 1}, {3, 1}}},
+};
 
 /* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
@@ -41,19 +52,11 @@ static GTS_NOINLINE int check_bounds(gts_program *gts_self)
     const int64_t vertical_start = gts_slots->vertical_start;
 
     if (horizontal_start < horizontal_end) {
-        GTS_TRY(gts_check_indices(gts_self, 5, 0, horizontal_start, horizontal_end - 1)); /* nudgecoeff_e */
+        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], horizontal_start, horizontal_end - 1));
     }
     if (horizontal_start < horizontal_end && vertical_start < vertical_end) {
-        GTS_TRY(gts_check_indices(gts_self, 0, 0, horizontal_start, horizontal_end - 1)); /* area_edge */
-        GTS_TRY(gts_check_indices(gts_self, 4, 0, vertical_start, vertical_end - 1)); /* diff_multfac_vn */
-        GTS_TRY(gts_check_indices(gts_self, 1, 0, horizontal_start, horizontal_end - 1)); /* kh_smag_e */
-        GTS_TRY(gts_check_indices(gts_self, 1, 1, vertical_start, vertical_end - 1)); /* kh_smag_e */
-        GTS_TRY(gts_check_indices(gts_self, 6, 0, horizontal_start, horizontal_end - 1)); /* vn */
-        GTS_TRY(gts_check_indices(gts_self, 6, 1, vertical_start, vertical_end - 1)); /* vn */
-        GTS_TRY(gts_check_indices(gts_self, 2, 0, horizontal_start, horizontal_end - 1)); /* z_nabla2_e */
-        GTS_TRY(gts_check_indices(gts_self, 2, 1, vertical_start, vertical_end - 1)); /* z_nabla2_e */
-        GTS_TRY(gts_check_indices(gts_self, 3, 0, horizontal_start, horizontal_end - 1)); /* z_nabla4_e2 */
-        GTS_TRY(gts_check_indices(gts_self, 3, 1, vertical_start, vertical_end - 1)); /* z_nabla4_e2 */
+        GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], horizontal_start, horizontal_end - 1));
+        GTS_TRY(gts_check_indices(gts_self, &USES[2], &gts_slots->common[2], vertical_start, vertical_end - 1));
     }
     memcpy(gts_slots->checked, gts_slots, sizeof gts_slots->checked);
     return 0;
@@ -101,6 +104,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__vn_Edge_range_0 = (int32_t)array->origin[0];
     s->__vn_K_range_0 = (int32_t)array->origin[1];
     s->__vn_K_stride = (int32_t)array->strides[1];
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -339,4 +343,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1a88230a96955b835aa3504bf7e5a59002952274cfdf5ae2815cbe24affc02bb */
+/* gtstub: sha256 of the text above: 0b6d570812757c7764f3ef84bf7d71de4ec6aed047eb400721998333b5039b54 */

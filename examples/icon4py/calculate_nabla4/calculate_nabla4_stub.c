@@ -29,6 +29,7 @@ struct slots {
         __u_vert_K_stride, __u_vert_Vertex_range_0, __v_vert_K_range_0, __v_vert_K_stride, __v_vert_Vertex_range_0,
         __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride, __z_nabla4_e2_Edge_range_0,
         __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride;
+    gts_indices common[3]; /* the indices that the arrays of each of USES have in common */
     unsigned char checked[16]; /* the first members, as they were when check_bounds() succeeded */
 };
 
@@ -42,6 +43,17 @@ static const gts_follow FOLLOWS[] = {
     {.table = 12, .leaf = 1, .axis = 0, .columns = 0xf},
 };
 
+/* Axes of which a call uses the same indices. */
+static const gts_use USES[] = {
+    /* Edge of inv_primal_edge_length, Edge of inv_vert_vert_length, Edge of primal_normal_vert_v1,
+       Edge of primal_normal_vert_v2 */
+    {.axis_count = 4, .axes = (const gts_leaf_axis[]){{6, 0}, {5, 0}, {2, 0}, {3, 0}}},
+    /* Edge of E2C2V, Edge of z_nabla2_e, Edge of z_nabla4_e2 */
+    {.axis_count = 3, .axes = (const gts_leaf_axis[]){{12, 0}, {4, 0}, {7, 0}}},
+    /* K of u_vert, K of v_vert, K of z_nabla2_e, K of z_nabla4_e2 */
+    {.axis_count = 4, .axes = (const gts_leaf_axis[]){{0, 1}, {1, 1}, {4, 1}, {7, 1}}},
+};
+
 /* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
@@ -52,19 +64,11 @@ static GTS_NOINLINE int check_bounds(gts_program *gts_self)
     const int64_t vertical_start = gts_slots->vertical_start;
 
     if (horizontal_start < horizontal_end) {
-        GTS_TRY(gts_check_indices(gts_self, 6, 0, horizontal_start, horizontal_end - 1)); /* inv_primal_edge_length */
-        GTS_TRY(gts_check_indices(gts_self, 5, 0, horizontal_start, horizontal_end - 1)); /* inv_vert_vert_length */
-        GTS_TRY(gts_check_indices(gts_self, 2, 0, horizontal_start, horizontal_end - 1)); /* primal_normal_vert_v1 */
-        GTS_TRY(gts_check_indices(gts_self, 3, 0, horizontal_start, horizontal_end - 1)); /* primal_normal_vert_v2 */
+        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], horizontal_start, horizontal_end - 1));
     }
     if (horizontal_start < horizontal_end && vertical_start < vertical_end) {
-        GTS_TRY(gts_check_indices(gts_self, 12, 0, horizontal_start, horizontal_end - 1)); /* E2C2V */
-        GTS_TRY(gts_check_indices(gts_self, 0, 1, vertical_start, vertical_end - 1)); /* u_vert */
-        GTS_TRY(gts_check_indices(gts_self, 1, 1, vertical_start, vertical_end - 1)); /* v_vert */
-        GTS_TRY(gts_check_indices(gts_self, 4, 0, horizontal_start, horizontal_end - 1)); /* z_nabla2_e */
-        GTS_TRY(gts_check_indices(gts_self, 4, 1, vertical_start, vertical_end - 1)); /* z_nabla2_e */
-        GTS_TRY(gts_check_indices(gts_self, 7, 0, horizontal_start, horizontal_end - 1)); /* z_nabla4_e2 */
-        GTS_TRY(gts_check_indices(gts_self, 7, 1, vertical_start, vertical_end - 1)); /* z_nabla4_e2 */
+        GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], horizontal_start, horizontal_end - 1));
+        GTS_TRY(gts_check_indices(gts_self, &USES[2], &gts_slots->common[2], vertical_start, vertical_end - 1));
         GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], horizontal_start, horizontal_end - 1, 0, 0)); /* E2C2V */
         GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], horizontal_start, horizontal_end - 1, 0, 0)); /* E2C2V */
     }
@@ -121,6 +125,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     array = gts_array_of(self, 12); /* E2C2V */
     s->gt_conn_E2C2V = array->data;
     s->__gt_conn_E2C2V_neighbor_stride = (int32_t)array->strides[1];
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -383,4 +388,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e6f3b77d3711700905afd334c65132178257d63d7fcc4e9d0536929c8c62aee4 */
+/* gtstub: sha256 of the text above: 7098298c33973f2adb252e12ea10af15762b348bc0d5beb3d048c61992cbb869 */

@@ -22,9 +22,18 @@ struct slots {
     double *new_f, *old_f;
     int32_t __new_f_Cell_range_0, __new_f_Cell_range_1, __new_f_K_range_0, __new_f_K_range_1, __new_f_K_stride,
         __old_f_Cell_range_0, __old_f_K_range_0, __old_f_K_stride;
+    gts_indices common[2]; /* the indices that the arrays of each of USES have in common */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
+
+/* Axes of which a call uses the same indices. */
+static const gts_use USES[] = {
+    /* Cell of old_f */
+    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{0, 0}}},
+    /* K of old_f */
+    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{0, 1}}},
+};
 
 /* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
@@ -36,8 +45,9 @@ static GTS_NOINLINE int check_bounds(gts_program *gts_self)
     const int64_t __new_f_K_range_1 = gts_slots->__new_f_K_range_1;
 
     if (__new_f_Cell_range_0 < __new_f_Cell_range_1 && __new_f_K_range_0 < __new_f_K_range_1) {
-        GTS_TRY(gts_check_indices(gts_self, 0, 0, __new_f_Cell_range_0, __new_f_Cell_range_1 - 1)); /* old_f */
-        GTS_TRY(gts_check_indices(gts_self, 0, 1, __new_f_K_range_0, __new_f_K_range_1 - 1)); /* old_f */
+        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], __new_f_Cell_range_0,
+                                  __new_f_Cell_range_1 - 1));
+        GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], __new_f_K_range_0, __new_f_K_range_1 - 1));
     }
     return 0;
 }
@@ -60,6 +70,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__new_f_K_range_0 = (int32_t)array->origin[1];
     s->__new_f_K_range_1 = (int32_t)gts_stop(array, 1);
     s->__new_f_K_stride = (int32_t)array->strides[1];
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -223,4 +234,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 15b68a1cc83ca7ac21e4ee6af6b2a82bb39c97362e5299100013a51ccb5b7850 */
+/* gtstub: sha256 of the text above: 297be31f1a861aaa8b1e36014ca5ff3a977f0ec2b57e8d8adbb904c6aa057c38 */

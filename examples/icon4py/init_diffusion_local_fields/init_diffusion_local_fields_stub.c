@@ -25,9 +25,16 @@ struct slots {
         __smag_limit_K_range_1, __smag_limit_K_stride, __vect_a_K_range_0, __vect_a_K_stride;
     double dyn_substeps, hdiff_smag_fac, hdiff_smag_fac2, hdiff_smag_fac3, hdiff_smag_fac4, hdiff_smag_z, hdiff_smag_z2,
         hdiff_smag_z3, hdiff_smag_z4, k4;
+    gts_indices common[1]; /* the indices that the arrays of each of USES have in common */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
+
+/* Axes of which a call uses the same indices. */
+static const gts_use USES[] = {
+    /* K of vect_a */
+    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{10, 0}}},
+};
 
 /* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
@@ -37,7 +44,8 @@ static GTS_NOINLINE int check_bounds(gts_program *gts_self)
     const int64_t __enh_smag_fac_K_range_1 = gts_slots->__enh_smag_fac_K_range_1;
 
     if (__enh_smag_fac_K_range_0 < __enh_smag_fac_K_range_1) {
-        GTS_TRY(gts_check_indices(gts_self, 10, 0, __enh_smag_fac_K_range_0, __enh_smag_fac_K_range_1)); /* vect_a */
+        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], __enh_smag_fac_K_range_0,
+                                  __enh_smag_fac_K_range_1));
     }
     return 0;
 }
@@ -67,6 +75,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__enh_smag_fac_K_range_0 = (int32_t)array->origin[0];
     s->__enh_smag_fac_K_range_1 = (int32_t)gts_stop(array, 0);
     s->__enh_smag_fac_K_stride = (int32_t)array->strides[0];
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -305,4 +314,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a5a510968bb8b14fe5123f954929be0164d9f5c6485bc5f17087c21aaaefe89c */
+/* gtstub: sha256 of the text above: 000967cc2f52882858257360481a6ebc0b1c89f25a385024827e17b2dff329b5 */

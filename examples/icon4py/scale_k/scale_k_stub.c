@@ -23,9 +23,16 @@ struct slots {
     int32_t __field_K_range_0, __field_K_stride, __scaled_field_K_range_0, __scaled_field_K_range_1,
         __scaled_field_K_stride;
     double factor;
+    gts_indices common[1]; /* the indices that the arrays of each of USES have in common */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
+
+/* Axes of which a call uses the same indices. */
+static const gts_use USES[] = {
+    /* K of field */
+    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{0, 0}}},
+};
 
 /* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
@@ -35,7 +42,8 @@ static GTS_NOINLINE int check_bounds(gts_program *gts_self)
     const int64_t __scaled_field_K_range_1 = gts_slots->__scaled_field_K_range_1;
 
     if (__scaled_field_K_range_0 < __scaled_field_K_range_1) {
-        GTS_TRY(gts_check_indices(gts_self, 0, 0, __scaled_field_K_range_0, __scaled_field_K_range_1 - 1)); /* field */
+        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], __scaled_field_K_range_0,
+                                  __scaled_field_K_range_1 - 1));
     }
     return 0;
 }
@@ -55,6 +63,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__scaled_field_K_range_0 = (int32_t)array->origin[0];
     s->__scaled_field_K_range_1 = (int32_t)gts_stop(array, 0);
     s->__scaled_field_K_stride = (int32_t)array->strides[0];
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -223,4 +232,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c4671770d735333d24116bab60cdf91567c17234a118edefe99339f3c0aec651 */
+/* gtstub: sha256 of the text above: ede61ef01ea30e8bcc9e1df700764526a129fa42dae4e3bfdc5a1debac1bf75c */

@@ -8,7 +8,9 @@ index of element 0. After the start is added, most expressions no longer contain
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from gtstub.plan.model import METRICS_LEVEL, CallBounds, FieldLeaf, FollowedTable, Leaf, UsedIndices
 from gtstub.plan.signatures import Signatures
@@ -54,17 +56,17 @@ def constant_bounds(claims: Iterable[Claim]) -> Mapping[tuple[str, int], tuple[i
 def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterable[Leaf]) -> tuple[CallBounds, ...]:
     """The bounds that differ between calls, and those of tables."""
     fields = {leaf.name: leaf for leaf in leaves if isinstance(leaf, FieldLeaf)}
-    numbers = itertools.count()
+    numbers, table_numbers = itertools.count(), itertools.count()
     made = []
     for claim in claims:
-        indices = tuple(
-            UsedIndices(fields[use.array], use.axis, use.lowest, use.highest)
-            for use in claim.uses
-            if use.array in fields and not _is_constant(claim, use)
-        )
+        axes: defaultdict[tuple[Any, Any], list[tuple[FieldLeaf, int]]] = defaultdict(list)
+        for use in claim.uses:
+            if use.array in fields and not _is_constant(claim, use):
+                axes[use.lowest, use.highest].append((fields[use.array], use.axis))
+        indices = tuple(UsedIndices(next(numbers), tuple(each), *ends) for ends, each in axes.items())
         tables = tuple(
             FollowedTable(
-                next(numbers),
+                next(table_numbers),
                 _checked_table(signatures, fields[each.table], each),
                 each.first,
                 each.last,

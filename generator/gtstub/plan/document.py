@@ -85,8 +85,7 @@ def _bounds(bounds: CallBounds) -> dict[str, Any]:
         "when": [str(each) for each in bounds.when],
         "indices": [
             {
-                "leaf": each.leaf.name,
-                "axis": each.axis,
+                "axes": [{"leaf": leaf.name, "axis": axis} for leaf, axis in each.axes],
                 "lowest": [str(value) for value in each.lowest],
                 "highest": [str(value) for value in each.highest],
             }

@@ -22,9 +22,8 @@ def _parts(plan: CallPlan, leaf: FieldLeaf) -> Iterator[str]:
             yield f"{axis.dim} {axis.used[0]} to {axis.used[1]}"
     for bounds in plan.bounds:
         for used in bounds.indices:
-            if used.leaf is leaf:
-                ends = f"{extremum('min', used.lowest)} to {extremum('max', used.highest)}"
-                yield f"{leaf.axes[used.axis].dim} {ends}{_if(bounds)}"
+            ends = f"{extremum('min', used.lowest)} to {extremum('max', used.highest)}"
+            yield from (f"{leaf.axes[axis].dim} {ends}{_if(bounds)}" for each, axis in used.axes if each is leaf)
         for table in bounds.tables:
             if table.leaf is leaf:
                 plus = "" if table.plus == Expression() else f", each plus {table.plus}"

@@ -251,12 +251,12 @@ class Assertion:
 @dataclasses.dataclass(frozen=True)
 class UsedIndices:
     """
-    The indices of an axis that a call accesses: from the least of `lowest` to the greatest of `highest`. The names in
-    the expressions are those of slots.
+    The indices that a call accesses on some axes: from the least of `lowest` to the greatest of `highest`. The names in
+    the expressions are those of slots. `index` is its place in `CallPlan.used_indices`.
     """
 
-    leaf: FieldLeaf
-    axis: int
+    index: int
+    axes: tuple[tuple[FieldLeaf, int], ...]
     lowest: tuple[Expression, ...]
     highest: tuple[Expression, ...]
 
@@ -357,6 +357,10 @@ class CallPlan:
         return tuple(table for each in self.bounds for table in each.tables)
 
     @property
+    def used_indices(self) -> tuple[UsedIndices, ...]:
+        return tuple(used for each in self.bounds for used in each.indices)
+
+    @property
     def bounding_slots(self) -> tuple[Slot, ...]:
         """The slots whose values are in `bounds`."""
         names = frozenset().union(*(value.symbols for each in self.bounds for value in each.expressions))
@@ -401,7 +405,7 @@ class CallPlan:
 
     def is_bounded(self, leaf: FieldLeaf) -> bool:
         """Whether a call needs certain indices on an axis of a field."""
-        indices = (used.leaf for each in self.bounds for used in each.indices)
+        indices = (each for used in self.used_indices for each, _ in used.axes)
         tables = (table.leaf for table in self.followed_tables)
         return any(axis.used for axis in leaf.axes) or any(other is leaf for other in (*indices, *tables))
 

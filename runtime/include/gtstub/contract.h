@@ -75,6 +75,23 @@ static inline bool gts_is_array(gts_leaf_kind kind)
     return kind == GTS_FIELD || kind == GTS_CONNECTIVITY;
 }
 
+/** An axis of a field or a table. */
+typedef struct gts_leaf_axis {
+    uint32_t leaf;
+    int32_t axis;
+} gts_leaf_axis;
+
+/** Axes of which a call uses the same indices. */
+typedef struct gts_use {
+    uint32_t axis_count;       /**< length of `axes` */
+    const gts_leaf_axis *axes; /**< those of the program's leaves */
+} gts_use;
+
+/** Indices of a dimension. */
+typedef struct gts_indices {
+    int64_t start, stop; /**< the first, and the one after the last */
+} gts_indices;
+
 /** A table whose elements the SDFG uses as indices of a field, or of its own temporary memory. */
 typedef struct gts_follow {
     uint32_t table;   /**< the leaf of the table */

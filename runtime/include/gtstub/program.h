@@ -122,17 +122,19 @@ static inline int64_t gts_stop(const gts_array *array, int32_t axis)
 /** Checks an array against a leaf's contract. */
 GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array *array);
 
-/** Refuses an array that lacks indices between `lowest` and `highest`. */
-GTS_EXPORT GTS_COLD int gts_refuse_indices(gts_program *self, uint32_t leaf, int32_t axis, int64_t lowest,
-                                           int64_t highest);
+/** Refuses the first array that lacks indices between `lowest` and `highest` on an axis of a use. */
+GTS_EXPORT GTS_COLD int gts_refuse_use(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest);
 
-/** Checks that an axis has all indices from `lowest` to `highest`, which the SDFG accesses in this call. */
-static inline int gts_check_indices(gts_program *self, uint32_t leaf, int32_t axis, int64_t lowest, int64_t highest)
+/** Finds the indices that the arrays of each use have in common. */
+GTS_EXPORT void gts_find_common(const gts_program *self, const gts_use *uses, size_t count, gts_indices *common);
+
+/** Checks that all arrays of a use have the indices from `lowest` to `highest`. */
+static inline int gts_check_indices(gts_program *self, const gts_use *use, const gts_indices *common, int64_t lowest,
+                                    int64_t highest)
 {
-    const gts_array *const array = gts_array_of(self, leaf);
-    if (GTS_LIKELY(lowest >= array->origin[axis]) && GTS_LIKELY(highest < gts_stop(array, axis)))
+    if (GTS_LIKELY(lowest >= common->start) && GTS_LIKELY(highest < common->stop))
         return 0;
-    return gts_refuse_indices(self, leaf, axis, lowest, highest);
+    return gts_refuse_use(self, use, lowest, highest);
 }
 
 /**

@@ -26,6 +26,7 @@ struct slots {
     int32_t __gt_conn_E2V_neighbor_stride, __nk, __out_0_K_range_0, __out_0_K_range_1, __out_0_K_stride,
         __out_1_K_stride, __vn_Edge_range_1, __vn_K_stride;
     float x_1_1;
+    gts_indices common[2]; /* the indices that the arrays of each of USES have in common */
     unsigned char checked[5]; /* the first members, as they were when check_bounds() succeeded */
 };
 
@@ -35,6 +36,14 @@ struct slots {
 static const gts_follow FOLLOWS[] = {
     /* E2V: indices of a temporary */
     {.table = 7, .leaf = GTS_TEMPORARY, .axis = 0, .columns = 0x3},
+};
+
+/* Axes of which a call uses the same indices. */
+static const gts_use USES[] = {
+    /* Edge of E2V */
+    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{7, 0}}},
+    /* K of out[0] */
+    {.axis_count = 1, .axes = (const gts_leaf_axis[]){{5, 1}}},
 };
 
 /* Checks the elements that a call accesses; the variables have the names of slots. */
@@ -48,9 +57,9 @@ static GTS_NOINLINE int check_bounds(gts_program *gts_self)
     const int64_t x_1_0 = gts_slots->x_1_0;
 
     if (0 < __vn_Edge_range_1 && flag != 0) {
-        GTS_TRY(gts_check_indices(gts_self, 7, 0, 0, __vn_Edge_range_1 - 1)); /* E2V */
-        GTS_TRY(gts_check_indices(gts_self, 5, 1, __out_0_K_range_0,
-                                  gts_min(__out_0_K_range_1 - 1, x_1_0))); /* out[0] */
+        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], 0, __vn_Edge_range_1 - 1));
+        GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], __out_0_K_range_0,
+                                  gts_min(__out_0_K_range_1 - 1, x_1_0)));
         GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, __vn_Edge_range_1 - 1, 0, 1000)); /* E2V */
     }
     memcpy(gts_slots->checked, gts_slots, sizeof gts_slots->checked);
@@ -92,6 +101,7 @@ static GTS_NOINLINE int fill(gts_program *self)
                              gts_array_of(self, 1)->shape[0]));
     GTS_TRY(gts_check_symbol(self, "size of axis 1 of 'vn'", s->__nk, "size of axis 1 of 'out[0]'",
                              gts_array_of(self, 5)->shape[1]));
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -334,4 +344,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: de7818789e19a6fd1a4d8afb1837bc7d5855f5d71f897b29daef9c1a86a1e95b */
+/* gtstub: sha256 of the text above: 528331663d37bfbbc0c19c8ba29b52207ee7b6a46db2a0c2598af17e5e5327cb */
