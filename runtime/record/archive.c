@@ -19,6 +19,7 @@ static struct {
     char path[PATH_MAX];      /* of the archive of this process; empty if there is none */
     int index;                /* a file descriptor */
     off_t end;                /* size of the index */
+    bool is_incomplete;       /* the path says so */
 } archive = {.index = -1};
 
 const char *const gts_kind_names[] = {[GTS_FIELD] = "field",
@@ -123,9 +124,12 @@ const char *gts_archive_path(void)
 void gts_archive_give_up(void)
 {
     char path[PATH_MAX];
-    if (archive.path[0] != '\0' && fits(snprintf(path, sizeof path, "%s.incomplete", archive.path), sizeof path) &&
-        rename(archive.path, path) == 0)
-        (void)memcpy(archive.path, path, sizeof path);
+    if (archive.path[0] == '\0' || archive.is_incomplete ||
+        !fits(snprintf(path, sizeof path, "%s.incomplete", archive.path), sizeof path) ||
+        rename(archive.path, path) != 0)
+        return;
+    (void)memcpy(archive.path, path, sizeof path);
+    archive.is_incomplete = true;
 }
 
 void gts_archive_forget(void)
@@ -134,6 +138,7 @@ void gts_archive_forget(void)
         (void)close(archive.index);
     archive.index = -1;
     archive.path[0] = '\0';
+    archive.is_incomplete = false;
 }
 
 /* ---- Values ---------------------------------------------------------------------------------------------------- */

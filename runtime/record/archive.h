@@ -43,7 +43,7 @@ int64_t gts_archive_put(gts_store *store, const char *program, const char *leaf,
 /* Appends complete lines to the index: all of them, or none; false with errno. */
 bool gts_archive_append(const char *lines, size_t size);
 
-/* Renames the archive to show that it is incomplete. */
+/* Renames the archive, once, to show that it is incomplete. More can be written to it. */
 void gts_archive_give_up(void);
 
 /* The path of the archive, for messages. */

@@ -1,8 +1,9 @@
 /*
  * The recorder writes the arguments of every call, before and after it, to the archive of this process.
  *
- * All data is protected by `lock`, which no thread holds while an SDFG runs. If a call cannot be recorded, the recorder
- * stops with a message on stderr; the calls themselves continue.
+ * All data is protected by `lock`, which no thread holds while an SDFG runs on the CPU. If a call cannot be recorded,
+ * the recorder stops with a message on stderr; the calls themselves continue. If arrays on a GPU cannot be copied, it
+ * stops for this program alone.
  */
 #define _GNU_SOURCE
 #include "program/hooks.h"
@@ -97,19 +98,6 @@ static bool is_wanted(const char *name)
     return recorder.wanted == NULL;
 }
 
-static bool is_on_cpu(const gts_stub *stub)
-{
-    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-        const gts_contract *const leaf = &stub->leaves[i];
-        if (gts_is_array(leaf->kind) && leaf->device != GTS_CPU) {
-            (void)fprintf(stderr, "Program '%s' is not recorded: its argument '%s' is on device '%s', not on 'cpu'.\n",
-                          stub->name, leaf->path, gts_device_name(leaf->device));
-            return false;
-        }
-    }
-    return true;
-}
-
 /* A name that no other program of the recording has; NULL when memory runs out. */
 static char *new_id(const char *name)
 {
@@ -146,15 +134,66 @@ gts_recorder_program *gts_recorder_find(const gts_stub *stub)
     (void)pthread_mutex_lock(&lock);
     if (recorder.is_on && recorder.wanted != NULL)
         gts_archive_note_program(stub->name);
-    const bool is_recorded = recorder.is_on && is_wanted(stub->name) && is_on_cpu(stub);
+    const bool is_recorded = recorder.is_on && is_wanted(stub->name);
     gts_recorder_program *const program = is_recorded ? find_or_make(stub) : NULL;
     (void)pthread_mutex_unlock(&lock);
     return program;
 }
 
+/* ---- Calls on a GPU -------------------------------------------------------------------------------------------- */
+
+/* The first argument that is on a GPU; NULL if none is. */
+static const gts_contract *find_on_gpu(const gts_stub *stub)
+{
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        if (gts_is_array(stub->leaves[i].kind) && stub->leaves[i].device != GTS_CPU)
+            return &stub->leaves[i];
+    }
+    return NULL;
+}
+
+/* Whether the arguments of this call can be copied; says once on stderr why not. */
+static bool can_be_copied(const gts_program *self)
+{
+    gts_recorder_program *const program = self->runtime->recorder;
+    const gts_contract *const leaf = find_on_gpu(self->stub);
+    const gts_cuda *const cuda = gts_snapshot_cuda(self);
+    if (leaf == NULL)
+        return true;
+    if (cuda == NULL) {
+        program->has_ended = true;
+        (void)fprintf(
+            stderr,
+            "Program '%s' is not recorded: its argument '%s' is on device '%s', and no program has been loaded "
+            "whose kernels run there.\n",
+            self->stub->name, leaf->path, gts_device_name(leaf->device));
+        return false;
+    }
+    if (gts_cuda_capture(cuda, self->runtime->gpu.stream) == 0)
+        return true;
+    if (!program->was_captured)
+        (void)fprintf(stderr, "Captured calls of program '%s' are not recorded: they run when the graph is launched.\n",
+                      self->stub->name);
+    program->was_captured = true;
+    return false;
+}
+
+/* Ends the recording of a program whose arguments could not be copied from the GPU. */
+static void give_up_program(const gts_program *self, const gts_recorder_call *call)
+{
+    char text[256];
+    gts_cuda_describe(gts_snapshot_cuda(self), call->gpu_error, text, sizeof text);
+    self->runtime->recorder->has_ended = true;
+    gts_archive_give_up();
+    (void)fprintf(stderr,
+                  "The recording of program '%s' ends before call %" PRIu64 ", because its arguments cannot be copied "
+                  "from the GPU: %s. All calls before it can be replayed.\n",
+                  self->stub->name, call->number, text);
+}
+
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */
 
-/* Ends the recording; errno is the reason. */
+/* Ends the recording of all programs; errno is the reason. */
 static void give_up(const gts_program *self, uint64_t call)
 {
     const int reason = errno;
@@ -166,17 +205,28 @@ static void give_up(const gts_program *self, uint64_t call)
                   call, self->stub->name, gts_archive_path(), strerror(reason));
 }
 
+/* Ends what a failure ends; `call` may be NULL. */
+static void stop(const gts_program *self, const gts_recorder_call *call, uint64_t number)
+{
+    if (call != NULL && call->gpu_error != 0)
+        give_up_program(self, call);
+    else
+        give_up(self, number);
+}
+
 gts_recorder_call *gts_recorder_before(gts_program *self)
 {
     (void)pthread_mutex_lock(&lock);
     gts_recorder_call *call = NULL;
-    const uint64_t number = ++self->runtime->recorder->calls;
-    if (recorder.is_on && number >= recorder.first && number <= recorder.last) {
+    gts_recorder_program *const program = self->runtime->recorder;
+    const uint64_t number = ++program->calls;
+    if (recorder.is_on && !program->has_ended && number >= recorder.first && number <= recorder.last &&
+        can_be_copied(self)) {
         call = calloc(1, sizeof *call + self->stub->leaf_count * sizeof *call->values);
         if (call != NULL)
             call->number = number;
         if (call == NULL || !gts_snapshot_before(self, call)) {
-            give_up(self, number);
+            stop(self, call, number);
             free(call);
             call = NULL;
         }
@@ -189,7 +239,7 @@ void gts_recorder_after(gts_program *self, gts_recorder_call *call, bool has_run
 {
     (void)pthread_mutex_lock(&lock);
     if (has_run && recorder.is_on && !gts_snapshot_after(self, call))
-        give_up(self, call->number);
+        stop(self, call, call->number);
     (void)pthread_mutex_unlock(&lock);
     free(call);
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/refuse.h"
+#include "program/cuda.h"
 #include "record/archive.h"
 #include "record/report.h"
 
@@ -196,6 +197,40 @@ const void *gts_replay_worst(const gts_replay *self, size_t *call, const char **
     return self->worst.found;
 }
 
+/*
+ * Copies the memory of an array from a GPU, on the stream of all programs, and waits for that stream. The array becomes
+ * the one in *memory, which is to be freed with free().
+ */
+static int copy_to_host(const gts_archive_call *call, const char *argument, gts_array *array, char **memory)
+{
+    const gts_cuda *const cuda = gts_cuda_loaded();
+    void *const stream = gts_stream(NULL);
+    size_t size;
+    gts_extent extent;
+    if (cuda == NULL || !gts_measure(array, &size, &extent))
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             GTS_ARGUMENT "must be in host memory to be compared, not on device '%s'.", argument,
+                             call->program->name, gts_device_name(array->device));
+    const size_t bytes = (size_t)(extent.high - extent.low);
+    *memory = malloc(bytes + 1);
+    if (*memory == NULL)
+        return refuse_memory(call, &gts_own_error);
+    int error = bytes == 0 ? 0
+                           : cuda->memcpy_async(*memory, (char *)array->data + extent.low, bytes,
+                                                GTS_CUDA_ANY_DIRECTION, stream);
+    if (error == 0)
+        error = cuda->stream_synchronize(stream);
+    array->data = *memory - extent.low;
+    array->device = GTS_CPU;
+    if (error == 0)
+        return 0;
+    char text[256];
+    gts_cuda_describe(cuda, error, text, sizeof text);
+    (void)cuda->get_last_error();
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, GTS_ARGUMENT "cannot be copied from the GPU: %s.", argument,
+                         call->program->name, text);
+}
+
 int gts_replay_compare(gts_replay *self, size_t index, const char *argument, const gts_array *found)
 {
     const gts_archive_call *const call = find_call(self, index, &gts_own_error);
@@ -212,15 +247,18 @@ int gts_replay_compare(gts_replay *self, size_t index, const char *argument, con
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
                              GTS_ARGUMENT "must have the type and the shape that were recorded.", argument,
                              call->program->name);
-    if (found->device != GTS_CPU)
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             GTS_ARGUMENT "must be in host memory to be compared, not on device "
-                                          "'%s'.",
-                             argument, call->program->name, gts_device_name(found->device));
     if (found->data == NULL && call->values[leaf].size > 0)
         return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, GTS_ARGUMENT "has no memory: its pointer is NULL.",
                              argument, call->program->name);
-    return compare(self, call, leaf, found, &gts_own_error);
+    if (found->device == GTS_CPU)
+        return compare(self, call, leaf, found, &gts_own_error);
+    gts_array copied = *found;
+    char *memory = NULL;
+    int status = copy_to_host(call, argument, &copied, &memory);
+    if (status == 0)
+        status = compare(self, call, leaf, &copied, &gts_own_error);
+    free(memory);
+    return status;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------------------- */

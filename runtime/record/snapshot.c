@@ -1,4 +1,7 @@
-/* Writes the arguments of one call to the archive, before and after the call, and then the call to the index. */
+/*
+ * Writes the arguments of one call to the archive, before and after the call, and then the call to the index. Arrays on
+ * a GPU are copied to the host first, on the stream of the program: behind the work whose results they are.
+ */
 #define _GNU_SOURCE
 #include "record/snapshot.h"
 
@@ -7,13 +10,77 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/layout.h"
-
-/* The memory that values are packed into. */
-static struct {
-    void *memory;
+/* Memory on the host, which grows. */
+typedef struct memory {
+    char *bytes;
     size_t size;
-} packed;
+} memory;
+
+static memory packed; /* that a value is packed into */
+static memory copies; /* of the arrays on a GPU */
+
+/* Makes room for `size` bytes; false with errno. The contents are lost. */
+static bool reserve(memory *memory, size_t size)
+{
+    if (size <= memory->size)
+        return true;
+    free(memory->bytes);
+    memory->bytes = malloc(size);
+    memory->size = memory->bytes == NULL ? 0 : size;
+    return memory->bytes != NULL;
+}
+
+/* ---- Copies of arrays on a GPU --------------------------------------------------------------------------------- */
+
+const gts_cuda *gts_snapshot_cuda(const gts_program *self)
+{
+    const gts_cuda *const own = self->runtime->gpu.cuda;
+    return own != NULL ? own : gts_cuda_loaded();
+}
+
+/* The bytes of the memory that the elements of a value span, if they must be copied; else 0. */
+static size_t bytes_to_copy(const gts_recorder_value *value)
+{
+    return value->array.device == GTS_CPU ? 0 : (size_t)(value->extent.high - value->extent.low);
+}
+
+/* Puts the copies on the stream. Returns an error of CUDA. */
+static int enqueue_copies(gts_program *self, gts_recorder_call *call, bool only_written)
+{
+    const gts_cuda *const cuda = gts_snapshot_cuda(self);
+    char *place = copies.bytes;
+    int error = 0;
+    for (uint32_t i = 0; i < self->stub->leaf_count && error == 0; ++i) {
+        gts_recorder_value *const value = &call->values[i];
+        const size_t bytes = bytes_to_copy(value);
+        if (bytes == 0 || (only_written && !self->stub->leaves[i].written))
+            continue;
+        error = cuda->memcpy_async(place, (char *)value->array.data + value->extent.low, bytes, GTS_CUDA_ANY_DIRECTION,
+                                   self->runtime->gpu.stream);
+        value->host = place - value->extent.low;
+        place += bytes;
+    }
+    return error;
+}
+
+/* Copies the arrays that are on a GPU, or those of them that the call writes, and waits for the stream once. */
+static bool copy_to_host(gts_program *self, gts_recorder_call *call, bool only_written)
+{
+    size_t size = 0;
+    for (uint32_t i = 0; i < self->stub->leaf_count; ++i)
+        size += only_written && !self->stub->leaves[i].written ? 0 : bytes_to_copy(&call->values[i]);
+    if (size == 0)
+        return true;
+    if (!reserve(&copies, size))
+        return false;
+    const gts_cuda *const cuda = gts_snapshot_cuda(self);
+    call->gpu_error = enqueue_copies(self, call, only_written);
+    if (call->gpu_error == 0)
+        call->gpu_error = cuda->stream_synchronize(self->runtime->gpu.stream);
+    if (call->gpu_error != 0)
+        (void)cuda->get_last_error(); /* the SDFG must not find it */
+    return call->gpu_error == 0;
+}
 
 /* ---- Values ---------------------------------------------------------------------------------------------------- */
 
@@ -51,16 +118,13 @@ static int64_t put(gts_recorder_program *program, uint32_t leaf, gts_recorder_va
     if (value->store == NULL)
         value->store = find_store(program, leaf, &value->array);
     if (value->store == NULL)
-        return -1; /* calloc() and realloc() have set errno */
-    if (value->size > packed.size) {
-        void *const larger = realloc(packed.memory, value->size);
-        if (larger == NULL)
-            return -1;
-        packed.memory = larger;
-        packed.size = value->size;
-    }
-    gts_pack(&value->array, packed.memory);
-    return gts_archive_put(value->store, program->id, program->stub->leaves[leaf].name, packed.memory, value->size);
+        return -1; /* calloc() has set errno */
+    if (!reserve(&packed, value->size))
+        return -1;
+    gts_array array = value->array;
+    array.data = value->host;
+    gts_pack(&array, packed.bytes);
+    return gts_archive_put(value->store, program->id, program->stub->leaves[leaf].name, packed.bytes, value->size);
 }
 
 /* Joins two spans, and with them all spans that were joined with either before. */
@@ -156,24 +220,30 @@ bool gts_snapshot_before(gts_program *self, gts_recorder_call *call)
         return false;
     for (uint32_t i = 0; i < count; ++i) {
         gts_recorder_value *const value = &call->values[i];
-        gts_extent extent;
         *value = (gts_recorder_value){.array = array_of(self, i), .after = -1};
-        if (!gts_measure(&value->array, &value->size, &extent)) {
+        if (!gts_measure(&value->array, &value->size, &value->extent)) {
             errno = EOVERFLOW;
             return false;
         }
         const uintptr_t data = (uintptr_t)value->array.data;
-        value->span = (gts_span){data + (uintptr_t)extent.low, data + (uintptr_t)extent.high, i};
-        value->before = put(program, i, value);
-        if (value->before < 0)
-            return false;
+        value->host = value->array.data;
+        value->span = (gts_span){data + (uintptr_t)value->extent.low, data + (uintptr_t)value->extent.high, i};
     }
     join_overlapping(call->values, count);
+    if (!copy_to_host(self, call, false))
+        return false;
+    for (uint32_t i = 0; i < count; ++i) {
+        call->values[i].before = put(program, i, &call->values[i]);
+        if (call->values[i].before < 0)
+            return false;
+    }
     return true;
 }
 
 bool gts_snapshot_after(gts_program *self, gts_recorder_call *call)
 {
+    if (!copy_to_host(self, call, true))
+        return false;
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         if (!self->stub->leaves[i].written)
             continue;
@@ -186,6 +256,5 @@ bool gts_snapshot_after(gts_program *self, gts_recorder_call *call)
 
 void gts_snapshot_forget(void)
 {
-    packed.memory = NULL;
-    packed.size = 0;
+    packed = copies = (memory){0};
 }

@@ -2,6 +2,7 @@
 #ifndef GTSTUB_RECORD_SNAPSHOT_H
 #define GTSTUB_RECORD_SNAPSHOT_H
 
+#include "base/layout.h"
 #include "program/hooks.h"
 #include "record/archive.h"
 
@@ -10,6 +11,8 @@ struct gts_recorder_program {
     const gts_stub *stub; /* never unmapped */
     char *id;             /* its name in the recording; the second program of the same name is <name>-2 */
     bool is_announced;    /* the index has it */
+    bool has_ended;       /* no more of its calls are recorded, which was said */
+    bool was_captured;    /* it was said that captured calls are not recorded */
     uint64_t calls;       /* number of calls that have begun */
     gts_store *stores;
 };
@@ -22,7 +25,9 @@ typedef struct gts_span {
 
 typedef struct gts_recorder_value {
     gts_array array;
+    void *host; /* array.data, or the place of that element in a copy if the array is on a GPU */
     size_t size;
+    gts_extent extent;
     gts_span span;
     gts_store *store;
     int64_t before, after; /* offsets in the store, in bytes; `after` is -1 if the call does not write the argument */
@@ -30,16 +35,20 @@ typedef struct gts_recorder_value {
 
 struct gts_recorder_call {
     uint64_t number;
+    int gpu_error;               /* of CUDA, if arrays could not be copied from the GPU; else 0 */
     gts_recorder_value values[]; /* [stub->leaf_count] */
 };
 
-/* Writes all arguments to the archive, before the call; false with errno. */
+/* The functions that copy the arrays of a program from a GPU; NULL if no library is loaded that has them. */
+const gts_cuda *gts_snapshot_cuda(const gts_program *self);
+
+/* Writes all arguments to the archive, before the call; false with call->gpu_error, or else with errno. */
 bool gts_snapshot_before(gts_program *self, gts_recorder_call *call);
 
-/* Writes the arguments that the call has written to the archive, and the call to the index; false with errno. */
+/* Writes the arguments that the call has written to the archive, and the call to the index; false as above. */
 bool gts_snapshot_after(gts_program *self, gts_recorder_call *call);
 
-/* Forgets the memory for packing in a forked child, because a thread of the parent may have been using it. */
+/* Forgets the memory for copies in a forked child, because a thread of the parent may have been using it. */
 void gts_snapshot_forget(void);
 
 #endif

@@ -204,7 +204,8 @@ def test_what_cannot_be_recorded_is_said(build: Build, model: Model) -> None:
     done = model("gpu", stub="./gpu_stub.so")
     assert (done.returncode, done.stderr) == (
         0,
-        "Program 'prog' is not recorded: its argument 'x' is on device 'cuda', not on 'cpu'.\n",
+        "Program 'prog' is not recorded: its argument 'x' is on device 'cuda', and no program has been loaded whose"
+        " kernels run there.\n",
     )
     assert archives(build.folder / "recording") == []
 

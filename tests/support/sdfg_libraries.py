@@ -54,6 +54,9 @@ class Behaviour(ctypes.Structure):
         ("running", ctypes.c_uint),  # written by the library: calls that run now
         ("until_overlap", ctypes.c_bool),  # an overlap ends the delay
         ("waits", ctypes.c_bool),  # a program for a GPU waits for its stream at the end
+        ("copies_to", ctypes.c_void_p),  # a program for a GPU copies to this address, unless it is NULL,
+        ("copies_from", ctypes.c_void_p),  # from this one
+        ("copies_bytes", ctypes.c_size_t),
     )
 
 
@@ -194,6 +197,9 @@ EXPORT struct {
     atomic_uint running;
     bool until_overlap;
     bool waits;
+    void *copies_to;
+    const void *copies_from;
+    size_t copies_bytes;
 } record_behaviour;
 
 static struct record *records;

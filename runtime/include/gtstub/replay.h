@@ -90,12 +90,13 @@ GTS_EXPORT int gts_replay_tolerate(gts_replay *replay, const char *argument, uin
 GTS_EXPORT int gts_replay_call(gts_replay *replay, size_t call, gts_program *program);
 
 /**
- * Compares one field with the recorded result of a call, for hosts that do not call a stub.
+ * Compares one field with the recorded result of a call, for hosts that do not call a stub. A field on a GPU is copied
+ * to the host on the stream of gts_stream(NULL), which is waited for. For that a program with kernels must be loaded.
  *
  * @param replay    the replay
  * @param call      number of the call, from 0
  * @param argument  as in messages: "vn", "x[0]"
- * @param found     the result, of the recorded type and shape, in host memory
+ * @param found     the result, of the recorded type and shape
  * @return 0, 1 if it differs by more than is tolerated, or -1 with the error in gts_last_error(NULL)
  */
 GTS_EXPORT int gts_replay_compare(gts_replay *replay, size_t call, const char *argument, const gts_array *found);

@@ -88,6 +88,9 @@ static void run_sdfg(void *handle)
     note(self, cudaMallocAsync(&temporary, 1000, self->stream));
     note(self, cudaLaunchKernel(&first_kernel, grid, block, NULL, 0, self->stream));
     note(self, cudaLaunchKernel(&second_kernel, grid, block, NULL, 0, self->stream));
+    if (record_behaviour.copies_to != NULL)
+        note(self, cudaMemcpyAsync(record_behaviour.copies_to, record_behaviour.copies_from,
+                                   record_behaviour.copies_bytes, cudaMemcpyDeviceToDevice, self->stream));
     note(self, cudaFreeAsync(temporary, self->stream));
     if (record_behaviour.waits)
         (void)cudaStreamSynchronize(self->stream); /* gt4py's code does not look at its result */
