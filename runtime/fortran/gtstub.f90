@@ -7,13 +7,14 @@
 ! printed and stops the host.
 !
 module gtstub
-    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int32_t, c_int64_t, c_loc, &
-        c_null_char, c_null_ptr, c_ptr, c_size_t
+    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int32_t, c_int64_t, c_intptr_t, &
+        c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t
     implicit none
     private
     public :: gts_program, gts_profile
     public :: gts_type_error, gts_value_error, gts_runtime_error
     public :: gts_open, gts_load, gts_close, gts_set_origin, gts_set_index_base, gts_set_workspace
+    public :: gts_set_stream, gts_reset_stream
     public :: gts_profile_begin, gts_profile_end
 
     ! A loaded program. It is closed until gts_open() or gts_load() is called. A copy of it is the same program.
@@ -30,6 +31,14 @@ module gtstub
     enum, bind(c)
         enumerator :: gts_type_error = 1, gts_value_error, gts_runtime_error
     end enum
+
+    ! Sets the stream of a GPU that the work of calls is put on: gts_set_stream(program, stream) for one program, and
+    ! gts_set_stream(stream) for all that have none of their own. `stream` is a type(c_ptr), or the integer(c_intptr_t)
+    ! that acc_get_cuda_stream() returns; c_null_ptr and 0 are the default stream. The host owns it, and must not
+    ! destroy it before the programs have another one or are closed.
+    interface gts_set_stream
+        procedure :: set_stream, set_stream_number, set_common_stream, set_common_stream_number
+    end interface
 
     integer, parameter :: MESSAGE_LENGTH = 1024
 
@@ -87,6 +96,18 @@ module gtstub
             character(kind=c_char), intent(in) :: storage(*)
             type(c_ptr), value :: memory
             integer(c_size_t), value :: bytes
+            integer(c_int) :: status
+        end function
+
+        function c_set_stream(program, stream) result(status) bind(c, name="gts_set_stream")
+            import
+            type(c_ptr), value :: program, stream
+            integer(c_int) :: status
+        end function
+
+        function c_reset_stream(program) result(status) bind(c, name="gts_reset_stream")
+            import
+            type(c_ptr), value :: program
             integer(c_int) :: status
         end function
 
@@ -192,6 +213,63 @@ contains
         status = c_set_workspace(program%handle, c_string(storage), memory, bytes)
         call finish(status, last_error(program%handle), stat, errmsg)
     end subroutine
+
+    ! Makes a program use the stream again that gts_set_stream(stream) has set for all.
+    subroutine gts_reset_stream(program, stat, errmsg)
+        type(gts_program), intent(in) :: program
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
+
+        status = c_reset_stream(program%handle)
+        call finish(status, last_error(program%handle), stat, errmsg)
+    end subroutine
+
+    ! ---- gts_set_stream ----------------------------------------------------------------------------------------------
+
+    subroutine set_stream(program, stream, stat, errmsg)
+        type(gts_program), intent(in) :: program
+        type(c_ptr), intent(in) :: stream
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
+
+        if (c_associated(program%handle)) then
+            status = c_set_stream(program%handle, stream)
+        else ! c_set_stream() would set the stream of all programs
+            status = c_reset_stream(program%handle)
+        end if
+        call finish(status, last_error(program%handle), stat, errmsg)
+    end subroutine
+
+    subroutine set_stream_number(program, stream, stat, errmsg)
+        type(gts_program), intent(in) :: program
+        integer(c_intptr_t), intent(in) :: stream
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+
+        call set_stream(program, transfer(stream, c_null_ptr), stat, errmsg)
+    end subroutine
+
+    subroutine set_common_stream(stream, stat, errmsg)
+        type(c_ptr), intent(in) :: stream
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
+
+        status = c_set_stream(c_null_ptr, stream)
+        call finish(status, last_error(c_null_ptr), stat, errmsg)
+    end subroutine
+
+    subroutine set_common_stream_number(stream, stat, errmsg)
+        integer(c_intptr_t), intent(in) :: stream
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+
+        call set_common_stream(transfer(stream, c_null_ptr), stat, errmsg)
+    end subroutine
+
+    ! ---- Profiles ----------------------------------------------------------------------------------------------------
 
     ! Begins to time the calls of all programs.
     subroutine gts_profile_begin(profile)

@@ -5,7 +5,6 @@ C replays them. Read by gtstub's reader and, where it is installed, by serialbox
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import shutil
 import subprocess
@@ -16,10 +15,9 @@ import pytest
 
 from gtstub.recorded.archive import Archive, Call, archives, loaded_programs
 from gtstub.recorded.serialbox import write_serialbox_files
-from gtstub.signature.model import ArrayArgument
 from tests.support.c_hosts import ENVIRONMENT, PROG, SOURCES, WHOLE, Build, address, plain, thread
 from tests.support.checkout import ROOT
-from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, sdfg
+from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG, on_gpu
 from tests.support.stubs import write_stub
 
 EXAMPLE = ROOT / "examples" / "replay" / "replay.c"
@@ -194,12 +192,8 @@ def test_what_cannot_be_recorded_is_said(build: Build, model: Model) -> None:
         0,
         "Nothing is recorded: directory 'not/there' cannot be created: No such file or directory.\n",
     )
-    arguments = [
-        dataclasses.replace(one, device="cuda") if isinstance(one, ArrayArgument) else one
-        for one in SMALL_SDFG.arguments
-    ]
     folder = build.folder / "gpu"
-    write_stub(sdfg(*arguments, device="cuda"), SMALL_PROGRAM, folder)
+    write_stub(on_gpu(SMALL_SDFG), SMALL_PROGRAM, folder)
     build.shared("gpu_stub.so", folder / "prog_stub.c", "-I", str(folder), "-fvisibility=hidden")
     done = model("gpu", stub="./gpu_stub.so")
     assert (done.returncode, done.stderr) == (

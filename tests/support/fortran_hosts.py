@@ -57,13 +57,15 @@ class Build:
     def module(self, source: str | Path) -> None:
         self._run(*FORTRAN, *WARNINGS, *self.flags, "-c", source)
 
-    def host(self, *sources: Path) -> Path:
+    def host(self, *sources: Path, libraries: Sequence[str | Path] = ()) -> Path:
         """
         Links a host; the last source is its main program, whose name it gets. Derived types are packed, so that there
-        are components whose stride is no multiple of their size, and logicals of any value are no errors.
+        are components whose stride is no multiple of their size, and logicals of any value are no errors. `libraries`
+        are more than those that every host needs, and their flags.
         """
         host = self.folder / sources[-1].stem
-        libraries = [
+        linked = [
+            *libraries,
             f"./{self.name}_stub.so",
             f"./{self._sdfg_library}",
             "-L.",
@@ -78,7 +80,7 @@ class Build:
             "-fpack-derived",
             *sources,
             "gtstub.o",
-            *libraries,
+            *linked,
             "-o",
             host,
         )

@@ -222,3 +222,12 @@ WIDE_GATHER_SDFG = dataclasses.replace(
         for each in GATHER_SDFG.arguments
     ),
 )
+
+
+def on_gpu(signature: SdfgSignature) -> SdfgSignature:
+    """The same with all arrays on a GPU."""
+    arguments = [
+        dataclasses.replace(one, device="cuda") if isinstance(one, ArrayArgument) else one
+        for one in signature.arguments
+    ]
+    return dataclasses.replace(signature, device="cuda", arguments=tuple(arguments))
