@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind bench bench-starts bench-build wheel
-.PHONY: bounds gpu-build fuzz wheel-test generated check-generated site links clean
+.PHONY: bounds gpu gpu-tests gpu-programs gpu-bench gpu-wheels gpu-build fuzz wheel-test generated check-generated site links clean
 
 export PYTHON
 JOBS ?= 2
@@ -122,6 +122,23 @@ build/nvcc/.ready: pyproject.toml
 
 gpu-build: .venv/.gtstub build/nvcc/.ready ## build programs of icon4py with nvcc for GPUs, and call them without a GPU
 	.ci/with-nvcc $(BIN)/python -m pytest -m nvcc tests/gpu $(ARGS)
+
+# On a machine with a GPU; 'make gpu-wheels' fills what one without a network needs beside the checkout. Each part fits
+# into ten minutes on 16 cores; .ci/gpu also runs where there is no make.
+gpu: ## on a machine with a GPU: run the three that follow
+	@.ci/gpu all
+
+gpu-tests: ## there: run tests/gpu, and compute-sanitizer
+	@.ci/gpu tests
+
+gpu-bench: ## there: measure calls, and write the section of docs/performance.md
+	@.ci/gpu bench
+
+gpu-programs: ## there: compare all programs of icon4py with the CPU
+	@.ci/gpu programs
+
+gpu-wheels: .venv/.gtstub ## fill build/gpu-wheels with what a machine with a GPU and without a network needs
+	$(BIN)/python .ci/gpu-wheels
 
 # --- What developers run ----------------------------------------------------------------------------------------------
 

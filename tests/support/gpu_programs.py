@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gtstub.cache.entry import Entry
-from gtstub.signature.model import FieldType, ProgramSignature, TupleType, Type
+from gtstub.signature.model import Connectivity, FieldType, ProgramSignature, TupleType, Type
 from tests.support.checkout import ROOT
 from tests.support.hosting import Domain, Field, domain
 
@@ -32,6 +33,9 @@ SIZES = {"Cell": 18, "Edge": 27, "Vertex": 9, "K": 12}
 VALUES = {"horizontal_start": 0, "horizontal_end": 9, "vertical_start": 0, "vertical_end": 10}
 """Of scalars that are not compiled in; the others are 1."""
 
+LONGER = {"vect_a": {"K": 13}}
+"""Sizes of fields that are used one level beyond the others."""
+
 needs_nvcc = [
     pytest.mark.nvcc,
     pytest.mark.xdist_group("nvcc"),
@@ -39,24 +43,34 @@ needs_nvcc = [
 ]
 
 
-def build(arch: str, cache: Path) -> dict[str, Entry]:
-    """Builds all programs for an architecture, as users do; returns their entries by program."""
-    file = cache.with_suffix(".toml")
+def build(
+    arch: str, cache: Path, names: Collection[str] = PROGRAMS, tag: str = "GPU", jobs: int = 2
+) -> dict[str, Entry]:
+    """
+    Builds programs of examples/icon4py/programs.toml as users do; returns their entries by program, and by program and
+    variant ('name argument=True') if there are several. Without an `arch`, for the GPU of this machine.
+    """
+    file = cache.parent / f"{cache.name}-{tag}.toml"
     text = (ROOT / "examples" / "icon4py" / "programs.toml").read_text(encoding="utf-8")
-    file.write_text(text.replace("[default]", '[default]\nbackend_tag = "GPU"'), encoding="utf-8")
-    names = [part for name in PROGRAMS for part in ("--program", name)]
+    file.write_text(text.replace("[default]", f'[default]\nbackend_tag = "{tag}"'), encoding="utf-8")
+    only = [part for name in names for part in ("--program", name)]
     gtstub = Path(sys.executable).with_name("gtstub")
-    command = [str(each) for each in (gtstub, "build", file, *names, "--jobs", "2", "--cache", cache)]
-    environment = {**os.environ, "GTSTUB_ARCH": arch, "PYTHONPATH": str(ROOT)}
+    command = [str(each) for each in (gtstub, "build", file, *only, "--jobs", jobs, "--cache", cache, "--json")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **({"GTSTUB_ARCH": arch} if arch else {})}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    entries = {path.parent.name.rpartition("-")[0]: Entry(path.parent) for path in cache.glob("*/manifest.json")}
-    assert sorted(entries) == sorted(PROGRAMS)
-    return entries
+    built = json.loads(done.stdout)["programs"]
+    assert {each["program"] for each in built} == set(names)
+    return {f"{each['program']} {each['variant']}".strip(): Entry(cache / each["key"]) for each in built}
 
 
-def arguments(signature: ProgramSignature, make: Callable[[NDArray[Any]], object]) -> Mapping[str, Any]:
-    """Arguments that a program accepts; `make` turns an array of the host into one that it takes."""
+def arguments(
+    signature: ProgramSignature, make: Callable[[NDArray[Any]], object], random: np.random.Generator | None = None
+) -> Mapping[str, Any]:
+    """
+    Arguments that a program accepts: ones, and tables of zeros; or random values. `make` turns an array of the host
+    into one that the program takes.
+    """
     statics = {each.leaf: each.value for each in signature.static_arguments}
 
     def value(name: str, type_: Type) -> object:
@@ -64,19 +78,42 @@ def arguments(signature: ProgramSignature, make: Callable[[NDArray[Any]], object
             return tuple(value(f"{name}_{i}", element) for i, element in enumerate(type_.elements))
         if not isinstance(type_, FieldType):
             return np.dtype(type_.dtype).type({**VALUES, **statics}.get(name, 1))
-        shape = tuple(SIZES[dim.name] if dim.kind != "local" else _neighbors(dim.name) for dim in type_.dims)
+        sizes = {**SIZES, **LONGER.get(name, {})}
+        shape = tuple(sizes[dim.name] if dim.kind != "local" else _neighbors(dim.name) for dim in type_.dims)
         on: Domain = domain({dim.name: (0, size) for dim, size in zip(type_.dims, shape, strict=True)})
-        return Field(on, make(np.ones(shape, type_.dtype, order="F")))
+        return Field(on, make(_values(shape, np.dtype(type_.dtype), random)))
 
     def _neighbors(dim: str) -> int:
         return next(each.max_neighbors for each in signature.connectivities if each.neighbor.name == dim)
 
-    tables = {
-        each.name: make(np.zeros((SIZES[each.source.name], each.max_neighbors), each.dtype, order="F"))
-        for each in signature.connectivities
-    }
+    def table(each: Connectivity) -> object:
+        shape = (SIZES[each.source.name], each.max_neighbors)
+        indices = random.integers(SIZES[each.codomain.name], size=shape) if random else np.zeros(shape)
+        return make(np.asarray(indices, each.dtype, order="F"))
+
     given = {each.name: value(each.name, each.type) for each in signature.parameters}
-    return {**given, "offset_provider": tables}
+    return {**given, "offset_provider": {each.name: table(each) for each in signature.connectivities}}
+
+
+def _values(shape: tuple[int, ...], dtype: np.dtype[Any], random: np.random.Generator | None) -> NDArray[Any]:
+    """Random numbers around 1; integers are offsets in columns, which must stay in them."""
+    if random is None:
+        return np.ones(shape, dtype, order="F")
+    if dtype.kind == "f":
+        return np.asarray(random.uniform(0.5, 1.5, shape), dtype, order="F")
+    return np.asarray(random.integers(2, size=shape) if dtype.kind == "b" else np.zeros(shape), dtype, order="F")
+
+
+def fields_of(value: Any) -> Iterator[Any]:
+    """The arrays of the fields in arguments, in order; not those of tables."""
+    if isinstance(value, Field):
+        yield value._ndarray
+    elif isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from fields_of(each) if name != "offset_provider" else ()
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from fields_of(each)
 
 
 def kernels(entry: Entry, arch: str) -> dict[str, int]:
