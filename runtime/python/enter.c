@@ -68,6 +68,15 @@ int gts_py_enter(gts_py_program *self)
     return status;
 }
 
+const gts_py_program *gts_py_called_here(void)
+{
+    const PyThreadState *const thread = PyThreadState_Get();
+    const gts_py_program *program = gts_py_programs;
+    while (program != NULL && program->caller != thread)
+        program = program->next;
+    return program;
+}
+
 void gts_py_hold(gts_py_program *self, PyObject *object)
 {
     self->held[self->held_count++] = object;

@@ -17,6 +17,10 @@ static void free_capsule(PyObject *capsule)
 PyObject *gts_py_begin_graph(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     gts_graph *graph;
+    const gts_py_program *const called = gts_py_called_here();
+    if (called != NULL)
+        return PyErr_Format(PyExc_RuntimeError, "A graph cannot be captured within a call of program '%s'.",
+                            called->program->stub->name);
     PyThreadState *const thread = PyEval_SaveThread();
     const int status = gts_graph_begin(&graph);
     PyEval_RestoreThread(thread);
@@ -35,6 +39,10 @@ PyObject *gts_py_end_graph(PyObject *Py_UNUSED(module), PyObject *capsule)
     gts_graph *const graph = graph_of(capsule);
     if (graph == NULL)
         return NULL;
+    const gts_py_program *const called = gts_py_called_here();
+    if (called != NULL)
+        return PyErr_Format(PyExc_RuntimeError, "The capture of a graph cannot end within a call of program '%s'.",
+                            called->program->stub->name);
     PyThreadState *const thread = PyEval_SaveThread();
     const int status = gts_graph_end(graph);
     PyEval_RestoreThread(thread);

@@ -60,6 +60,8 @@ GTS_COLD int gts_py_raise(const gts_error *error);
 /* Enters the program, waiting without the GIL for other calls. After -1 an exception is set and nothing was entered. */
 int gts_py_enter(gts_py_program *);
 void gts_py_leave(gts_py_program *);
+/* The program that this thread is calling; NULL outside calls. What waits for calls of all programs is refused in one. */
+const gts_py_program *gts_py_called_here(void);
 /* Keeps a new reference until gts_py_leave(). */
 void gts_py_hold(gts_py_program *, PyObject *object);
 
@@ -80,7 +82,7 @@ GTS_COLD int gts_py_refuse_missing(const char *function, const char *kind, PyObj
 GTS_COLD int gts_py_refuse_surplus(const char *function, Py_ssize_t taken, Py_ssize_t given, Py_ssize_t keywords);
 GTS_COLD int gts_py_refuse_keyword(const char *function, PyObject *keyword, bool known);
 
-/* ---- graph.c, metrics.c, profile.c, stream.c, workspace.c ------------------------------------------------------------------------- */
+/* ---- graph.c, metrics.c, profile.c, stream.c, workspace.c ------------------------------------------------------ */
 
 PyObject *gts_py_set_metrics(PyObject *self, PyObject *args, PyObject *keywords);
 int gts_py_read_metrics_level(gts_py_program *);

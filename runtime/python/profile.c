@@ -29,13 +29,10 @@ static gts_profile *profile_of(PyObject *capsule)
 /* A profile ends after the calls that are running. Refuses to wait for a call of this thread, or one without end. */
 static int check_calls_can_end(void)
 {
-    const PyThreadState *const thread = PyThreadState_Get();
-    for (const gts_py_program *program = gts_py_programs; program != NULL; program = program->next) {
-        if (program->caller != thread)
-            continue;
+    const gts_py_program *const called = gts_py_called_here();
+    if (called != NULL)
         return gts_py_fail(PyExc_RuntimeError, "A profile cannot end within a call of program '%s'.",
-                           program->program->stub->name);
-    }
+                           called->program->stub->name);
     if (!Py_IsFinalizing())
         return 0;
     return gts_py_fail(PyExc_RuntimeError, "A profile cannot end at the end of the interpreter.");

@@ -79,6 +79,9 @@ int gts_py_set_stream(PyObject *object, PyObject *value, void *Py_UNUSED(closure
     const bool is_current = PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, "current") == 0;
     if (!is_current && gts_py_read_stream(self->state, value, &stream) != 0)
         return -1;
+    if (self->caller == PyThreadState_Get())
+        return gts_py_fail(PyExc_RuntimeError, "The stream of program '%s' cannot be set within a call of it.",
+                           self->program->stub->name);
     PyThreadState *const thread = PyEval_SaveThread();
     const int status = is_current ? gts_reset_stream(self->program) : gts_set_stream(self->program, stream);
     PyEval_RestoreThread(thread);
@@ -102,6 +105,11 @@ PyObject *gts_py_set_current_stream(PyObject *module, PyObject *value)
     void *stream;
     if (gts_py_read_stream(state, value, &stream) != 0)
         return NULL;
+    const gts_py_program *const called = gts_py_called_here();
+    if (called != NULL)
+        return PyErr_Format(PyExc_RuntimeError,
+                            "The stream of all programs cannot be set within a call of program '%s'.",
+                            called->program->stub->name);
     PyThreadState *const thread = PyEval_SaveThread();
     const int status = gts_set_stream(NULL, stream);
     PyEval_RestoreThread(thread);

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gtstub
@@ -18,8 +19,8 @@ from gtstub import _host
 from gtstub.program.compiled import Builder, CompiledProgram, Interface, StaticScalar
 from gtstub.toolchain.compiler import Toolchain
 from tests.gpu.conftest import bind, launches
-from tests.support.fake_cuda import FakeCuda
-from tests.support.hosting import Bound
+from tests.support.fake_cuda import DeviceArray, FakeCuda
+from tests.support.hosting import EDGES, LEVELS, Bound
 
 WAITS = ("Synchronize", "Query", "cudaMemcpy ")
 
@@ -176,6 +177,36 @@ def test_other_objects_are_no_streams(stream: Any, error: type[Exception], messa
             set_stream()
         beginning = "A stream must be None, 'current', an address, or an object with '__cuda_stream__', "
         assert str(caught.value) == (beginning + message if message.startswith("not") else message)
+
+
+class Meddling:
+    """An array that does something when a program reads it."""
+
+    def __init__(self, array: Any, deed: Callable[[], None]) -> None:
+        self._array, self._deed = array, deed
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        self._deed()
+        return self._array.__cuda_array_interface__
+
+
+def test_an_argument_cannot_set_a_stream_which_would_wait_for_the_call(fake: FakeCuda, bound: Bound, vn: Any) -> None:
+    array, stream = DeviceArray(fake, np.zeros((EDGES, LEVELS))), fake.stream(1)
+    deeds: dict[str, Callable[[], None]] = {
+        "The stream of program 'diffusion' cannot be set within a call of it.": (
+            lambda: setattr(bound.program, "stream", stream)
+        ),
+        "The stream of all programs cannot be set within a call of program 'diffusion'.": (
+            lambda: _host.set_stream(stream)
+        ),
+        "A graph cannot be captured within a call of program 'diffusion'.": lambda: gtstub.graph().__enter__(),
+    }
+    for message, deed in deeds.items():
+        with pytest.raises(RuntimeError) as caught:
+            bound.program(Meddling(array, deed), vn)
+        assert str(caught.value) == message
+    bound.program(array, vn)
 
 
 def test_an_object_must_follow_the_protocol(bound: Bound) -> None:
