@@ -34,10 +34,16 @@ int gts_gpu_check_workspace(gts_program *self, const char *storage, const void *
 /* Makes the work that is put on stream `to` from now on wait for what is on stream `from`. Returns an error of CUDA. */
 int gts_stream_order(const gts_cuda *cuda, void *from, void *to);
 
+/* Does the work of gts_set_stream() for all programs, also while a graph captures. */
+int gts_stream_set_current(void *stream);
+
 /* ---- graph.c --------------------------------------------------------------------------------------------------- */
 
-/* Whether a graph captures calls: then these two check each call of a program. */
-bool gts_graph_is_captured(void);
+/* Whether a graph captures calls, in any thread. */
+bool gts_graph_captures(void);
+
+/* Whether a graph captures this call, or would if it came from the right thread: then these two check it. */
+bool gts_graph_is_captured(const gts_program *self);
 int gts_graph_before_run(gts_program *self);
 int gts_graph_after_run(gts_program *self);
 

@@ -14,6 +14,9 @@ struct gts_graph {
 /* The graph that captures; NULL if none does. */
 static gts_graph *capturing;
 
+/* The last graph that began to capture in this thread. It is compared alone, because it may have been freed. */
+static _Thread_local const gts_graph *begun_here;
+
 static GTS_COLD int refuse(const gts_cuda *cuda, const char *what, int error)
 {
     char text[256];
@@ -24,15 +27,30 @@ static GTS_COLD int refuse(const gts_cuda *cuda, const char *what, int error)
 
 /* ---- Calls that are captured ----------------------------------------------------------------------------------- */
 
-bool gts_graph_is_captured(void)
+bool gts_graph_captures(void)
 {
     return __atomic_load_n(&capturing, __ATOMIC_ACQUIRE) != NULL;
+}
+
+static bool captures_here(void)
+{
+    const gts_graph *const graph = __atomic_load_n(&capturing, __ATOMIC_ACQUIRE);
+    return graph != NULL && graph == begun_here;
+}
+
+bool gts_graph_is_captured(const gts_program *self)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    return gts_graph_captures() && (captures_here() || (gpu->cuda != NULL && !gpu->has_own_stream));
 }
 
 int gts_graph_before_run(gts_program *self)
 {
     const gts_gpu *const gpu = &self->runtime->gpu;
     const char *const name = self->stub->name;
+    if (!captures_here())
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             "Program '%s' cannot be called while another thread captures a graph.", name);
     if (gpu->cuda == NULL)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' runs on the CPU and cannot be part of a graph.", name);
@@ -76,7 +94,7 @@ static int stop(gts_graph *self, void **graph)
 {
     const int error = self->cuda->stream_end_capture(self->stream, graph);
     __atomic_store_n(&capturing, NULL, __ATOMIC_RELEASE);
-    (void)gts_set_stream(NULL, self->before);
+    (void)gts_stream_set_current(self->before);
     return error;
 }
 
@@ -98,8 +116,9 @@ int gts_graph_begin(gts_graph **graph)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                              "A graph cannot be captured while another one is being captured.");
     }
+    begun_here = self;
     int status = 0, error = cuda->stream_create(&self->stream, GTS_CUDA_NON_BLOCKING);
-    if (error == 0 && (status = gts_set_stream(NULL, self->stream)) == 0)
+    if (error == 0 && (status = gts_stream_set_current(self->stream)) == 0)
         error = cuda->stream_begin_capture(self->stream, GTS_CUDA_OF_THIS_THREAD);
     if (error == 0 && status == 0) {
         gts_loaded_visit(look_closely, NULL);
@@ -110,7 +129,7 @@ int gts_graph_begin(gts_graph **graph)
     if (error != 0)
         (void)refuse(cuda, "captured", error);
     const gts_error reason = gts_own_error;
-    (void)gts_set_stream(NULL, self->before);
+    (void)gts_stream_set_current(self->before);
     gts_graph *failed = self;
     gts_graph_free(&failed);
     gts_own_error = reason;
@@ -120,6 +139,8 @@ int gts_graph_begin(gts_graph **graph)
 int gts_graph_end(gts_graph *graph)
 {
     void *captured = NULL;
+    if (__atomic_load_n(&capturing, __ATOMIC_ACQUIRE) != graph)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The capture of a graph has already ended.");
     int error = stop(graph, &captured);
     if (error != 0)
         return refuse(graph->cuda, "captured", error);
@@ -130,6 +151,9 @@ int gts_graph_end(gts_graph *graph)
 
 int gts_graph_launch(const gts_graph *graph, void *stream)
 {
+    if (captures_here())
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "A graph cannot be launched while another one is being captured.");
     const int error = graph->cuda->graph_launch(graph->executable, stream);
     return GTS_LIKELY(error == 0) ? 0 : refuse(graph->cuda, "launched", error);
 }

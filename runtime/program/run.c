@@ -4,8 +4,8 @@
 static GTS_NOINLINE int run_with_extra_work(gts_program *self)
 {
     gts_runtime *const runtime = self->runtime;
-    const bool is_captured = gts_graph_is_captured();
-    const bool keeps_extra_work = self->debug || runtime->recorder != NULL || is_captured;
+    const bool is_captured = gts_graph_is_captured(self);
+    const bool keeps_extra_work = self->debug || runtime->recorder != NULL || gts_graph_captures();
     if (is_captured && gts_graph_before_run(self) != 0)
         return -1;
     if (keeps_extra_work) /* so that the next call checks all arrays, including those that the SDFG does not take */

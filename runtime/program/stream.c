@@ -80,7 +80,7 @@ static void follow(gts_program *self, void *status)
     gts_leave(self);
 }
 
-static int set_process_stream(void *stream)
+int gts_stream_set_current(void *stream)
 {
     void *const before = process_stream;
     int status = 0;
@@ -96,8 +96,11 @@ static int set_process_stream(void *stream)
 
 int gts_set_stream(gts_program *program, void *stream)
 {
+    if (program == NULL && gts_graph_captures())
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "The stream of all programs cannot be set while a graph is being captured.");
     if (program == NULL)
-        return set_process_stream(stream);
+        return gts_stream_set_current(stream);
     if (gts_enter_open(program) != 0)
         return -1;
     int status = program->stub->device == GTS_CPU ? refuse_cpu(program) : set_stream(program, stream);

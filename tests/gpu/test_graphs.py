@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,67 @@ def _host_stream() -> int:
     runtime.gts_stream.restype = ctypes.c_void_p
     runtime.gts_stream.argtypes = (ctypes.c_void_p,)
     return int(runtime.gts_stream(None))
+
+
+def in_a_thread(function: Callable[[], None]) -> Exception | None:
+    with ThreadPoolExecutor() as pool:
+        error = pool.submit(function).exception()
+    assert error is None or isinstance(error, Exception)
+    return error
+
+
+def test_another_thread_cannot_put_its_calls_into_a_graph(
+    fake: FakeCuda, called: Bound, vn: Any, tmp_path: Path, toolchain: Toolchain
+) -> None:
+    on_cpu, apart = Bound(tmp_path / "cpu", toolchain), bind("advection", tmp_path / "advection", toolchain)
+    apart.program.stream = stream = fake.stream(1)
+    on_cpu.program(**good_arguments())
+    apart.program(vn, vn)
+    fake.clear()
+    with gtstub.graph():
+        error = in_a_thread(lambda: called.program(vn, vn))
+        assert str(error) == "Program 'diffusion' cannot be called while another thread captures a graph."
+        assert launches(fake) == []
+        assert in_a_thread(lambda: on_cpu.program(**good_arguments())) is None
+        assert in_a_thread(lambda: apart.program(vn, vn)) is None
+        with pytest.raises(RuntimeError):
+            on_cpu.program(**good_arguments())
+    number = fake.stream_number(stream)
+    assert launches(fake) == [f"{kernel} stream={number}" for kernel in ("first_kernel", "second_kernel")]
+
+
+def test_the_stream_of_all_programs_stays_in_a_block(fake: FakeCuda, called: Bound, vn: Any) -> None:
+    fake.clear()
+    with gtstub.graph() as graph:
+        with pytest.raises(RuntimeError) as caught, gtstub.stream(fake.stream(1)):
+            pytest.fail("the block was entered")
+        called.program(vn, vn)
+    graph()
+    assert str(caught.value) == "The stream of all programs cannot be set while a graph is being captured."
+
+
+def test_a_graph_is_not_launched_in_the_block_of_another(fake: FakeCuda, called: Bound, vn: Any) -> None:
+    with gtstub.graph() as first:
+        called.program(vn, vn)
+    fake.clear()
+    with gtstub.graph(), pytest.raises(RuntimeError) as caught:
+        first()
+    assert str(caught.value) == "A graph cannot be launched while another one is being captured."
+    assert not [line for line in fake.log() if line.startswith("cudaGraphLaunch")]
+    first()
+
+
+def test_a_capture_ends_once(fake: FakeCuda, called: Bound, vn: Any) -> None:
+    """The second end must not end the capture of another graph, nor change the stream."""
+    first = _host.begin_graph()
+    _host.end_graph(first)
+    second = _host.begin_graph()
+    with pytest.raises(RuntimeError) as caught:
+        _host.end_graph(first)
+    assert str(caught.value) == "The capture of a graph has already ended."
+    called.program(vn, vn)
+    _host.end_graph(second)
+    assert [line.rpartition(" ")[2] for line in launches(fake)] == ["captured"] * 2
 
 
 def test_blocks_do_not_nest(called: Bound) -> None:

@@ -206,7 +206,8 @@ typedef struct gts_graph gts_graph;
 /**
  * Begins to capture: until gts_graph_end(), calls run nothing, and become parts of the graph. Each program must have
  * been called before. A call is refused if its program runs on the CPU, has a stream of its own, or waits for the GPU.
- * Only this thread may call programs meanwhile.
+ * Other threads may call only such programs meanwhile as run on the CPU or have a stream of their own. The stream of all
+ * programs cannot be set.
  *
  * @param graph  the new graph, which the caller owns and frees with gts_graph_free()
  * @return 0, or -1 with the error in gts_last_error(NULL); *graph is then NULL
@@ -222,7 +223,8 @@ GTS_EXPORT int gts_graph_begin(gts_graph **graph);
 GTS_EXPORT int gts_graph_end(gts_graph *graph);
 
 /**
- * Puts all calls of a graph on a stream, and returns without waiting for them. They use the temporary memory of their
+ * Puts all calls of a graph on a stream, and returns without waiting for them. Not possible in a thread that captures
+ * another graph. They use the temporary memory of their
  * programs, so no call of these may run on another stream at the same time.
  *
  * @param graph   captured
