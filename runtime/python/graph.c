@@ -8,10 +8,13 @@ static gts_graph *graph_of(PyObject *capsule)
     return PyCapsule_GetPointer(capsule, CAPSULE);
 }
 
+/* Without the GIL, because the end of a capture waits for calls, which may be waiting for the GIL. */
 static void free_capsule(PyObject *capsule)
 {
     gts_graph *graph = graph_of(capsule);
+    PyThreadState *const thread = PyEval_SaveThread();
     gts_graph_free(&graph);
+    PyEval_RestoreThread(thread);
 }
 
 PyObject *gts_py_begin_graph(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
@@ -61,7 +64,10 @@ PyObject *gts_py_launch_graph(PyObject *module, PyObject *args)
     const gts_graph *const graph = graph_of(capsule);
     if (graph == NULL || gts_py_read_stream(PyModule_GetState(module), stream, &address) != 0)
         return NULL;
-    if (gts_graph_launch(graph, address) == 0)
+    PyThreadState *const thread = PyEval_SaveThread(); /* the launch waits while the queue of the stream is full */
+    const int status = gts_graph_launch(graph, address);
+    PyEval_RestoreThread(thread);
+    if (status == 0)
         Py_RETURN_NONE;
     (void)gts_py_raise(gts_last_error(NULL));
     return NULL;

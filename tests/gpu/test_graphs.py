@@ -14,6 +14,7 @@ import gtstub
 from gtstub import _host
 from gtstub.toolchain.compiler import Toolchain
 from tests.gpu.conftest import bind, launches
+from tests.gpu.test_errors import run
 from tests.support.fake_cuda import FakeCuda
 from tests.support.hosting import Bound, good_arguments
 
@@ -208,6 +209,32 @@ def test_a_capture_ends_once(fake: FakeCuda, called: Bound, vn: Any) -> None:
     called.program(vn, vn)
     _host.end_graph(second)
     assert [line.rpartition(" ")[2] for line in launches(fake)] == ["captured"] * 2
+
+
+def test_an_abandoned_graph_does_not_keep_a_call_from_ending(tmp_path: Path) -> None:
+    """The end of its capture waits for the call, and the call waits for the GIL."""
+    script = """
+        import threading, time
+        from gtstub import _host
+        is_read = threading.Event()
+
+        class Slow:
+            @property
+            def __cuda_array_interface__(self):
+                is_read.set()
+                time.sleep(0.1)
+                return vn.ndarray.__cuda_array_interface__
+
+        call(programs[0])
+        graph = _host.begin_graph()
+        thread = threading.Thread(target=lambda: programs[0](vn, Slow()))
+        thread.start()
+        is_read.wait()
+        del graph
+        thread.join()
+        call(programs[0])
+    """
+    assert run(script, tmp_path) == ["no error"] * 2
 
 
 def test_blocks_do_not_nest(called: Bound) -> None:
