@@ -126,12 +126,11 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
     if (GTS_UNLIKELY(array->device != leaf->device))
         return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "must be on device '%s', not on '%s'.",
                           gts_device_name(leaf->device), gts_device_name(array->device));
-    if (leaf->device != GTS_CPU && GTS_UNLIKELY(gts_gpu_check_memory(self, leaf, array->data) != 0))
-        return -1;
     if (GTS_UNLIKELY(array->rank != leaf->rank))
         return refuse_rank(self, leaf, array->rank);
     if (GTS_UNLIKELY(leaf->written && array->readonly))
         return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR, "is written by the program and must not be read-only.");
+    bool is_empty = false; /* then it may have any address */
     for (int32_t axis = 0; axis < leaf->rank; ++axis) {
         const char *const dim = array->dims[axis];
         const char *const expected = leaf->axes[axis].dim;
@@ -140,8 +139,9 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
                               expected, axis, dim);
         if (GTS_UNLIKELY(check_axis(self, leaf, axis, array) != 0))
             return -1;
+        is_empty |= array->shape[axis] == 0;
     }
-    return 0;
+    return leaf->device != GTS_CPU && !is_empty ? gts_gpu_check_memory(self, leaf, array->data) : 0;
 }
 
 bool gts_same_array(const gts_array *a, const gts_array *b)

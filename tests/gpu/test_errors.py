@@ -214,6 +214,12 @@ def test_a_stream_of_another_gpu_is_refused(fake: FakeCuda, bound: Bound) -> Non
     assert str(caught.value) == (
         f"Program 'diffusion' cannot use the stream {stream:#x}: it is of GPU 1, but the program runs on GPU 0."
     )
+def test_an_empty_array_may_have_any_address(fake: FakeCuda, bound: Bound) -> None:
+    """cupy's view a[n:] begins where the memory of `a` ends."""
+    empty = np.zeros((EDGES, 0))
+    bound.program(Disguised(empty), Disguised(empty))
+
+
 
 
 def test_a_workspace_is_memory_of_the_gpu(fake: FakeCuda, tmp_path: Path, toolchain: Toolchain, vn: Any) -> None:
