@@ -117,6 +117,7 @@ PyObject *gts_py_set_current_stream(PyObject *module, PyObject *value)
         (void)gts_py_raise(gts_last_error(NULL));
         return NULL;
     }
-    Py_XSETREF(state->stream, Py_NewRef(value));
+    if (gts_stream(NULL) == stream) /* else another thread has set another one, and keeps that one's object */
+        Py_XSETREF(state->stream, Py_NewRef(value));
     Py_RETURN_NONE;
 }

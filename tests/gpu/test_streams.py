@@ -7,7 +7,7 @@ import gc
 import inspect
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +141,22 @@ def test_programs_without_a_stream_of_their_own_follow_the_process(
 
 def test_blocks_nest(fake: FakeCuda) -> None:
     outer, inner = fake.stream(1), fake.stream(1)
+def test_threads_that_set_the_stream_agree_with_c(fake: FakeCuda) -> None:
+    """The object that is kept must be that of the stream that programs use."""
+    streams = [Stream(fake.stream(1)) for _ in range(2)]
+    runtime = ctypes.CDLL(_host.__file__)
+    runtime.gts_stream.restype = ctypes.c_void_p
+
+    def set_often(stream: Stream) -> None:
+        for _ in range(200):
+            _host.set_stream(stream)
+
+    for _ in range(50):
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(set_often, streams))
+        assert _host.get_stream().address == runtime.gts_stream(None)
+
+
     with gtstub.stream(outer):
         with gtstub.stream(inner):
             assert _host.get_stream() == inner
