@@ -54,7 +54,14 @@ static bool is_lost(const gts_gpu *gpu)
     if (gpu->cuda == NULL || gts_cuda_capture(gpu->cuda, gpu->stream) != 0)
         return false;
     (void)gpu->cuda->get_last_error();
-    return gpu->cuda->stream_synchronize(gpu->stream) != 0 && gpu->cuda->get_last_error() != 0;
+    if (gpu->cuda->stream_synchronize(gpu->stream) == 0)
+        return false;
+    (void)gpu->cuda->get_last_error(); /* it may be that of a stream that was destroyed, too */
+    void *event;
+    if (gpu->cuda->event_create(&event, GTS_CUDA_WITHOUT_TIMING) != 0)
+        return gpu->cuda->get_last_error() != 0;
+    (void)gpu->cuda->event_destroy(event);
+    return false;
 }
 
 static GTS_COLD int refuse_error(gts_program *self, int error)

@@ -153,6 +153,20 @@ def test_synchronising_names_the_program_whose_kernel_failed(tmp_path: Path) -> 
     assert run(script, tmp_path / "without", {"GTSTUB_GPU_SYNC": "0"})[1] == "no error"
 
 
+def test_a_stream_that_was_destroyed_is_not_taken_for_a_gpu_that_is_lost(fake: FakeCuda, bound: Bound, vn: Any) -> None:
+    stream = fake.stream(1)
+    bound.program.stream = stream
+    bound.program(vn, vn)
+    fake.call("cudaStreamDestroy", ctypes.c_void_p(stream))
+    for _ in range(2):
+        assert refusal(bound.program, vn, vn) == (
+            "RuntimeError: The GPU reported error 400 (cudaErrorInvalidResourceHandle: invalid resource handle) while"
+            " program 'diffusion' ran."
+        )
+    bound.program.stream = None
+    bound.program(vn, vn)
+
+
 # --- Memory -----------------------------------------------------------------------------------------------------------
 
 
@@ -182,6 +196,12 @@ def test_memory_of_the_host_is_refused(fake: FakeCuda, bound: Bound, vn: Any) ->
         "ValueError: Argument 'vn' of program 'diffusion' must be on device 'cuda', not on 'cpu'."
     )
     assert launches(fake) == []
+
+
+def test_an_empty_array_may_have_any_address(fake: FakeCuda, bound: Bound) -> None:
+    """cupy's view a[n:] begins where the memory of `a` ends."""
+    empty = np.zeros((EDGES, 0))
+    bound.program(Disguised(empty), Disguised(empty))
 
 
 @pytest.mark.parametrize("function", ["cudaMallocManaged", "cudaHostAlloc", "cudaMallocHost"])
@@ -214,12 +234,6 @@ def test_a_stream_of_another_gpu_is_refused(fake: FakeCuda, bound: Bound) -> Non
     assert str(caught.value) == (
         f"Program 'diffusion' cannot use the stream {stream:#x}: it is of GPU 1, but the program runs on GPU 0."
     )
-def test_an_empty_array_may_have_any_address(fake: FakeCuda, bound: Bound) -> None:
-    """cupy's view a[n:] begins where the memory of `a` ends."""
-    empty = np.zeros((EDGES, 0))
-    bound.program(Disguised(empty), Disguised(empty))
-
-
 
 
 def test_a_workspace_is_memory_of_the_gpu(fake: FakeCuda, tmp_path: Path, toolchain: Toolchain, vn: Any) -> None:
