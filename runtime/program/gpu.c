@@ -94,6 +94,9 @@ int gts_gpu_after_run(gts_program *self)
 {
     const gts_gpu *const gpu = &self->runtime->gpu;
     int error = GTS_LIKELY(gpu->last_error != NULL) ? gpu->last_error(self->sdfg) : 0;
+    /* Some copies of DaCe's, and what gt4py waits by, are not checked. DaCe clears older errors when a call begins. */
+    if (GTS_LIKELY(error == 0 && gpu->last_error != NULL && gpu->cuda != NULL))
+        error = gpu->cuda->get_last_error();
     if (GTS_UNLIKELY(gpu->synchronizes) && error == 0 && gpu->cuda != NULL &&
         gts_cuda_capture(gpu->cuda, gpu->stream) == 0)
         error = gpu->cuda->stream_synchronize(gpu->stream);

@@ -168,6 +168,8 @@ void gts_graph_free(gts_graph **graph)
         void *captured = NULL;
         if (stop(self, &captured) == 0)
             (void)self->cuda->graph_destroy(captured);
+        else
+            (void)self->cuda->get_last_error();
     }
     if (self->executable != NULL)
         (void)self->cuda->graph_exec_destroy(self->executable);

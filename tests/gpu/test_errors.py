@@ -66,7 +66,7 @@ def run(script: str, folder: Path, environment: Mapping[str, str] | None = None)
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return [line for line in done.stdout.splitlines() if not line.startswith("WARNING: ")]  # of the SDFG
 
 
 def test_an_error_of_a_call_is_raised_and_the_next_call_works(fake: FakeCuda, bound: Bound, vn: Any) -> None:
@@ -165,6 +165,22 @@ def test_a_stream_that_was_destroyed_is_not_taken_for_a_gpu_that_is_lost(fake: F
         )
     bound.program.stream = None
     bound.program(vn, vn)
+
+
+def test_an_error_that_the_sdfg_does_not_look_at_is_raised(tmp_path: Path) -> None:
+    """gt4py's code waits in synchronous calls, and DaCe's copies some arrays, without looking at the result."""
+    script = """
+        waiting = bind("waiting", folder / "waiting", toolchain)
+        call(waiting.program)
+        waiting.recorder.behaviour.waits = True
+        fake.fail("second_kernel", 700)
+        call(waiting.program)
+    """
+    assert run(script, tmp_path) == [
+        "no error",
+        f"RuntimeError: The GPU reported {ILLEGAL_ADDRESS} while program 'waiting' ran. The kernel that failed may be an"
+        " earlier program's: GTSTUB_GPU_SYNC=1 names that program.",
+    ]
 
 
 # --- Memory -----------------------------------------------------------------------------------------------------------

@@ -55,10 +55,12 @@ def test_a_call_uses_the_default_stream_and_waits_for_nothing(fake: FakeCuda, bo
     fake.clear()
     bound.program(vn, vn)
     assert fake.log() == [
+        "cudaGetLastError",
         "cudaMallocAsync bytes=1000 stream=0",
         "cudaLaunchKernel first_kernel stream=0",
         "cudaLaunchKernel second_kernel stream=0",
         "cudaFreeAsync stream=0",
+        "cudaGetLastError",
     ]
     assert fake.ran() == []
 
@@ -139,8 +141,6 @@ def test_programs_without_a_stream_of_their_own_follow_the_process(
     assert streams_of_a_call(fake, other, vn) == {"0"}
 
 
-def test_blocks_nest(fake: FakeCuda) -> None:
-    outer, inner = fake.stream(1), fake.stream(1)
 def test_threads_that_set_the_stream_agree_with_c(fake: FakeCuda) -> None:
     """The object that is kept must be that of the stream that programs use."""
     streams = [Stream(fake.stream(1)) for _ in range(2)]
@@ -157,6 +157,8 @@ def test_threads_that_set_the_stream_agree_with_c(fake: FakeCuda) -> None:
         assert _host.get_stream().address == runtime.gts_stream(None)
 
 
+def test_blocks_nest(fake: FakeCuda) -> None:
+    outer, inner = fake.stream(1), fake.stream(1)
     with gtstub.stream(outer):
         with gtstub.stream(inner):
             assert _host.get_stream() == inner

@@ -85,6 +85,7 @@ static void run_sdfg(void *handle)
     struct sdfg *const self = handle;
     const dim3 grid = {1, 2, 1}, block = {32, 8, 1};
     void *temporary = NULL;
+    __dace_gpu_drain_error(self);
     note(self, cudaMallocAsync(&temporary, 1000, self->stream));
     note(self, cudaLaunchKernel(&first_kernel, grid, block, NULL, 0, self->stream));
     note(self, cudaLaunchKernel(&second_kernel, grid, block, NULL, 0, self->stream));
