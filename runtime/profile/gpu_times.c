@@ -22,18 +22,25 @@ static gts_gpu_times *make_times(gts_program *self)
     return runtime->gpu_times;
 }
 
+/* Whether a function has succeeded. Its error is cleared, because the call that is measured must not report it. */
+static bool is_done(const gts_cuda *cuda, int error)
+{
+    if (GTS_UNLIKELY(error != 0))
+        (void)cuda->get_last_error();
+    return error == 0;
+}
+
 /* Adds the time of the oldest call if its work has ended, or after waiting for it. Returns whether it was removed. */
 static bool collect_oldest(const gts_cuda *cuda, gts_gpu_times *times, bool wait)
 {
     void *const begin = times->pair[times->first].begin, *const end = times->pair[times->first].end;
     gts_call_times *const calls = times->pair[times->first].calls;
     const int error = wait ? cuda->event_synchronize(end) : cuda->event_query(end);
+    const bool has_happened = is_done(cuda, error);
     float milliseconds = 0;
-    if (!wait && error == GTS_CUDA_NOT_READY) {
-        (void)cuda->get_last_error(); /* it is kept like any other */
+    if (!wait && error == GTS_CUDA_NOT_READY)
         return false;
-    }
-    if (error == 0 && cuda->event_elapsed_time(&milliseconds, begin, end) == 0) {
+    if (has_happened && is_done(cuda, cuda->event_elapsed_time(&milliseconds, begin, end))) {
         ++calls->gpu_count;
         gts_histogram_add(&calls->gpu, (uint64_t)((double)milliseconds * 1e6));
     }
@@ -54,10 +61,9 @@ bool gts_gpu_times_begin(gts_program *self)
         return false;
     const unsigned int last = (times->first + times->count) % LENGTH;
     void **const begin = &times->pair[last].begin, **const end = &times->pair[last].end;
-    if ((*begin == NULL && gpu->cuda->event_create(begin, 0) != 0) ||
-        (*end == NULL && gpu->cuda->event_create(end, 0) != 0))
-        return false;
-    return gpu->cuda->event_record(*begin, gpu->stream) == 0;
+    return (*begin != NULL || is_done(gpu->cuda, gpu->cuda->event_create(begin, 0))) &&
+           (*end != NULL || is_done(gpu->cuda, gpu->cuda->event_create(end, 0))) &&
+           is_done(gpu->cuda, gpu->cuda->event_record(*begin, gpu->stream));
 }
 
 void gts_gpu_times_end(gts_program *self, gts_call_times *calls)
@@ -65,7 +71,7 @@ void gts_gpu_times_end(gts_program *self, gts_call_times *calls)
     const gts_gpu *const gpu = &self->runtime->gpu;
     gts_gpu_times *const times = self->runtime->gpu_times;
     const unsigned int last = (times->first + times->count) % LENGTH;
-    if (calls == NULL || gpu->cuda->event_record(times->pair[last].end, gpu->stream) != 0)
+    if (calls == NULL || !is_done(gpu->cuda, gpu->cuda->event_record(times->pair[last].end, gpu->stream)))
         return;
     times->pair[last].calls = calls;
     ++times->count;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import gtstub
 from gtstub.profiling.model import Profile
 from gtstub.profiling.table import profile_table
@@ -58,6 +60,18 @@ def test_work_that_has_ended_makes_room(fake: FakeCuda, bound: Bound, vn: Any) -
             bound.program(vn, vn)
             fake.synchronize()
         assert len([line for line in fake.log() if line.startswith("cudaEventElapsedTime")]) >= 98
+
+
+@pytest.mark.parametrize("function", ["cudaEventCreateWithFlags", "cudaEventRecord", "cudaEventElapsedTime"])
+def test_an_error_of_a_measurement_is_not_left_to_others(function: str, fake: FakeCuda, bound: Bound, vn: Any) -> None:
+    bound.program(vn, vn)
+    with gtstub.profile():
+        bound.program(vn, vn)
+        fake.synchronize()
+        fake.fail(function, 2)
+        bound.program(vn, vn)
+        assert fake.call("cudaGetLastError") == 0
+    assert fake.call("cudaGetLastError") == 0
 
 
 def test_captured_calls_are_not_measured(fake: FakeCuda, bound: Bound, vn: Any) -> None:
