@@ -45,6 +45,25 @@ static int check_stream(gts_program *self, void *stream)
     return 0;
 }
 
+/* A stream before this one that was destroyed is no reason to keep it. */
+static int order(gts_program *self, void *before, void *stream)
+{
+    const gts_cuda *const cuda = self->runtime->gpu.cuda;
+    unsigned int flags;
+    const int error = gts_stream_order(cuda, before, stream);
+    if (error == 0)
+        return 0;
+    if (before != NULL && cuda->stream_get_flags(before, &flags) != 0) {
+        (void)cuda->get_last_error();
+        return 0;
+    }
+    char text[256];
+    gts_cuda_describe(cuda, error, text, sizeof text);
+    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                         "Program '%s' cannot wait on the stream 0x%" PRIxPTR " for its calls on the one before: %s.",
+                         self->stub->name, (uintptr_t)stream, text);
+}
+
 /* The program is entered. Calls on the new stream wait for those on the old one, which use the same temporary memory. */
 static int set_stream(gts_program *self, void *stream)
 {
@@ -55,8 +74,9 @@ static int set_stream(gts_program *self, void *stream)
         return -1;
     if (gpu->cuda != NULL && self->sdfg != NULL) {
         /* A captured call runs when its graph is launched, which orders it by itself. */
-        if (gts_cuda_capture(gpu->cuda, stream) == 0 && gts_cuda_capture(gpu->cuda, gpu->stream) == 0)
-            (void)gts_stream_order(gpu->cuda, gpu->stream, stream);
+        if (gts_cuda_capture(gpu->cuda, stream) == 0 && gts_cuda_capture(gpu->cuda, gpu->stream) == 0 &&
+            order(self, gpu->stream, stream) != 0)
+            return -1;
         gpu->set_all_streams(self->sdfg, stream);
     }
     gpu->stream = stream;

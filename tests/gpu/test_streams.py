@@ -103,6 +103,28 @@ def test_calls_on_a_new_stream_wait_on_the_gpu_for_those_on_the_old_one(fake: Fa
     assert kernels == [f"{kernel} stream={n}" for n in (a, b) for kernel in ("first_kernel", "second_kernel")]
 
 
+def test_a_stream_that_cannot_wait_is_refused(fake: FakeCuda, bound: Bound, vn: Any) -> None:
+    stream = fake.stream(1)
+    bound.program(vn, vn)
+    fake.fail("cudaEventCreateWithFlags", 2)
+    with pytest.raises(RuntimeError) as caught:
+        bound.program.stream = stream
+    assert str(caught.value) == (
+        f"Program 'diffusion' cannot wait on the stream {stream:#x} for its calls on the one before: error 2"
+        " (cudaErrorMemoryAllocation: out of memory)."
+    )
+    assert streams_of_a_call(fake, bound, vn) == {"0"}
+
+
+def test_a_destroyed_stream_can_be_replaced(fake: FakeCuda, bound: Bound, vn: Any) -> None:
+    first, second = fake.stream(1), fake.stream(1)
+    bound.program.stream = first
+    bound.program(vn, vn)
+    fake.call("cudaStreamDestroy", ctypes.c_void_p(first))
+    bound.program.stream = second
+    assert streams_of_a_call(fake, bound, vn) == {str(fake.stream_number(second))}
+
+
 def test_the_first_call_on_a_stream_waits_for_what_was_set_up_on_the_default_one(
     fake: FakeCuda, bound: Bound, vn: Any
 ) -> None:
