@@ -36,8 +36,8 @@ static void check_call(cudaStream_t stream)
     char expected[300];
     const int n = fake_cuda_stream_number(stream);
     (void)snprintf(expected, sizeof expected,
-                   "cudaMallocAsync bytes=1000 stream=%d\ncudaLaunchKernel first_kernel stream=%d\n"
-                   "cudaLaunchKernel second_kernel stream=%d\ncudaFreeAsync stream=%d\n",
+                   "cudaGetLastError\ncudaMallocAsync bytes=1000 stream=%d\ncudaLaunchKernel first_kernel stream=%d\n"
+                   "cudaLaunchKernel second_kernel stream=%d\ncudaFreeAsync stream=%d\ncudaGetLastError\n",
                    n, n, n, n);
     call(); /* sees the arrays again after a graph */
     fake_cuda_clear();

@@ -178,8 +178,8 @@ def test_an_error_that_the_sdfg_does_not_look_at_is_raised(tmp_path: Path) -> No
     """
     assert run(script, tmp_path) == [
         "no error",
-        f"RuntimeError: The GPU reported {ILLEGAL_ADDRESS} while program 'waiting' ran. The kernel that failed may be an"
-        " earlier program's: GTSTUB_GPU_SYNC=1 names that program.",
+        f"RuntimeError: The GPU reported {ILLEGAL_ADDRESS} while program 'waiting' ran. The kernel that failed may be"
+        " an earlier program's: GTSTUB_GPU_SYNC=1 names that program.",
     ]
 
 
@@ -215,7 +215,7 @@ def test_memory_of_the_host_is_refused(fake: FakeCuda, bound: Bound, vn: Any) ->
 
 
 def test_an_empty_array_may_have_any_address(fake: FakeCuda, bound: Bound) -> None:
-    """cupy's view a[n:] begins where the memory of `a` ends."""
+    """Cupy's view a[n:] begins where the memory of `a` ends."""
     empty = np.zeros((EDGES, 0))
     bound.program(Disguised(empty), Disguised(empty))
 
