@@ -7,7 +7,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 .PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind bench bench-starts bench-build wheel
-.PHONY: bounds gpu gpu-tests gpu-programs gpu-bench gpu-wheels gpu-build fuzz wheel-test generated check-generated site links clean
+.PHONY: bounds fuzz wheel-test generated check-generated site links clean
+.PHONY: gpu gpu-tests gpu-programs gpu-bench gpu-wheels gpu-build
 
 export PYTHON
 JOBS ?= 2
@@ -122,6 +123,8 @@ build/nvcc/.ready: pyproject.toml
 
 gpu-build: .venv/.gtstub build/nvcc/.ready ## build programs of icon4py with nvcc for GPUs, and call them without a GPU
 	.ci/with-nvcc $(BIN)/python -m pytest -m nvcc tests/gpu $(ARGS)
+	GTSTUB_GPU_STAND_IN=1 GTSTUB_ARCH=sm_90 GTSTUB_CACHE_DIR=$(CURDIR)/build/gpu/cache \
+	    .ci/with-nvcc $(BIN)/python -m pytest -m device tests/gpu/device $(ARGS)
 
 # On a machine with a GPU; 'make gpu-wheels' fills what one without a network needs beside the checkout. Each part fits
 # into ten minutes on 16 cores; .ci/gpu also runs where there is no make.
