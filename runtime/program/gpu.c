@@ -127,6 +127,12 @@ int gts_gpu_before_init(gts_program *self)
     if (count == 0)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' needs a GPU, but there is none.",
                              self->stub->name);
+    int device;
+    if (gpu->cuda->get_device(&device) == 0 && device != 0)
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             "Program '%s' runs on GPU 0, but GPU %d is current in this thread; show each process its "
+                             "own GPU alone, by CUDA_VISIBLE_DEVICES.",
+                             self->stub->name, device);
     if (gts_cuda_capture(gpu->cuda, gpu->stream) != 0)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' must be called once before its stream is captured, because the first call "

@@ -102,6 +102,21 @@ def test_a_machine_without_a_gpu(fake: FakeCuda, bound: Bound) -> None:
     assert str(caught.value).startswith("Program 'diffusion' needs a GPU, but there is ")
 
 
+def test_another_gpu_is_current(fake: FakeCuda, bound: Bound, vn: Any) -> None:
+    """DaCe would select GPU 0, for the host too, and use the arrays of the other one."""
+    fake.devices(2)
+    assert fake.call("cudaSetDevice", ctypes.c_int(1)) == 0
+    with pytest.raises(RuntimeError) as caught:
+        bound.load()
+    assert str(caught.value) == (
+        "Program 'diffusion' runs on GPU 0, but GPU 1 is current in this thread; show each process its own GPU alone, by"
+        " CUDA_VISIBLE_DEVICES."
+    )
+    assert not [line for line in fake.log() if line.startswith("cudaSetDevice device=0")]
+    assert fake.call("cudaSetDevice", ctypes.c_int(0)) == 0
+    bound.load()(vn, vn)
+
+
 def test_too_little_memory_for_the_handle(fake: FakeCuda, bound: Bound, vn: Any) -> None:
     fake.fail("cudaMalloc", 2)
     with pytest.raises(RuntimeError) as caught:
