@@ -178,8 +178,11 @@ int gts_load_sdfg(const gts_stub *stub, const char *library_path, gts_program **
     if (self == NULL)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.",
                              stub->name);
-    if (find_sdfg(self, library, library_path) != 0 ||
-        (stub->init_at_load && stub->workspace_count == 0 && gts_handle_init(self, NULL) != 0)) {
+    (void)gts_lock(self, GTS_FOREVER); /* another thread may be setting the stream of all programs */
+    const bool is_ready = find_sdfg(self, library, library_path) == 0 &&
+                          (!stub->init_at_load || stub->workspace_count > 0 || gts_handle_init(self, NULL) == 0);
+    gts_leave(self);
+    if (!is_ready) {
         gts_own_error = self->error;
         gts_close(&self);
         return -1;
