@@ -222,7 +222,7 @@ def test_other_objects_are_no_streams(stream: Any, error: type[Exception], messa
 class Meddling:
     """An array that does something when a program reads it."""
 
-    def __init__(self, array: Any, deed: Callable[[], None]) -> None:
+    def __init__(self, array: Any, deed: Callable[[], Any]) -> None:
         self._array, self._deed = array, deed
 
     @property
@@ -233,7 +233,7 @@ class Meddling:
 
 def test_an_argument_cannot_set_a_stream_which_would_wait_for_the_call(fake: FakeCuda, bound: Bound, vn: Any) -> None:
     array, stream = DeviceArray(fake, np.zeros((EDGES, LEVELS))), fake.stream(1)
-    deeds: dict[str, Callable[[], None]] = {
+    deeds: dict[str, Callable[[], Any]] = {
         "The stream of program 'diffusion' cannot be set within a call of it.": (
             lambda: setattr(bound.program, "stream", stream)
         ),
