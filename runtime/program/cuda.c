@@ -1,6 +1,6 @@
 /* Finds the functions of CUDA or ROCm. */
 #define _GNU_SOURCE
-#include "program/cuda.h"
+#include "program/gpu.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -78,6 +78,11 @@ const gts_cuda *gts_cuda_loaded(void)
     return __atomic_load_n(&is_complete, __ATOMIC_ACQUIRE) ? &functions : NULL;
 }
 
+void gts_cuda_forget(void)
+{
+    (void)pthread_mutex_init(&lock, NULL);
+}
+
 void gts_cuda_describe(const gts_cuda *cuda, int error, char *text, size_t size)
 {
     if (cuda == NULL)
@@ -90,7 +95,8 @@ void gts_cuda_describe(const gts_cuda *cuda, int error, char *text, size_t size)
 int gts_cuda_capture(const gts_cuda *cuda, void *stream)
 {
     int status = 0;
-    if (stream == NULL) /* cannot be captured; asking is an error while another stream is captured */
+    /* The default stream, which cudaStreamLegacy is too. Asking for it ends the capture of another stream. */
+    if ((uintptr_t)stream <= 1)
         return 0;
     return cuda->stream_is_capturing(stream, &status) == 0 ? status : 0;
 }

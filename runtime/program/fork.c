@@ -31,6 +31,8 @@ static void count_fork(void)
     __atomic_store_n(&gts_attention, 0, __ATOMIC_SEQ_CST);
     gts_library_forget();
     gts_loaded_forget();
+    gts_cuda_forget();
+    gts_gpu_forget();
     gts_graph_forget();
     gts_profile_forget();
     gts_recorder_forget();

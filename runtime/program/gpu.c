@@ -90,6 +90,11 @@ static GTS_COLD int refuse_error(gts_program *self, int error)
     return -1;
 }
 
+void gts_gpu_forget(void)
+{
+    (void)pthread_mutex_init(&failing, NULL);
+}
+
 int gts_gpu_after_run(gts_program *self)
 {
     const gts_gpu *const gpu = &self->runtime->gpu;
@@ -135,8 +140,8 @@ int gts_gpu_before_init(gts_program *self)
                              self->stub->name, device);
     if (gts_cuda_capture(gpu->cuda, gpu->stream) != 0)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             "Program '%s' must be called once before its stream is captured, because the first call "
-                             "allocates memory.",
+                             "Program '%s' allocates memory in this call, so its stream must not be captured: call it "
+                             "once before, with the same sizes.",
                              self->stub->name);
     return 0;
 }
@@ -173,7 +178,10 @@ static place find_place(const gts_gpu *gpu, const void *data)
 {
     gts_pointer found = {0};
     place place = {0};
-    if (gpu->cuda == NULL || gpu->cuda->pointer_get_attributes == NULL || data == NULL)
+    if (gpu->cuda == NULL || gpu->cuda->pointer_get_attributes == NULL)
+        return place;
+    place.is_on_host = data == NULL;
+    if (data == NULL)
         return place;
     if (GTS_UNLIKELY(gpu->cuda->pointer_get_attributes(&found, data) != 0)) {
         (void)gpu->cuda->get_last_error();
@@ -201,7 +209,7 @@ int gts_gpu_check_memory(gts_program *self, const gts_contract *contract, const 
 
 int gts_gpu_check_workspace(gts_program *self, const char *storage, const void *memory)
 {
-    const place place = find_place(&self->runtime->gpu, memory);
+    const place place = memory == NULL ? (struct place){0} : find_place(&self->runtime->gpu, memory);
     if (place.is_on_host)
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
                              "The workspace of program '%s' in '%s' must be in the memory of a GPU, but 0x%" PRIxPTR

@@ -29,6 +29,10 @@ int gts_gpu_check_memory(gts_program *self, const gts_contract *contract, const 
 /* The same for a workspace in the memory of a GPU. */
 int gts_gpu_check_workspace(gts_program *self, const char *storage, const void *memory);
 
+/* Free locks in a forked child, because a thread of the parent may have held them. */
+void gts_gpu_forget(void);
+void gts_cuda_forget(void);
+
 /* ---- stream.c -------------------------------------------------------------------------------------------------- */
 
 /* Makes the work that is put on stream `to` from now on wait for what is on stream `from`. Returns an error of CUDA. */
@@ -46,6 +50,9 @@ bool gts_graph_captures(void);
 bool gts_graph_is_captured(const gts_program *self);
 int gts_graph_before_run(gts_program *self);
 int gts_graph_after_run(gts_program *self);
+
+/* Makes graphs refuse to be launched that use the memory of a program, which is being freed. */
+void gts_graph_lose(const gts_program *self);
 
 /* Forgets the capture in a forked child, because the GPU belongs to the parent. */
 void gts_graph_forget(void);

@@ -1,4 +1,6 @@
 /* Captures the calls of programs as a graph of CUDA. */
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -6,10 +8,18 @@
 
 struct gts_graph {
     const gts_cuda *cuda;
-    void *stream;     /* on which calls are captured */
-    void *before;     /* the stream of all programs, until gts_graph_end() restores it */
-    void *executable; /* NULL until gts_graph_end() */
+    void *stream;                 /* on which calls are captured */
+    void *before;                 /* the stream of all programs, until gts_graph_end() restores it */
+    void *executable;             /* NULL until gts_graph_end() */
+    gts_graph *next;              /* in the list of graphs */
+    const gts_program **programs; /* that were captured, in the order of their calls; they are only compared */
+    size_t program_count;
+    char lost[128]; /* a captured program whose memory has been freed; empty if there is none */
 };
+
+/* The graphs that have captured calls, and what they know of programs. */
+static gts_graph *graphs;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The graph that captures; NULL if none does. */
 static gts_graph *capturing;
@@ -66,11 +76,39 @@ int gts_graph_before_run(gts_program *self)
     return 0;
 }
 
+/* Notes that the graph uses the memory of a program. */
+static int add_program(gts_graph *graph, gts_program *self)
+{
+    (void)pthread_mutex_lock(&lock);
+    const size_t size = (graph->program_count + 1) * sizeof *graph->programs;
+    const gts_program **const programs = realloc(graph->programs, size);
+    if (programs != NULL) {
+        programs[graph->program_count++] = self;
+        graph->programs = programs;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return programs != NULL ? 0
+                            : gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                                            "Program '%s' cannot be part of a graph: out of memory.", self->stub->name);
+}
+
+void gts_graph_lose(const gts_program *self)
+{
+    (void)pthread_mutex_lock(&lock);
+    for (gts_graph *graph = graphs; graph != NULL; graph = graph->next) {
+        for (size_t i = 0; i < graph->program_count; ++i) {
+            if (graph->programs[i] == self)
+                (void)snprintf(graph->lost, sizeof graph->lost, "%s", self->stub->name);
+        }
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
 int gts_graph_after_run(gts_program *self)
 {
     const gts_gpu *const gpu = &self->runtime->gpu;
     if (gts_cuda_capture(gpu->cuda, gpu->stream) == GTS_CUDA_IS_CAPTURING)
-        return 0;
+        return add_program(capturing, self);
     (void)gpu->cuda->get_last_error();
     return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                          "Program '%s' cannot be part of a graph, because it waits for the GPU: it measures times, or "
@@ -117,6 +155,10 @@ int gts_graph_begin(gts_graph **graph)
                              "A graph cannot be captured while another one is being captured.");
     }
     begun_here = self;
+    (void)pthread_mutex_lock(&lock);
+    self->next = graphs;
+    graphs = self;
+    (void)pthread_mutex_unlock(&lock);
     int status = 0, error = cuda->stream_create(&self->stream, GTS_CUDA_NON_BLOCKING);
     if (error == 0 && (status = gts_stream_set_current(self->stream)) == 0)
         error = cuda->stream_begin_capture(self->stream, GTS_CUDA_OF_THIS_THREAD);
@@ -154,6 +196,17 @@ int gts_graph_launch(const gts_graph *graph, void *stream)
     if (captures_here())
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                              "A graph cannot be launched while another one is being captured.");
+    (void)pthread_mutex_lock(&lock);
+    const bool is_lost = *graph->lost != '\0';
+    if (is_lost)
+        gts_error_set(
+            &gts_own_error, GTS_RUNTIME_ERROR,
+            "A graph cannot be launched any more: its program '%s' was closed, or has got other memory since, "
+            "for other sizes or another workspace. Capture it again.",
+            graph->lost);
+    (void)pthread_mutex_unlock(&lock);
+    if (is_lost)
+        return -1;
     const int error = graph->cuda->graph_launch(graph->executable, stream);
     return GTS_LIKELY(error == 0) ? 0 : refuse(graph->cuda, "launched", error);
 }
@@ -171,6 +224,14 @@ void gts_graph_free(gts_graph **graph)
         else
             (void)self->cuda->get_last_error();
     }
+    (void)pthread_mutex_lock(&lock);
+    gts_graph **link = &graphs;
+    while (*link != NULL && *link != self)
+        link = &(*link)->next;
+    if (*link != NULL)
+        *link = self->next;
+    (void)pthread_mutex_unlock(&lock);
+    free(self->programs);
     if (self->executable != NULL)
         (void)self->cuda->graph_exec_destroy(self->executable);
     if (self->stream != NULL)
@@ -180,5 +241,7 @@ void gts_graph_free(gts_graph **graph)
 
 void gts_graph_forget(void)
 {
+    (void)pthread_mutex_init(&lock, NULL);
+    graphs = NULL;
     __atomic_store_n(&capturing, NULL, __ATOMIC_RELEASE);
 }

@@ -12,6 +12,8 @@ static int end_handle(gts_program *self)
     self->sdfg = NULL;
     if (sdfg == NULL)
         return 0;
+    if (self->stub->device != GTS_CPU)
+        gts_graph_lose(self);
     const int status = ((int (*)(void *))self->runtime->exit)(sdfg);
     if (status != 0)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
@@ -45,7 +47,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
 {
     const gts_stub *const stub = self->stub;
     const bool is_on_gpu = stub->device != GTS_CPU;
-    if (end_handle(self) != 0 || (is_on_gpu && gts_gpu_before_init(self) != 0))
+    if ((is_on_gpu && gts_gpu_before_init(self) != 0) || end_handle(self) != 0)
         return -1;
     self->runtime->has_new_handle = true;
     self->sdfg = stub->init(self);

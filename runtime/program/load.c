@@ -205,6 +205,8 @@ void gts_close(gts_program **program)
     if (self == NULL)
         return;
     gts_loaded_remove(self);
+    if (self->stub->device != GTS_CPU)
+        gts_graph_lose(self);
     if (self->sdfg != NULL && !gts_belongs_to_parent(self))
         (void)((int (*)(void *))self->runtime->exit)(self->sdfg);
     free_program(self);

@@ -140,6 +140,15 @@ static void remove_from_list(gts_py_program *self)
     *link = self->next;
 }
 
+/* Without the GIL for a GPU: it waits for what is on it, which may be a Python function of another library. */
+static void close_program(gts_py_program *self)
+{
+    PyThreadState *const thread = self->on_cpu ? NULL : PyEval_SaveThread();
+    gts_close(&self->program);
+    if (thread != NULL)
+        PyEval_RestoreThread(thread);
+}
+
 static void dealloc(PyObject *object)
 {
     gts_py_program *const self = (gts_py_program *)object;
@@ -156,7 +165,7 @@ static void dealloc(PyObject *object)
             if (self->leaf != NULL)
                 Py_XDECREF(self->leaf[i].name);
         }
-        gts_close(&self->program);
+        close_program(self);
         for (uint32_t i = 0; self->workspace != NULL && i < stub->workspace_count; ++i)
             Py_XDECREF(self->workspace[i]);
         for (uint32_t i = 0; self->keys != NULL && i < stub->collection_count; ++i)

@@ -109,8 +109,8 @@ def test_another_gpu_is_current(fake: FakeCuda, bound: Bound, vn: Any) -> None:
     with pytest.raises(RuntimeError) as caught:
         bound.load()
     assert str(caught.value) == (
-        "Program 'diffusion' runs on GPU 0, but GPU 1 is current in this thread; show each process its own GPU alone, by"
-        " CUDA_VISIBLE_DEVICES."
+        "Program 'diffusion' runs on GPU 0, but GPU 1 is current in this thread; show each process its own GPU alone,"
+        " by CUDA_VISIBLE_DEVICES."
     )
     assert not [line for line in fake.log() if line.startswith("cudaSetDevice device=0")]
     assert fake.call("cudaSetDevice", ctypes.c_int(0)) == 0

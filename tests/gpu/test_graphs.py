@@ -8,14 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import gtstub
 from gtstub import _host
+from gtstub.signature.model import Workspace
 from gtstub.toolchain.compiler import Toolchain
 from tests.gpu.conftest import bind, launches
 from tests.gpu.test_errors import run
-from tests.support.fake_cuda import FakeCuda
+from tests.support.fake_cuda import DeviceArray, FakeCuda
 from tests.support.hosting import Bound, good_arguments
 
 
@@ -94,8 +96,8 @@ def test_the_first_call_cannot_be_captured(
 ) -> None:
     new = bind("advection", tmp_path / "advection", toolchain, init=True)
     assert refused(new.program, vn, vn) == (
-        "Program 'advection' must be called once before its stream is captured, because the first call allocates"
-        " memory."
+        "Program 'advection' allocates memory in this call, so its stream must not be captured: call it once before,"
+        " with the same sizes."
     )
     new.program(vn, vn)
 
@@ -235,6 +237,35 @@ def test_an_abandoned_graph_does_not_keep_a_call_from_ending(tmp_path: Path) -> 
         call(programs[0])
     """
     assert run(script, tmp_path) == ["no error"] * 2
+
+
+def test_a_graph_is_not_launched_on_memory_that_was_freed(
+    fake: FakeCuda, called: Bound, vn: Any, tmp_path: Path, toolchain: Toolchain
+) -> None:
+    closed = called.load()
+    closed(vn, vn)
+    resized = bind("advection", tmp_path / "advection", toolchain, Workspace("GPU_Global", "cuda"))
+    resized.recorder.behaviour.workspace_bytes = 64
+    workspaces = [DeviceArray(fake, np.zeros(64, np.uint8)) for _ in range(2)]
+    resized.program.set_workspace("GPU_Global", workspaces[0])
+    resized.program(vn, vn)
+    graphs = [gtstub.graph() for _ in range(2)]
+    for graph, program in zip(graphs, (closed, resized.program), strict=True):
+        with graph:
+            program(vn, vn)
+            called.program(vn, vn)
+        graph()
+    del closed, program
+    resized.program.set_workspace("GPU_Global", workspaces[1])
+    for graph, name in zip(graphs, ("diffusion", "advection"), strict=True):
+        fake.clear()
+        with pytest.raises(RuntimeError) as caught:
+            graph()
+        assert str(caught.value) == (
+            f"A graph cannot be launched any more: its program '{name}' was closed, or has got other memory since, for"
+            " other sizes or another workspace. Capture it again."
+        )
+        assert not [line for line in fake.log() if line.startswith("cudaGraphLaunch")]
 
 
 def test_blocks_do_not_nest(called: Bound) -> None:

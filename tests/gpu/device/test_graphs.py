@@ -69,8 +69,8 @@ def test_a_first_call_is_refused_in_a_graph_and_works_afterwards(gpu: arrays.Gpu
     with pytest.raises(RuntimeError) as caught, gtstub.graph():
         step()
     assert str(caught.value) == (
-        "Program 'apply_diffusion_to_vn' must be called once before its stream is captured, because the first call"
-        " allocates memory."
+        "Program 'apply_diffusion_to_vn' allocates memory in this call, so its stream must not be captured: call it"
+        " once before, with the same sizes."
     )
     new()
     called()
