@@ -141,7 +141,8 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
             return -1;
         is_empty |= array->shape[axis] == 0;
     }
-    return leaf->device != GTS_CPU && !is_empty ? gts_gpu_check_memory(self, leaf, array->data) : 0;
+    /* The element of a zero-dimensional field is copied, from anywhere. */
+    return leaf->device != GTS_CPU && leaf->rank > 0 && !is_empty ? gts_gpu_check_memory(self, leaf, array->data) : 0;
 }
 
 bool gts_same_array(const gts_array *a, const gts_array *b)

@@ -16,7 +16,7 @@ import pytest
 
 from gtstub import _host
 from gtstub.cache.entry import Entry
-from gtstub.signature.model import Axis, ScalarType, StaticArgument, Workspace
+from gtstub.signature.model import Axis, ScalarArgument, ScalarType, StaticArgument, Workspace
 from gtstub.toolchain.compiler import Toolchain
 from tests.support import gpu_programs
 from tests.support.fake_cuda import DeviceArray, FakeCuda, build, sdfg_compiler
@@ -47,23 +47,26 @@ def bind(
     *workspaces: Workspace,
     init: bool = False,
     static: Mapping[str, int] = MappingProxyType({}),
+    has_factor: bool = False,
 ) -> Bound:
     """
     A program that launches first_kernel and second_kernel: tests/gpu/fake/sdfg.c. With `init`, its handle depends on
-    arguments, and so is initialised in the first call. `static` are integers after the two fields.
+    arguments, and so is initialised in the first call. `static` are integers after the two fields, `factor` is a
+    zero-dimensional field.
     """
     signature = sdfg(
         array("out", Axis(), Axis(), device="cuda", access="write"),
         array("vn", Axis(), Axis(), device="cuda"),
+        *((ScalarArgument("factor", "float64"),) if has_factor else ()),
         symbol("__vn_Edge_stride", ("vn", 0, "stride")),
         name=name,
         device="cuda",
         workspaces=workspaces,
         init=("__vn_Edge_stride",) if init else (),
     )
-    scalars = {each: ScalarType("int32") for each in static}
+    rest = {each: ScalarType("int32") for each in static} | ({"factor": field()} if has_factor else {})
     statics = tuple(StaticArgument(each, value) for each, value in static.items())
-    typed = program(name, vn=field(EDGE, K), out=field(EDGE, K), **scalars)
+    typed = program(name, vn=field(EDGE, K), out=field(EDGE, K), **rest)
     typed = dataclasses.replace(typed, static_arguments=statics)
     return Bound(folder, toolchain, signature, typed, sdfg_compiler(build()))
 

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -289,6 +289,36 @@ def test_a_program_on_the_cpu_has_no_stream(tmp_path: Path, toolchain: Toolchain
         with pytest.raises(ValueError) as caught:
             on_cpu.program.stream = stream
         assert str(caught.value) == f"Program '{on_cpu.program.name}' runs on the CPU and has no stream."
+
+
+def test_a_zero_dimensional_field_is_read_behind_the_calls_of_its_program(
+    fake: FakeCuda, vn: Any, tmp_path: Path, toolchain: Toolchain
+) -> None:
+    """Its own library waits for another stream."""
+
+    class Factor:
+        __cuda_array_interface__: ClassVar = {"shape": (), "typestr": "<f8", "data": (64, False), "version": 3}
+
+        def item(self) -> float:
+            ran.append(fake.ran())
+            return 0.5
+
+    ran: list[list[str]] = []
+    bound = bind("diffusion", tmp_path, toolchain, has_factor=True)
+    stream = fake.stream(1)
+    bound.program.stream = stream
+    number = fake.stream_number(stream)
+    bound.program(vn, vn, 0.5)
+    fake.clear()
+    bound.program(vn, vn, 0.5)
+    assert fake.ran() == []
+    bound.program(vn, vn, Factor())
+    assert bound.last()["factor"] == 0.5
+    bound.program(vn, vn, np.array(0.25))
+    assert bound.last()["factor"] == 0.25
+    kernels = [f"first_kernel stream={number}", f"second_kernel stream={number}"]
+    assert [line for line in ran[0] if "kernel" in line] == 2 * kernels  # of both calls before
+    assert [line for line in fake.log() if "Synchronize" in line] == [f"cudaStreamSynchronize stream={number}"]
 
 
 def test_the_variants_of_a_compiled_program_have_one_stream(
