@@ -45,7 +45,7 @@ static int check_stream(gts_program *self, void *stream)
     return 0;
 }
 
-/* A stream before this one that was destroyed is no reason to keep it. */
+/* Orders two streams of a program. The one before may have been destroyed; then nothing is left to wait for. */
 static int order(gts_program *self, void *before, void *stream)
 {
     const gts_cuda *const cuda = self->runtime->gpu.cuda;
@@ -73,7 +73,7 @@ static int set_stream(gts_program *self, void *stream)
     if (gpu->cuda != NULL && stream != NULL && check_stream(self, stream) != 0)
         return -1;
     if (gpu->cuda != NULL && self->sdfg != NULL) {
-        /* A captured call runs when its graph is launched, which orders it by itself. */
+        /* Captured calls need no order, because they run when their graph is launched. */
         if (gts_cuda_capture(gpu->cuda, stream) == 0 && gts_cuda_capture(gpu->cuda, gpu->stream) == 0 &&
             order(self, gpu->stream, stream) != 0)
             return -1;
