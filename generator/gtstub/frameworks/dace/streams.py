@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dace
-from dace import config, dtypes, nodes
+from dace import config, data, dtypes, nodes
 from dace.properties import CodeBlock
 
 STREAM = "__state->gpu_context->streams[0]"
@@ -27,16 +27,26 @@ def one_stream() -> Iterator[None]:
         yield
 
 
-def wait_for_nothing(sdfg: dace.SDFG) -> None:
+def make_asynchronous(sdfg: dace.SDFG) -> None:
     """
     Changes an SDFG of gt4py's in place: it waits only where gt4py was asked to, at the end of a synchronous call and
-    where it measures times, and there for its own stream alone.
+    where it measures times, and there for its own stream alone. Memory that a call allocates comes from the pool of the
+    stream, because `cudaMalloc` and `cudaFree` wait for the whole GPU.
     """
-    for state in (state for nested in sdfg.all_sdfgs_recursive() for state in nested.states()):
-        state.nosync = True
-        for node in state.nodes():
-            if isinstance(node, nodes.Tasklet) and node.language == dtypes.Language.CPP:
-                node.code = CodeBlock(_on_own_stream(node.code.as_string), dtypes.Language.CPP)
+    for nested in sdfg.all_sdfgs_recursive():
+        for array in nested.arrays.values():
+            if isinstance(array, data.Array) and _is_allocated_by_calls(array):
+                array.pool = True
+        for state in nested.states():
+            state.nosync = True
+            for node in state.nodes():
+                if isinstance(node, nodes.Tasklet) and node.language == dtypes.Language.CPP:
+                    node.code = CodeBlock(_on_own_stream(node.code.as_string), dtypes.Language.CPP)
+
+
+def _is_allocated_by_calls(array: data.Array) -> bool:
+    kept = (dtypes.AllocationLifetime.Persistent, dtypes.AllocationLifetime.External, dtypes.AllocationLifetime.Global)
+    return array.transient and array.storage == dtypes.StorageType.GPU_Global and array.lifetime not in kept
 
 
 def _on_own_stream(code: str) -> str:

@@ -34,7 +34,7 @@ from gtstub.errors import CacheError, ToolchainError
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.dace_config import Setting
 from gtstub.frameworks.dace.sdfg_signature import check_arguments, sdfg_signature
-from gtstub.frameworks.dace.streams import one_stream, wait_for_nothing
+from gtstub.frameworks.dace.streams import make_asynchronous, one_stream
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
     BindingSource,
@@ -326,7 +326,7 @@ class StubCompilation:
             sdfg = dace.SDFG.from_json(inp.program_source.source_code)
         sdfg.build_folder = str(folder)
         if self.device != "cpu":
-            wait_for_nothing(sdfg)
+            make_asynchronous(sdfg)
         try:
             with one_stream():
                 sdfg.compile(validate=False, return_program_handle=False)
