@@ -1,8 +1,6 @@
 /* Finds the functions of CUDA or ROCm. */
-#define _GNU_SOURCE
-#include "program/gpu.h"
+#include "program/private.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,12 +49,11 @@ static bool is_complete;
 static const char *find_all(void *library, gts_device device)
 {
     for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; ++i) {
-        char symbol[64];
-        (void)snprintf(symbol, sizeof symbol, "%s%s", device == GTS_CUDA ? "cuda" : "hip", FUNCTIONS[i].name);
-        void *const address = dlsym(library, symbol);
-        if (address == NULL && !FUNCTIONS[i].is_optional)
+        gts_function function;
+        gts_library_find(library, device == GTS_CUDA ? "cuda" : "hip", FUNCTIONS[i].name, &function);
+        if (function == NULL && !FUNCTIONS[i].is_optional)
             return FUNCTIONS[i].name;
-        memcpy((char *)&functions + FUNCTIONS[i].member, &address, sizeof address);
+        memcpy((char *)&functions + FUNCTIONS[i].member, &function, sizeof function);
     }
     if (device != GTS_CUDA)
         functions.pointer_get_attributes = NULL;

@@ -17,8 +17,7 @@ static void end_openmp_threads(void)
     if (openmp == NULL)
         return;
     int (*pause_all)(int);
-    void *const address = dlsym(openmp, "omp_pause_resource_all");
-    memcpy(&pause_all, &address, sizeof pause_all);
+    gts_library_find(openmp, "", "omp_pause_resource_all", &pause_all);
     if (pause_all != NULL)
         (void)pause_all(2); /* omp_pause_hard */
     (void)dlclose(openmp);

@@ -1,6 +1,4 @@
 /* The GPU of a program: the errors that it reports, and the memory that is on it. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,20 +10,13 @@
 
 /* ---- Functions ------------------------------------------------------------------------------------------------- */
 
-/* `function` is the address of a function pointer; C does not convert an object pointer to a function pointer. */
-static void find(void *library, const char *symbol, void *function)
-{
-    void *const address = dlsym(library, symbol);
-    memcpy(function, &address, sizeof address);
-}
-
 int gts_gpu_find(gts_program *self, void *library, const char *path)
 {
     gts_gpu *const gpu = &self->runtime->gpu;
     if (self->stub->device == GTS_CPU)
         return 0;
-    find(library, "__dace_gpu_last_error", &gpu->last_error);
-    find(library, "__dace_gpu_set_all_streams", &gpu->set_all_streams);
+    gts_library_find(library, "__dace_gpu_", "last_error", &gpu->last_error);
+    gts_library_find(library, "__dace_gpu_", "set_all_streams", &gpu->set_all_streams);
     const char *missing;
     gpu->cuda = gpu->set_all_streams == NULL ? NULL : gts_cuda_find(library, self->stub->device, &missing);
     if (gpu->set_all_streams != NULL && gpu->cuda == NULL)
@@ -151,9 +142,9 @@ int gts_gpu_after_init(gts_program *self)
     const gts_gpu *const gpu = &self->runtime->gpu;
     int error = gpu->last_error == NULL ? 0 : gpu->last_error(self->sdfg);
     if (error == 0 && gpu->cuda != NULL) {
+        /* The memory of the handle was set up on the default stream. */
         if (gpu->stream != NULL)
-            error = gts_stream_order(gpu->cuda, NULL,
-                                     gpu->stream); /* the handle's memory was set up on the default stream */
+            error = gts_stream_order(gpu->cuda, NULL, gpu->stream);
         gpu->set_all_streams(self->sdfg, gpu->stream);
     }
     if (GTS_LIKELY(error == 0))

@@ -120,6 +120,14 @@ void *gts_library_open(const char *path)
     return handle;
 }
 
+void gts_library_find(void *library, const char *prefix, const char *name, void *function)
+{
+    char symbol[512];
+    const int length = snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
+    void *const address = length < 0 || (size_t)length >= sizeof symbol ? NULL : dlsym(library, symbol);
+    memcpy(function, &address, sizeof address); /* C does not convert an object pointer to a function pointer */
+}
+
 void gts_library_forget(void)
 {
     (void)pthread_mutex_init(&lock, NULL);

@@ -17,18 +17,6 @@ static void start(void)
     gts_recorder_read_environment();
 }
 
-static gts_function find_symbol(void *library, const char *prefix, const char *name)
-{
-    char symbol[512];
-    const int length = snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
-    if (length < 0 || (size_t)length >= sizeof symbol)
-        return NULL;
-    gts_function function;
-    void *const address = dlsym(library, symbol);
-    memcpy(&function, &address, sizeof function); /* C does not convert an object pointer to a function pointer */
-    return function;
-}
-
 const gts_stub *gts_load_stub(const char *path)
 {
     (void)pthread_once(&start_once, start);
@@ -50,9 +38,9 @@ const gts_stub *gts_load_stub(const char *path)
 static int find_sdfg(gts_program *self, void *library, const char *path)
 {
     const gts_stub *const stub = self->stub;
-    self->program = find_symbol(library, "__program_", stub->name);
-    self->init = find_symbol(library, "__dace_init_", stub->name);
-    self->runtime->exit = find_symbol(library, "__dace_exit_", stub->name);
+    gts_library_find(library, "__program_", stub->name, &self->program);
+    gts_library_find(library, "__dace_init_", stub->name, &self->init);
+    gts_library_find(library, "__dace_exit_", stub->name, &self->runtime->exit);
     if (self->program == NULL || self->init == NULL || self->runtime->exit == NULL)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Library '%s' is not the SDFG of program '%s': it does not export '%s%s'.", path,
@@ -63,8 +51,8 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
                              stub->name);
     for (uint32_t i = 0; i < stub->workspace_count; ++i) {
         const char *const storage = stub->workspaces[i].storage;
-        self->bytes[i] = find_symbol(library, "__dace_get_external_memory_size_", storage);
-        self->install[i] = find_symbol(library, "__dace_set_external_memory_", storage);
+        gts_library_find(library, "__dace_get_external_memory_size_", storage, &self->bytes[i]);
+        gts_library_find(library, "__dace_set_external_memory_", storage, &self->install[i]);
         if (self->bytes[i] == NULL || self->install[i] == NULL)
             return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                                  "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,

@@ -36,6 +36,12 @@ struct gts_runtime {
  */
 void *gts_library_open(const char *path);
 
+/*
+ * Stores the address of `<prefix><name>` in a function pointer; `function` is the address of that pointer, of any type.
+ * NULL if the library, which is from dlopen(), does not export the symbol.
+ */
+void gts_library_find(void *library, const char *prefix, const char *name, void *function);
+
 /* Frees the lock in a forked child, because a thread of the parent may have held it. */
 void gts_library_forget(void);
 
