@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/refuse.h"
@@ -25,8 +24,7 @@ int gts_gpu_find(gts_program *self, void *library, const char *path)
                              path, self->stub->device == GTS_CUDA ? "CUDA 11.4" : "ROCm 6",
                              self->stub->device == GTS_CUDA ? "cuda" : "hip", missing);
     gpu->stream = gts_stream(NULL);
-    const char *const synchronizes = getenv("GTSTUB_GPU_SYNC");
-    gpu->synchronizes = synchronizes != NULL && *synchronizes != '\0' && strcmp(synchronizes, "0") != 0;
+    gpu->synchronizes = gts_is_set("GTSTUB_GPU_SYNC");
     return 0;
 }
 

@@ -6,7 +6,7 @@
 
 /* ---- The handle ------------------------------------------------------------------------------------------------ */
 
-static int end_handle(gts_program *self)
+int gts_handle_end(gts_program *self)
 {
     void *const sdfg = self->sdfg;
     self->sdfg = NULL;
@@ -47,7 +47,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
 {
     const gts_stub *const stub = self->stub;
     const bool is_on_gpu = stub->device != GTS_CPU;
-    if ((is_on_gpu && gts_gpu_before_init(self) != 0) || end_handle(self) != 0)
+    if ((is_on_gpu && gts_gpu_before_init(self) != 0) || gts_handle_end(self) != 0)
         return -1;
     self->runtime->has_new_handle = true;
     self->sdfg = stub->init(self);
@@ -57,7 +57,7 @@ int gts_handle_init(gts_program *self, const int64_t *memory_symbols)
                              stub->name);
     if ((is_on_gpu && gts_gpu_after_init(self) != 0) || install_workspaces(self) != 0) {
         const gts_error reason = self->error;
-        (void)end_handle(self);
+        (void)gts_handle_end(self);
         self->error = reason;
         return -1;
     }
@@ -84,7 +84,7 @@ int gts_set_workspace(gts_program *self, const char *storage, void *memory, size
                                storage, WORKSPACE_ALIGNMENT);
     } else if (stub->workspaces[i].device == GTS_CPU ||
                (status = gts_gpu_check_workspace(self, storage, memory)) == 0) {
-        status = end_handle(self); /* the next call initialises it again, with the new memory */
+        status = gts_handle_end(self); /* the next call initialises it again, with the new memory */
         self->workspace[i] = memory;
         self->runtime->workspace_size[i] = size;
     }

@@ -147,8 +147,7 @@ static gts_program *new_program(const gts_stub *stub)
         gts_forget(&self->leaf[i].remembered[1]);
         self->leaf[i].index_base = GTS_NO_INDEX_BASE;
     }
-    const char *const debug = getenv("GTSTUB_DEBUG");
-    self->debug = debug != NULL && *debug != '\0' && strcmp(debug, "0") != 0;
+    self->debug = gts_is_set("GTSTUB_DEBUG");
     self->has_extra_work = true; /* the first call */
     self->runtime->recorder = gts_recorder_find(stub);
     gts_forget_arrays(self);
@@ -193,9 +192,7 @@ void gts_close(gts_program **program)
     if (self == NULL)
         return;
     gts_loaded_remove(self);
-    if (self->stub->device != GTS_CPU)
-        gts_graph_lose(self);
-    if (self->sdfg != NULL && !gts_belongs_to_parent(self))
-        (void)((int (*)(void *))self->runtime->exit)(self->sdfg);
+    if (!gts_belongs_to_parent(self))
+        (void)gts_handle_end(self);
     free_program(self);
 }

@@ -2,6 +2,8 @@
 #ifndef GTSTUB_PROGRAM_PRIVATE_H
 #define GTSTUB_PROGRAM_PRIVATE_H
 
+#include <stdlib.h>
+
 #include "program/gpu.h"
 
 /* The times of a program in one profile: profile/histogram.h. */
@@ -28,6 +30,13 @@ struct gts_runtime {
     unsigned int pins;              /* visits of gts_loaded_visit() that are running: the program must not be freed */
 };
 
+/* Whether an environment variable is set, and is neither empty nor 0. */
+static inline bool gts_is_set(const char *variable)
+{
+    const char *const value = getenv(variable);
+    return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
+}
+
 /* ---- library.c ------------------------------------------------------------------------------------------------- */
 
 /*
@@ -44,6 +53,11 @@ void gts_library_find(void *library, const char *prefix, const char *name, void 
 
 /* Frees the lock in a forked child, because a thread of the parent may have held it. */
 void gts_library_forget(void);
+
+/* ---- handle.c -------------------------------------------------------------------------------------------------- */
+
+/* Ends the SDFG's handle, if there is one. */
+int gts_handle_end(gts_program *self);
 
 /* ---- load.c ---------------------------------------------------------------------------------------------------- */
 

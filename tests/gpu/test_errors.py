@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import subprocess
-import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,10 +14,9 @@ import pytest
 from gtstub.signature.model import Workspace
 from gtstub.toolchain.compiler import Toolchain
 from tests.gpu.conftest import bind, launches
-from tests.support.checkout import ROOT
 from tests.support.fake_cuda import DeviceArray, FakeCuda, build
 from tests.support.gt4py_programs import aligned_workspace
-from tests.support.hosting import EDGES, LEVELS, Bound, edge_field
+from tests.support.hosting import EDGES, LEVELS, Bound, edge_field, run_script
 
 OUT_OF_MEMORY = "error 2 (cudaErrorMemoryAllocation: out of memory)"
 ILLEGAL_ADDRESS = "error 700 (cudaErrorIllegalAddress: an illegal memory access was encountered)"
@@ -56,17 +52,8 @@ def run(script: str, folder: Path, environment: Mapping[str, str] | None = None)
                 print(f"{type(error).__name__}: {error}")
     """
     text = textwrap.dedent(beginning) + textwrap.dedent(script)
-    done = subprocess.run(
-        [sys.executable, "-c", text, str(build()), str(folder)],
-        cwd=ROOT,
-        env={**os.environ, **(environment or {})},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return [line for line in done.stdout.splitlines() if not line.startswith("WARNING: ")]  # of the SDFG
+    told = run_script(text, build(), folder, environment=(environment or {}).items())
+    return [line for line in told.splitlines() if not line.startswith("WARNING: ")]  # of the SDFG
 
 
 def test_an_error_of_a_call_is_raised_and_the_next_call_works(fake: FakeCuda, bound: Bound, vn: Any) -> None:

@@ -225,7 +225,7 @@ def test_an_abandoned_graph_does_not_keep_a_call_from_ending(tmp_path: Path) -> 
             def __cuda_array_interface__(self):
                 is_read.set()
                 time.sleep(0.1)
-                return vn.ndarray.__cuda_array_interface__
+                return vn._ndarray.__cuda_array_interface__
 
         call(programs[0])
         graph = _host.begin_graph()

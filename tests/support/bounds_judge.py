@@ -31,13 +31,13 @@ from gtstub.signature.model import (
     FieldType,
     Follow,
     ScalarArgument,
-    ScalarType,
     TupleType,
     Type,
 )
 from tests.support.bounds_programs import BoundProgram
 from tests.support.guarded_memory import Box, GuardedArray, Memory
 from tests.support.hosting import Dimension, Domain, Field, Range
+from tests.support.random_programs import leaves_of
 
 Boxes = dict[str, Box]
 Ends = dict[tuple[str, int], tuple[int, int]]
@@ -96,7 +96,7 @@ class _Judging:
     def _all_boxes(self) -> Boxes:
         boxes: Boxes = {}
         for parameter in self.program.signature.parameters:
-            for name, type_ in _leaves(parameter.name, parameter.type):
+            for name, type_ in leaves_of(parameter):
                 if isinstance(type_, FieldType) and type_.dims:
                     ranges = {**self.setting.ranges, **self.setting.own_ranges.get(name, {})}
                     boxes[name] = tuple(ranges[dim.name] for dim in type_.dims)
@@ -109,7 +109,7 @@ class _Judging:
     def make_arrays(self) -> None:
         dtypes = {f"{CONNECTIVITY_PREFIX}{each.name}": each.dtype for each in self.program.signature.connectivities}
         for parameter in self.program.signature.parameters:
-            dtypes |= {name: type_.dtype for name, type_ in _leaves(parameter.name, parameter.type)}
+            dtypes |= {name: type_.dtype for name, type_ in leaves_of(parameter)}
         for name, box in self.all.items():
             values = _random(self.random, dtypes[name], tuple(max(0, stop - start) for start, stop in box))
             units = [axis for axis, each in enumerate(self._axes(name)) if each.stride == 1]
@@ -128,7 +128,7 @@ class _Judging:
         leaf = next(
             type_
             for parameter in self.program.signature.parameters
-            for each, type_ in _leaves(parameter.name, parameter.type)
+            for each, type_ in leaves_of(parameter)
             if each == name
         )
         dims = tuple(Dimension(dim.name) for dim in leaf.dims)
@@ -138,7 +138,7 @@ class _Judging:
         statics = {each.leaf: each.value for each in self.program.signature.static_arguments}
         dtypes = {}
         for parameter in self.program.signature.parameters:
-            dtypes |= {name: type_.dtype for name, type_ in _leaves(parameter.name, parameter.type)}
+            dtypes |= {name: type_.dtype for name, type_ in leaves_of(parameter)}
 
         def value(name: str, type_: Type) -> Any:
             match type_:
@@ -456,14 +456,6 @@ def _value(expression: Expression, symbols: Mapping[str, int]) -> int:
 def _holds(condition: Condition, symbols: Mapping[str, int]) -> bool:
     left, right = _value(condition.left, symbols), _value(condition.right, symbols)
     return {"<": left < right, "==": left == right, "!=": left != right}[condition.relation]
-
-
-def _leaves(name: str, type_: Type) -> Iterator[tuple[str, ScalarType | FieldType]]:
-    if isinstance(type_, TupleType):
-        for i, element in enumerate(type_.elements):
-            yield from _leaves(f"{name}_{i}", element)
-    else:
-        yield name, type_
 
 
 def _random(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Any:
