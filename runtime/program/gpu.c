@@ -116,17 +116,16 @@ int gts_gpu_before_init(gts_program *self)
     char text[256];
     gts_cuda_describe(gpu->cuda, error, text, sizeof text);
     if (error != 0)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' needs a GPU, but there is %s.",
-                             self->stub->name, text);
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' finds no GPU: %s.", self->stub->name, text);
     if (count == 0)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' needs a GPU, but there is none.",
-                             self->stub->name);
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' finds no GPU.", self->stub->name);
     int device;
     if (gpu->cuda->get_device(&device) == 0 && device != 0)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             "Program '%s' runs on GPU 0, but GPU %d is current in this thread; show each process its "
-                             "own GPU alone, by CUDA_VISIBLE_DEVICES.",
-                             self->stub->name, device);
+        return gts_error_set(
+            &self->error, GTS_RUNTIME_ERROR,
+            "Program '%s' runs on GPU 0, but GPU %d is current in this thread. Set CUDA_VISIBLE_DEVICES "
+            "so that each process sees only its own GPU.",
+            self->stub->name, device);
     if (gts_cuda_capture(gpu->cuda, gpu->stream) != 0)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' allocates memory in this call, so its stream must not be captured: call it "

@@ -103,7 +103,7 @@ def test_without_a_driver_each_call_is_refused_by_the_same_sentence(entries: dic
     lines = run_script(CALLS, entries[name].path).splitlines()
     first, second, on_cpu, third, grown = (line[2:] for line in lines if line.startswith("> "))
     assert first == (
-        f"RuntimeError: Program '{name}' needs a GPU, but there is error 35 (cudaErrorInsufficientDriver: CUDA driver"
+        f"RuntimeError: Program '{name}' finds no GPU: error 35 (cudaErrorInsufficientDriver: CUDA driver"
         " version is insufficient for CUDA runtime version)."
     )
     assert (second, third) == (first, first)

@@ -73,7 +73,7 @@ def test_a_machine_without_a_driver(fake: FakeCuda, bound: Bound, vn: Any) -> No
     with pytest.raises(RuntimeError) as caught:
         bound.load()
     message = (
-        "Program 'diffusion' needs a GPU, but there is error 35 (cudaErrorInsufficientDriver: CUDA driver version is"
+        "Program 'diffusion' finds no GPU: error 35 (cudaErrorInsufficientDriver: CUDA driver version is"
         " insufficient for CUDA runtime version)."
     )
     assert str(caught.value) == message
@@ -86,7 +86,9 @@ def test_a_machine_without_a_gpu(fake: FakeCuda, bound: Bound) -> None:
     fake.devices(0)
     with pytest.raises(RuntimeError) as caught:
         bound.load()
-    assert str(caught.value).startswith("Program 'diffusion' needs a GPU, but there is ")
+    assert str(caught.value) == (
+        "Program 'diffusion' finds no GPU: error 100 (cudaErrorNoDevice: no CUDA-capable device is detected)."
+    )
 
 
 def test_another_gpu_is_current(fake: FakeCuda, bound: Bound, vn: Any) -> None:
@@ -96,8 +98,8 @@ def test_another_gpu_is_current(fake: FakeCuda, bound: Bound, vn: Any) -> None:
     with pytest.raises(RuntimeError) as caught:
         bound.load()
     assert str(caught.value) == (
-        "Program 'diffusion' runs on GPU 0, but GPU 1 is current in this thread; show each process its own GPU alone,"
-        " by CUDA_VISIBLE_DEVICES."
+        "Program 'diffusion' runs on GPU 0, but GPU 1 is current in this thread. Set CUDA_VISIBLE_DEVICES so that each"
+        " process sees only its own GPU."
     )
     assert not [line for line in fake.log() if line.startswith("cudaSetDevice device=0")]
     assert fake.call("cudaSetDevice", ctypes.c_int(0)) == 0

@@ -206,8 +206,8 @@ typedef struct gts_graph gts_graph;
 /**
  * Begins to capture: until gts_graph_end(), calls run nothing, and become parts of the graph. Each program must have
  * been called before. A call is refused if its program runs on the CPU, has a stream of its own, or waits for the GPU.
- * Other threads may call only such programs meanwhile as run on the CPU or have a stream of their own. The stream of all
- * programs cannot be set.
+ * Meanwhile, other threads may call programs that run on the CPU or have a stream of their own, and no others. Nobody
+ * can set the stream of all programs.
  *
  * @param graph  the new graph, which the caller owns and frees with gts_graph_free()
  * @return 0, or -1 with the error in gts_last_error(NULL); *graph is then NULL
@@ -223,9 +223,9 @@ GTS_EXPORT int gts_graph_begin(gts_graph **graph);
 GTS_EXPORT int gts_graph_end(gts_graph *graph);
 
 /**
- * Puts all calls of a graph on a stream, and returns without waiting for them. Not possible in a thread that captures
- * another graph. They use the temporary memory of their
- * programs, so no call of these may run on another stream at the same time.
+ * Puts all calls of a graph on a stream, and returns without waiting for them. The calls use the temporary memory of
+ * their programs, so no other call of these programs may run on another stream at the same time. A thread that captures
+ * a graph cannot launch one.
  *
  * @param graph   captured
  * @param stream  as in gts_set_stream()

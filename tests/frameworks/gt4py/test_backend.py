@@ -104,7 +104,7 @@ def test_either_gpu_or_device_is_said() -> None:
 def test_a_stream_is_for_a_gpu() -> None:
     with pytest.raises(TypeError) as caught:
         plugin.make_backend(gpu=False, stream=None)
-    assert str(caught.value) == "make_backend() takes 'stream' for a GPU alone."
+    assert str(caught.value) == "make_backend() takes 'stream' only for a GPU."
     for stream in (None, 64):
         assert cast(plugin.StubBackend, plugin.make_backend(gpu=True, stream=stream)).stream == stream
     assert cast(plugin.StubBackend, plugin.make_backend(gpu=True)).stream == "current"

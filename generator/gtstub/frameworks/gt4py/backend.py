@@ -192,7 +192,7 @@ def make_backend(
     if gpu is None:
         gpu = device != core_definitions.DeviceType.CPU
     if stream != "current" and not gpu:
-        raise TypeError("make_backend() takes 'stream' for a GPU alone.")
+        raise TypeError("make_backend() takes 'stream' only for a GPU.")
     backend = make_dace_backend(
         gpu=gpu,
         auto_optimize=auto_optimize,
