@@ -95,7 +95,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__vn_Edge_range_0 = (int32_t)array->origin[0];
     s->__vn_K_range_0 = (int32_t)array->origin[1];
     s->__vn_K_stride = (int32_t)array->strides[1];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -320,4 +320,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c8536237065957fd148cf15e7a2a1fa42d5d4c836cc571be9b17c402a97f434b */
+/* gtstub: sha256 of the text above: e437a05335c90935ea4241f2523d94e764676d73ed5d220d288bfa2980a672ef */

@@ -104,7 +104,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__vn_Edge_range_0 = (int32_t)array->origin[0];
     s->__vn_K_range_0 = (int32_t)array->origin[1];
     s->__vn_K_stride = (int32_t)array->strides[1];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -343,4 +343,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0b6d570812757c7764f3ef84bf7d71de4ec6aed047eb400721998333b5039b54 */
+/* gtstub: sha256 of the text above: 76e3fa00cbdef3b46b4900a5339fc9063bb9123162166e36eb5cf5bafe173cd3 */

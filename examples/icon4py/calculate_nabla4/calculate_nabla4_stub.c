@@ -125,7 +125,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     array = gts_array_of(self, 12); /* E2C2V */
     s->gt_conn_E2C2V = array->data;
     s->__gt_conn_E2C2V_neighbor_stride = (int32_t)array->strides[1];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -388,4 +388,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 7098298c33973f2adb252e12ea10af15762b348bc0d5beb3d048c61992cbb869 */
+/* gtstub: sha256 of the text above: f241732475033d2951b9fab47657d07956e13642e49b1f8961b3b6da93a009ae */

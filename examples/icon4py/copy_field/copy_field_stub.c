@@ -70,7 +70,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__new_f_K_range_0 = (int32_t)array->origin[1];
     s->__new_f_K_range_1 = (int32_t)gts_stop(array, 1);
     s->__new_f_K_stride = (int32_t)array->strides[1];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -234,4 +234,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 297be31f1a861aaa8b1e36014ca5ff3a977f0ec2b57e8d8adbb904c6aa057c38 */
+/* gtstub: sha256 of the text above: 9c9d89d193c03050253ace544a47556d11dc36b137a0b69716951471a3d4d981 */

@@ -75,7 +75,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__enh_smag_fac_K_range_0 = (int32_t)array->origin[0];
     s->__enh_smag_fac_K_range_1 = (int32_t)gts_stop(array, 0);
     s->__enh_smag_fac_K_stride = (int32_t)array->strides[0];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -314,4 +314,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 000967cc2f52882858257360481a6ebc0b1c89f25a385024827e17b2dff329b5 */
+/* gtstub: sha256 of the text above: e6b7d2912957f72768fded0d0296a88e5641179d01db3cf39764794ea5c303eb */

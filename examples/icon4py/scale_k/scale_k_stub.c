@@ -63,7 +63,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__scaled_field_K_range_0 = (int32_t)array->origin[0];
     s->__scaled_field_K_range_1 = (int32_t)gts_stop(array, 0);
     s->__scaled_field_K_stride = (int32_t)array->strides[0];
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -232,4 +232,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ede61ef01ea30e8bcc9e1df700764526a129fa42dae4e3bfdc5a1debac1bf75c */
+/* gtstub: sha256 of the text above: 4fa0aa65449a8b087e62cbe3a78f1fcb67130efabba35b6bb476b6d3a51f7ff3 */

@@ -101,7 +101,7 @@ static GTS_NOINLINE int fill(gts_program *self)
                              gts_array_of(self, 1)->shape[0]));
     GTS_TRY(gts_check_symbol(self, "size of axis 1 of 'vn'", s->__nk, "size of axis 1 of 'out[0]'",
                              gts_array_of(self, 5)->shape[1]));
-    gts_find_common(self, USES, sizeof USES / sizeof *USES, ((struct slots *)self->slots)->common);
+    gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
     GTS_TRY(check_bounds(self));
     self->has_new_array = false;
     return 0;
@@ -344,4 +344,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 528331663d37bfbbc0c19c8ba29b52207ee7b6a46db2a0c2598af17e5e5327cb */
+/* gtstub: sha256 of the text above: 0a5d81880f56c6f53cdff49385737e4f45b6eb832c9e5a89e683158e97bc537d */
