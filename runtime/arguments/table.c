@@ -11,6 +11,7 @@
 
 #include "base/layout.h"
 #include "base/refuse.h"
+#include "base/wide.h"
 
 /* ---- Reading --------------------------------------------------------------------------------------------------- */
 
@@ -47,6 +48,16 @@ static range join(range a, range b)
 DEFINE_RANGE_OF(int32_t, INT32)
 DEFINE_RANGE_OF(int64_t, INT64)
 
+GTS_WIDE static range range_of_consecutive_int32(const int32_t *data, int64_t count)
+{
+    return range_of_int32_t(data, count, 1, false);
+}
+
+GTS_WIDE static range range_of_consecutive_int64(const int64_t *data, int64_t count)
+{
+    return range_of_int64_t(data, count, 1, false);
+}
+
 static range range_of_line(const gts_array *table, int64_t offset, int64_t count, int64_t stride, bool skips)
 {
     if (table->dtype == GTS_INT32)
@@ -57,8 +68,8 @@ static range range_of_line(const gts_array *table, int64_t offset, int64_t count
 static range range_of_consecutive(const gts_array *table, int64_t count)
 {
     if (table->dtype == GTS_INT32)
-        return range_of_int32_t(table->data, count, 1, false);
-    return range_of_int64_t(table->data, count, 1, false);
+        return range_of_consecutive_int32(table->data, count);
+    return range_of_consecutive_int64(table->data, count);
 }
 
 /*
