@@ -12,12 +12,13 @@ from gtstub._version import __version__
 
 if TYPE_CHECKING:
     from gtstub._host import Program
+    from gtstub.frameworks.dace.program import program
     from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  because gt4py uses this name
     from gtstub.profiling.report import profile
-    from gtstub.program.compiled import CompiledProgram
-    from gtstub.program.graphs import graph
-    from gtstub.program.registry import wait_for_compilation
-    from gtstub.program.streams import stream
+    from gtstub.programs.compiled import CompiledProgram
+    from gtstub.programs.graphs import graph
+    from gtstub.programs.registry import wait_for_compilation
+    from gtstub.programs.streams import stream
 
 __all__ = [
     "CompiledProgram",
@@ -27,18 +28,20 @@ __all__ = [
     "graph",
     "load",
     "profile",
+    "program",
     "stream",
     "wait_for_compilation",
 ]
 
 _HOMES = {
-    "CompiledProgram": "gtstub.program.compiled",
+    "CompiledProgram": "gtstub.programs.compiled",
     "Program": "gtstub._host",
     "compile": "gtstub.frameworks.gt4py.compile",
-    "graph": "gtstub.program.graphs",
+    "graph": "gtstub.programs.graphs",
     "profile": "gtstub.profiling.report",
-    "stream": "gtstub.program.streams",
-    "wait_for_compilation": "gtstub.program.registry",
+    "program": "gtstub.frameworks.dace.program",
+    "stream": "gtstub.programs.streams",
+    "wait_for_compilation": "gtstub.programs.registry",
 }
 
 

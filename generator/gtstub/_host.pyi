@@ -66,3 +66,30 @@ class Dispatcher:
     def add_variant(self, provider: int, values: tuple[Any, ...], label: str) -> int: ...
     def find_variant(self, provider: int, values: tuple[Any, ...]) -> int | None: ...
     def prepare_variant(self, number: int, /) -> Callable[..., None]: ...
+
+@final
+class Overload:
+    """A way to call a program: the source of each of its arguments, and the constants that it was compiled for."""
+
+    def __new__(
+        cls,
+        program: Program,
+        places: tuple[int, ...],
+        readings: tuple[tuple[Any, tuple[str | tuple[Any], ...], str], ...],
+        constants: tuple[tuple[Any, tuple[str | tuple[Any], ...], str, Any], ...],
+        results: int = 0,
+        allocate: Callable[..., tuple[Any, ...]] | None = None,
+        out: int = -1,
+        single: bool = False,
+    ) -> Self: ...
+
+class Overloads:
+    """A program with one target for each kind of call: an overload, or a callable."""
+
+    def __new__(
+        cls, name: str, choose: Callable[[tuple[Any, ...], dict[str, Any]], Overload | Callable[..., Any]]
+    ) -> Self: ...
+    @property
+    def __name__(self) -> str: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def forget(self) -> None: ...

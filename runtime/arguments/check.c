@@ -97,6 +97,19 @@ static inline int check_property(gts_program *self, const gts_contract *leaf, in
     return 0;
 }
 
+int gts_check_shape_slowly(gts_program *self, uint32_t index, int32_t axis, unsigned int property, uint64_t expected,
+                           const char *text)
+{
+    const gts_contract *const leaf = &self->stub->leaves[index];
+    const gts_array *const array = gts_array_of(self, index);
+    if (property == GTS_STRIDE && array->shape[axis] < 2)
+        return 0;
+    return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
+                      "must have %s %s = %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".",
+                      property == GTS_SIZE ? "size" : "stride", text, (int64_t)expected, axis, leaf->axes[axis].dim,
+                      property == GTS_SIZE ? array->shape[axis] : array->strides[axis]);
+}
+
 static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array)
 {
     const gts_axis *const expected = &leaf->axes[axis];

@@ -59,10 +59,13 @@ static PyObject *finish(gts_py_program *self, int bound, PyObject *const *argv)
 {
     gts_program *const program = self->program;
     int status = bound == 0 ? convert(self, argv) : bound;
-    if (GTS_LIKELY(status == 0))
+    const bool is_converted = status == 0;
+    if (GTS_LIKELY(is_converted))
         status = run(self);
-    if (GTS_UNLIKELY(status != 0))
+    if (GTS_UNLIKELY(status != 0)) {
+        self->refused = !is_converted;
         (void)gts_py_raise(&program->error);
+    }
     if (GTS_UNLIKELY(program->debug))
         forget_all(program); /* so that the next call reads every field again */
     const double compute_time = program->compute_time;

@@ -32,6 +32,7 @@ typedef struct gts_py_program {
     PyObject **keys;                 /* [collection_count], tuples of interned names */
     PyObject **held;                 /* [2 * leaf_count + keys], objects that must live until the call ends */
     uint32_t held_count;
+    bool refused;         /* of a call that has failed: the arguments were refused, and nothing was called */
     PyObject **workspace; /* [workspace_count], owners of the lent memory */
     PyObject *stream;     /* the stream of this program alone; NULL if it has none */
     gts_py_metrics metrics;

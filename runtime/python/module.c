@@ -1,5 +1,5 @@
 /* The extension module gtstub._host. */
-#include "python/dispatch/dispatcher.h"
+#include "python/dispatch/overloads.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,9 +72,15 @@ static int execute(PyObject *module)
 #undef X
     state->program_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_program_spec, NULL);
     state->dispatcher_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_dispatcher_spec, NULL);
-    if (state->program_type == NULL || state->dispatcher_type == NULL)
-        return -1;
-    return PyModule_AddType(module, state->program_type) < 0 ? -1 : PyModule_AddType(module, state->dispatcher_type);
+    state->overload_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_overload_spec, NULL);
+    PyObject *const overloads = PyType_FromModuleAndSpec(module, &gts_py_overloads_spec, NULL);
+    PyTypeObject *const types[] = {state->program_type, state->dispatcher_type, state->overload_type,
+                                   (PyTypeObject *)overloads};
+    int status = 0;
+    for (size_t i = 0; i < sizeof types / sizeof *types && status == 0; ++i)
+        status = types[i] == NULL ? -1 : PyModule_AddType(module, types[i]);
+    Py_XDECREF(overloads);
+    return status;
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
@@ -82,6 +88,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     const gts_py_state *const state = PyModule_GetState(module);
     Py_VISIT(state->program_type);
     Py_VISIT(state->dispatcher_type);
+    Py_VISIT(state->overload_type);
     return 0;
 }
 
@@ -91,6 +98,7 @@ static int clear(PyObject *module)
     gts_py_state *const state = PyModule_GetState(module);
     Py_CLEAR(state->program_type);
     Py_CLEAR(state->dispatcher_type);
+    Py_CLEAR(state->overload_type);
     return 0;
 }
 

@@ -57,6 +57,7 @@ typedef struct gts_py_numpy {
 typedef struct gts_py_state {
     PyTypeObject *program_type;
     PyTypeObject *dispatcher_type;
+    PyTypeObject *overload_type;
     PyObject *stream; /* of all programs that have none of their own; NULL until it is set */
     gts_py_numpy numpy;
     gts_py_names name;

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gtstub.cache.entry import Entry
-from gtstub.program.compiled import Builder, CompiledProgram, Interface, StaticScalar
+from gtstub.programs.compiled import Builder, CompiledProgram, Interface, StaticScalar
 from gtstub.signature.documents import program_from_json
 from gtstub.signature.model import ProgramSignature, ScalarType, SdfgSignature, StaticArgument
 from tests.benchmarks.entry import build_entry

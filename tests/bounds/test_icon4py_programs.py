@@ -43,7 +43,7 @@ FOUND = [stub for stub in stubs(HERE / "programs.toml", HERE) if ALL or stub.nam
 def build_stub(stub: Stub, folder: Path, toolchain: Toolchain) -> BoundProgram:
     options = compiling.CompileOptions(**compile_arguments(stub.job))
     ((backend, concrete),) = compiling._concrete(resolve_program(stub.job.source), options)
-    with backend.executor.compilation.dace_context():
+    with backend.executor.compilation.build.context():
         source = cast(Any, backend.executor.translation)(backend.lowering.lower(backend.lowering.parsed(concrete)))
     return build(source.source_code, source.signature, folder, toolchain, OPTIMIZED)
 

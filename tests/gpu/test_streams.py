@@ -16,7 +16,7 @@ import pytest
 
 import gtstub
 from gtstub import _host
-from gtstub.program.compiled import Builder, CompiledProgram, Interface, StaticScalar
+from gtstub.programs.compiled import Builder, CompiledProgram, Interface, StaticScalar
 from gtstub.toolchain.compiler import Toolchain
 from tests.gpu.conftest import bind, launches
 from tests.support.fake_cuda import DeviceArray, FakeCuda

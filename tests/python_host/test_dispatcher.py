@@ -25,8 +25,8 @@ from gtstub.cache import store
 from gtstub.cache.entry import Entry
 from gtstub.cache.manifest import Manifest
 from gtstub.errors import CacheError, CompilationError
-from gtstub.program import registry
-from gtstub.program.registry import wait_for_compilation
+from gtstub.programs import registry
+from gtstub.programs.registry import wait_for_compilation
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.allocations import growth, held, needs_counts, needs_frees
 from tests.support.dispatching import STATIC_SDFG, Variants

@@ -52,7 +52,7 @@ def build(
     with_bounds = sdfg_signature(sdfg, raw)
     without = dataclasses.replace(with_bounds, bounds=None)
     library = folder / with_bounds.library
-    with make_backend(gpu=False).executor.compilation.dace_context():
+    with make_backend(gpu=False).executor.compilation.build.context():
         (code,) = (each for each in sdfg.generate_code() if each.language == "cpp" and each.name == sdfg.name)
     text = code.clean_code.replace('#include "../../include/hash.h"', "")
     (folder / "sdfg.cpp").write_text(text, encoding="utf-8")

@@ -9,8 +9,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from gtstub.program import registry
-from gtstub.program.compiled import Builder, CompiledProgram, Interface, StaticScalar, product
+from gtstub.programs import registry
+from gtstub.programs.compiled import Builder, CompiledProgram, Interface, StaticScalar, product
 from gtstub.signature.model import StaticArgument
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.hosting import PROGRAM, SDFG, Bound, good_arguments

@@ -161,7 +161,7 @@ def lower(case: Case) -> Lowering:
     ours = make_backend(gpu=False)
     transforms = ours.transforms  # they keep the keys of named collections
     lowering = LoweringBackend(backend.name, backend.executor, backend.allocator, transforms)
-    with ours.executor.compilation.dace_context():
+    with ours.executor.compilation.build.context():
         case.call(lowering)
     return lowering.lowered[-1]
 

@@ -18,7 +18,7 @@ ORDER = (
     "gtstub __main__",
     "cli",
     "frameworks",
-    "program",
+    "programs",
     "building",
     "codegen cache",
     "plan recorded profiling backends ranks",

@@ -1,9 +1,13 @@
-"""Writes the expressions and conditions of bounds in C. Their symbols are variables of the type int64_t."""
+"""
+Writes expressions in C: those and the conditions of bounds, whose symbols are variables of the type int64_t, and
+polynomials.
+"""
 
 from __future__ import annotations
 
 from gtstub.signature.expressions import Atom, Expression
 from gtstub.signature.model import Condition
+from gtstub.signature.polynomials import Polynomial
 
 
 def c_expression(value: Expression) -> str:
@@ -14,6 +18,14 @@ def c_expression(value: Expression) -> str:
 def c_condition(condition: Condition) -> str:
     """A condition: `a < b`."""
     return f"{c_expression(condition.left)} {condition.relation} {c_expression(condition.right)}"
+
+
+def c_polynomial(value: Polynomial) -> str:
+    """
+    A polynomial of the slots of a call: `(uint64_t)s->M * (uint64_t)s->N + 1`. Unsigned numbers wrap around, so that no
+    value of a symbol is undefined behaviour; the int64 that a check compares has the same bits.
+    """
+    return value.written(lambda name: f"(uint64_t)s->{name}", " * ")
 
 
 def _atom(atom: Atom) -> str:

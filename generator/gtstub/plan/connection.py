@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gtstub.plan.model import (
     COMPUTE_TIME,
@@ -13,6 +13,7 @@ from gtstub.plan.model import (
     FieldLeaf,
     Leaf,
     Metric,
+    RequiredShape,
     ScalarLeaf,
     Slot,
     Source,
@@ -20,28 +21,30 @@ from gtstub.plan.model import (
 )
 from gtstub.plan.signatures import Signatures
 from gtstub.signature.dtypes import INDEX, DType
-from gtstub.signature.model import Argument, ArrayArgument
+from gtstub.signature.model import Argument, ArrayArgument, Requirement, ScalarArgument
 
 METRICS: dict[str, tuple[DType, bool]] = {METRICS_LEVEL: ("int32", False), COMPUTE_TIME: ("float64", True)}
 """The type of each metric that gt4py adds, and whether it is an array."""
 
+SYMBOL_TYPES = (INDEX, "int64")
+
 
 class Connection:
-    """The slots of the SDFG with their sources, and the assertions between sources of one symbol."""
+    """
+    The slots of the SDFG with their sources, the `symbols` that it does not take, the assertions between sources of one
+    symbol, and the sizes and strides that must have the value of a polynomial.
+    """
 
     def __init__(self, signatures: Signatures, leaves: Iterable[Leaf]) -> None:
         self._signatures = signatures
         self._fields = {leaf.name: leaf for leaf in leaves if isinstance(leaf, FieldLeaf)}
         self._scalars = {leaf.name: leaf for leaf in leaves if isinstance(leaf, ScalarLeaf)}
-        slots, assertions = [], []
-        for index, argument in enumerate(signatures.sdfg.arguments):
-            sources = self._sources(argument)
-            self._check(argument, sources)
-            first, *later = sources
-            slots.append(Slot(index, argument.name, argument.dtype, isinstance(argument, ArrayArgument), first))
-            assertions += [Assertion(argument.name, first, source) for source in later]
-        self.slots = tuple(slots)
-        self.assertions = tuple(assertions)
+        self._solved: list[Requirement] = []
+        self._assertions: list[Assertion] = []
+        self.slots = tuple(self._slot(index, argument) for index, argument in enumerate(signatures.sdfg.arguments))
+        self.symbols = tuple(self._slot(-1, symbol) for symbol in signatures.shapes.symbols)
+        self.assertions = tuple(self._assertions)
+        self.required_shapes = tuple(self._required_shapes())
 
     def slots_named(self, names: Iterable[str]) -> tuple[Slot, ...]:
         """The slots with the given names; raises PlanError for the name of an argument that the SDFG does not have."""
@@ -59,6 +62,13 @@ class Connection:
                 raise self._signatures.refusal(f"memory symbol '{slot.name}' has dtype '{slot.dtype}', not an integer")
         return slots
 
+    def _slot(self, index: int, argument: Argument) -> Slot:
+        sources = self._sources(argument)
+        self._check(argument, sources)
+        first, *later = sources
+        self._assertions += [Assertion(argument.name, first, source) for source in later]
+        return Slot(index, argument.name, argument.dtype, isinstance(argument, ArrayArgument), first)
+
     def _sources(self, argument: Argument) -> list[Source]:
         """All sources of the value of an argument: a scalar of the same name first, then axes in program order."""
         name = argument.name
@@ -72,7 +82,24 @@ class Connection:
             if role.array in self._fields
         ]
         values.sort(key=lambda value: (value.leaf.index, value.axis))
-        return [*([Value(self._scalars[name])] if name in self._scalars else []), *values]
+        sources: list[Source] = [*([Value(self._scalars[name])] if name in self._scalars else []), *values]
+        return sources or list(self._solutions(argument))
+
+    def _solutions(self, symbol: ScalarArgument) -> Iterator[Source]:
+        """The symbol, computed from the first size or stride that contains no other symbol."""
+        for each in sorted(self._signatures.shapes.requirements, key=lambda each: each.property == "stride"):
+            match each.value.linear:
+                case (symbol.name, factor, constant) if each.array in self._fields:
+                    if factor == 1:
+                        self._solved.append(each)
+                    yield AxisValue(self._fields[each.array], each.axis, each.property, constant, factor)
+                    return
+
+    def _required_shapes(self) -> Iterator[RequiredShape]:
+        for each in self._signatures.shapes.requirements:
+            if each not in self._solved and each.array in self._fields:
+                has_scalar = not each.value.symbols.isdisjoint(self._scalars)
+                yield RequiredShape(self._fields[each.array], each.axis, each.property, each.value, has_scalar)
 
     def _check(self, argument: Argument, sources: list[Source]) -> None:
         name, is_array = argument.name, isinstance(argument, ArrayArgument)
@@ -81,5 +108,7 @@ class Connection:
             raise self._signatures.refusal(f"no argument of the program determines {kind} '{name}' of the SDFG")
         if name in METRICS and METRICS[name] != (argument.dtype, is_array):
             raise self._signatures.refusal(f"'{name}' is not of the type that gt4py gives its metrics")
-        if any(isinstance(source, AxisValue) for source in sources) and argument.dtype != INDEX:
-            raise self._signatures.refusal(f"symbol '{name}' has dtype '{argument.dtype}', not '{INDEX}'")
+        if any(isinstance(source, AxisValue) for source in sources) and argument.dtype not in SYMBOL_TYPES:
+            raise self._signatures.refusal(
+                f"symbol '{name}' has dtype '{argument.dtype}', not {' or '.join(map(repr, SYMBOL_TYPES))}"
+            )

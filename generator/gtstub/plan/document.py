@@ -42,6 +42,11 @@ def plan_to_json(plan: CallPlan) -> dict[str, Any]:
             {"symbol": assertion.symbol, "first": _source(assertion.first), "later": _source(assertion.later)}
             for assertion in plan.assertions
         ],
+        "symbols": [{"name": each.name, "source": _source(each.source)} for each in plan.symbols],
+        "required_shapes": [
+            {"leaf": each.leaf.name, "axis": each.axis, "property": each.name, "value": str(each.value)}
+            for each in plan.required_shapes
+        ],
         "init": [slot.name for slot in plan.init],
         "memory_symbols": [slot.name for slot in plan.memory_symbols],
         "bounds": [_bounds(each) for each in plan.bounds],
@@ -109,8 +114,10 @@ def _source(source: Source) -> dict[str, Any]:
     match source:
         case Metric(name):
             members: dict[str, Any] = {"name": name}
-        case AxisValue(leaf, axis, property_):
+        case AxisValue(leaf, axis, property_, minus, divisor):
             members = {"leaf": leaf.name, "axis": axis, "property": property_}
+            if (minus, divisor) != (0, 1):
+                members |= {"minus": minus, "divisor": divisor}
         case _:
             members = {"leaf": source.leaf.name}
     return {"kind": source.kind, **members, "text": source.text}

@@ -46,7 +46,7 @@ class Flattening:
         self._used = used
         self._leaves: list[Leaf] = []
         self._collections: list[Collection] = []
-        self.parameters = tuple(self._node(p.name, p.name, p.type) for p in signatures.program.parameters)
+        self.parameters = tuple(self._node(p.name, p.source or p.name, p.type) for p in signatures.program.parameters)
         self._add_connectivities()
         self.leaves = tuple(self._leaves)
         self.collections = tuple(self._collections)
@@ -166,9 +166,9 @@ class Flattening:
         )
 
     def _axes(self, leaf: str, dims: Iterable[str], fixed: tuple[Axis, ...]) -> tuple[AxisContract, ...]:
-        read = self._signatures.read
+        read, wide = self._signatures.read, self._signatures.wide
         contracts = tuple(
-            AxisContract(dim, axis, read.get((leaf, i), ()), self._used.get((leaf, i)))
+            AxisContract(dim, axis, read.get((leaf, i), ()), self._used.get((leaf, i)), wide.get((leaf, i), ()))
             for i, (dim, axis) in enumerate(zip(dims, fixed, strict=True))
         )
         for number, contract in enumerate(contracts):

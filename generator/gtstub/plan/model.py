@@ -16,6 +16,7 @@ from typing import ClassVar
 from gtstub.signature.dtypes import NAMES, DType
 from gtstub.signature.expressions import Expression
 from gtstub.signature.model import PROPERTIES, Axis, Condition, Device, Property, Unknown, Workspace
+from gtstub.signature.polynomials import Polynomial
 
 METRICS_LEVEL = "gt_metrics_level"
 COMPUTE_TIME = "gt_compute_time"
@@ -27,14 +28,20 @@ COMPUTE_TIME = "gt_compute_time"
 class AxisContract:
     """
     The contract of one axis of a field. `fixed` holds the values fixed at compile time, in elements; `read` names the
-    properties that slots read from the axis and whose values must fit the slots' type. `used` has the lowest and the
-    highest index that each call accesses, if they are the same in each call.
+    properties that the stub reads from the axis, and `wide` those among them that need not fit an int32. `used` has the
+    lowest and the highest index that each call accesses, if they are the same in each call.
     """
 
     dim: str
     fixed: Axis
     read: tuple[Property, ...]
     used: tuple[int, int] | None = None
+    wide: tuple[Property, ...] = ()
+
+    @property
+    def narrow(self) -> tuple[Property, ...]:
+        """The properties that slots take as int32."""
+        return tuple(name for name in self.read if name not in self.wide)
 
     @property
     def text(self) -> str:
@@ -172,18 +179,25 @@ class Data:
 
 @dataclasses.dataclass(frozen=True)
 class AxisValue:
-    """One property of one axis of a field, in elements."""
+    """One property of one axis of a field, in elements; with `minus` subtracted, and divided by `divisor`."""
 
     leaf: FieldLeaf
     axis: int
     name: Property
+    minus: int = 0
+    divisor: int = 1
 
     kind: ClassVar[str] = "axis"
 
     @property
     def text(self) -> str:
-        """`stride of axis 1 of 'vn'`."""
-        return f"{self.name} of axis {self.axis} of '{self.leaf.path}'"
+        """`stride of axis 1 of 'vn'`, `(size of axis 0 of 'b' - 1) / 2`."""
+        text = f"{self.name} of axis {self.axis} of '{self.leaf.path}'"
+        if self.minus:
+            text += f" {'-' if self.minus > 0 else '+'} {abs(self.minus)}"
+        if self.divisor == 1:
+            return text
+        return f"({text}) / {self.divisor}" if self.minus else f"{text} / {self.divisor}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,7 +231,7 @@ Source = Data | AxisValue | Value | Metric
 
 @dataclasses.dataclass(frozen=True)
 class Slot:
-    """One argument of `__program_<name>` after the handle."""
+    """One argument of `__program_<name>` after the handle. A symbol that the SDFG does not take has the index -1."""
 
     index: int
     name: str
@@ -243,6 +257,18 @@ class Assertion:
     def has_scalar(self) -> bool:
         """Whether one source is a scalar, so that each call must check the assertion."""
         return isinstance(self.first, Value) or isinstance(self.later, Value)
+
+
+@dataclasses.dataclass(frozen=True)
+class RequiredShape:
+    """The size or the stride of an axis must be `value`; the names in it are those of slots."""
+
+    leaf: FieldLeaf
+    axis: int
+    name: Property
+    value: Polynomial
+    has_scalar: bool
+    """Whether a scalar is in the value, so that each call must check it."""
 
 
 # --- Bounds -----------------------------------------------------------------------------------------------------------
@@ -304,9 +330,10 @@ class CallPlan:
     """
     `library` is the file name of the SDFG library, and `device` is where the SDFG runs. `leaves` are all fields and
     scalars of `parameters` in program order, then the connectivities that the SDFG takes from the offset provider.
-    `init` are the arguments of `__dace_init_<name>`; `memory_symbols` are those among them that determine sizes of
-    memory kept by the handle. `bounds` has what differs between calls; the rest is in the contracts of axes. `known`
-    counts the accesses behind both, and `unknown` the others.
+    `symbols` are values on which arrays must agree, although the SDFG does not take them. `init` are the arguments of
+    `__dace_init_<name>`; `memory_symbols` are those among them that determine sizes of memory kept by the handle.
+    `bounds` has what differs between calls; the rest is in the contracts of axes. `known` counts the accesses behind
+    both, and `unknown` the others.
     """
 
     name: str
@@ -317,7 +344,9 @@ class CallPlan:
     leaves: tuple[Leaf, ...]
     collections: tuple[Collection, ...]
     slots: tuple[Slot, ...]
+    symbols: tuple[Slot, ...]
     assertions: tuple[Assertion, ...]
+    required_shapes: tuple[RequiredShape, ...]
     init: tuple[Slot, ...]
     memory_symbols: tuple[Slot, ...]
     workspaces: tuple[Workspace, ...]
@@ -379,7 +408,8 @@ class CallPlan:
         that they are one piece of memory, and then the others in order.
         """
         first = self.bounding_scalars
-        slots = (slot for slot in self.slots if slot not in first and not isinstance(slot.source, Metric))
+        every = (*self.slots, *self.symbols)
+        slots = (slot for slot in every if slot not in first and not isinstance(slot.source, Metric))
         return tuple(tuple(group) for _, group in itertools.groupby((*first, *slots), lambda slot: slot.c_type))
 
     @property
@@ -389,7 +419,8 @@ class CallPlan:
 
     def slots_of(self, leaf: Leaf) -> tuple[Slot, ...]:
         """The slots whose source is `leaf`."""
-        return tuple(slot for slot in self.slots if not isinstance(slot.source, Metric) and slot.source.leaf is leaf)
+        every = (*self.slots, *self.symbols)
+        return tuple(slot for slot in every if not isinstance(slot.source, Metric) and slot.source.leaf is leaf)
 
     def compared(self, leaf: FieldLeaf) -> tuple[Property, ...]:
         """

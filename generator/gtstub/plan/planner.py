@@ -37,7 +37,7 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
         "dimension": [dim for leaf in flat.leaves if isinstance(leaf, FieldLeaf) for dim in leaf.dims],
         "key": [key for collection in flat.collections for key in collection.keys],
         "argument": [leaf.name for leaf in flat.leaves],
-        "slot": [argument.name for argument in sdfg.arguments],
+        "slot": [argument.name for argument in (*sdfg.arguments, *signatures.shapes.symbols)],
         "workspace": [workspace.storage for workspace in sdfg.workspaces],
         "tuple": [tuple_.name for tuple_ in flat.tuples],
     }
@@ -52,7 +52,9 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
         leaves=flat.leaves,
         collections=flat.collections,
         slots=connection.slots,
+        symbols=connection.symbols,
         assertions=connection.assertions,
+        required_shapes=connection.required_shapes,
         init=connection.slots_named(sdfg.init),
         memory_symbols=connection.memory_symbols(),
         workspaces=sdfg.workspaces,

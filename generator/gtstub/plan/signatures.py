@@ -6,15 +6,18 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 
 from gtstub.errors import PlanError
+from gtstub.signature.dtypes import INDEX
 from gtstub.signature.model import (
     Argument,
     FieldType,
     ProgramSignature,
     Property,
+    Requirement,
     Role,
     ScalarArgument,
     ScalarType,
     SdfgSignature,
+    Shapes,
     StaticDomain,
     Type,
 )
@@ -34,6 +37,7 @@ class Signatures:
     def __init__(self, sdfg: SdfgSignature, program: ProgramSignature) -> None:
         self.sdfg = sdfg
         self.program = program
+        self.shapes = sdfg.shapes or Shapes((), ())
         self.arguments: Mapping[str, Argument] = {argument.name: argument for argument in sdfg.arguments}
         self.domains: Mapping[str, StaticDomain] = self._by_name(
             "static domain", ((domain.leaf, domain) for domain in program.static_domains)
@@ -83,13 +87,41 @@ class Signatures:
 
     @functools.cached_property
     def read(self) -> Mapping[tuple[str, int], tuple[Property, ...]]:
-        """The properties that slots read from each axis, by the flattened name of the field and the axis."""
+        """The properties that are read from each axis, by the flattened name of the field and the axis."""
         found: dict[tuple[str, int], dict[Property, None]] = {}
-        for argument in self.sdfg.arguments:
-            if isinstance(argument, ScalarArgument):
-                for role in self.roles(argument):
-                    found.setdefault((role.array, role.axis), {})[role.property] = None
+        for symbol in self._symbols:
+            for role in self.roles(symbol):
+                found.setdefault((role.array, role.axis), {})[role.property] = None
+        for each in self.shapes.requirements:
+            found.setdefault((each.array, each.axis), {})[each.property] = None
         return {place: tuple(properties) for place, properties in found.items()}
+
+    @functools.cached_property
+    def wide(self) -> Mapping[tuple[str, int], tuple[Property, ...]]:
+        """Those among them from which no symbol of 32 bits is read."""
+        narrow = {
+            (role.array, role.axis, role.property)
+            for symbol in self._symbols
+            if symbol.dtype == INDEX
+            for role in self.roles(symbol)
+        }
+        narrow |= {(each.array, each.axis, each.property) for each in self.shapes.requirements if self._is_narrow(each)}
+        return {
+            place: tuple(each for each in properties if (*place, each) not in narrow)
+            for place, properties in self.read.items()
+        }
+
+    def _is_narrow(self, requirement: Requirement) -> bool:
+        """Whether a symbol of 32 bits may be computed from it."""
+        dtypes = {symbol.name: symbol.dtype for symbol in self._symbols}
+        linear = requirement.value.linear
+        return linear is not None and dtypes.get(linear[0]) == INDEX
+
+    @property
+    def _symbols(self) -> Iterator[ScalarArgument]:
+        """All scalars of the SDFG, and the symbols that it does not take."""
+        yield from (argument for argument in self.sdfg.arguments if isinstance(argument, ScalarArgument))
+        yield from self.shapes.symbols
 
     @functools.cached_property
     def start_symbols(self) -> Mapping[tuple[str, int], str]:

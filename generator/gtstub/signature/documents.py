@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gtstub.errors import SignatureError
-from gtstub.signature import bounds, model
-from gtstub.signature.expressions import Expression
+from gtstub.signature import bounds, model, polynomials
+from gtstub.signature.expressions import Expression, syntax_tree
 
 if TYPE_CHECKING:
     import jsonschema
@@ -40,7 +40,9 @@ def program_from_json(text: str | bytes, source: str) -> model.ProgramSignature:
     document = parse(text, source, "program")
     return model.ProgramSignature(
         name=document["name"],
-        parameters=tuple(model.Parameter(item["name"], _type(item["type"])) for item in document["parameters"]),
+        parameters=tuple(
+            model.Parameter(item["name"], _type(item["type"]), item.get("source")) for item in document["parameters"]
+        ),
         connectivities=tuple(
             model.Connectivity(
                 **item | {name: model.Dimension(**item[name]) for name in ("source", "neighbor", "codomain")}
@@ -69,6 +71,7 @@ def sdfg_from_json(text: str | bytes, source: str) -> model.SdfgSignature:
         init=tuple(document["init"]),
         memory_symbols=tuple(document["memory_symbols"]),
         workspaces=tuple(model.Workspace(**item) for item in document["workspaces"]),
+        shapes=_shapes(document["shapes"], source) if "shapes" in document else None,
         bounds=bounds.read(document["bounds"], source) if "bounds" in document else None,
     )
     _check_references(signature, source)
@@ -84,7 +87,7 @@ def digest(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Expression | model.Condition):
+    if isinstance(value, Expression | polynomials.Polynomial | model.Condition):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = {"kind": _KINDS[type(value)]} if type(value) in _KINDS else {}
@@ -116,9 +119,26 @@ def _type(item: dict[str, Any]) -> model.Type:
 
 def _argument(item: dict[str, Any]) -> model.Argument:
     if item["kind"] == "scalar":
-        return model.ScalarArgument(item["name"], item["dtype"], tuple(model.Role(**role) for role in item["roles"]))
+        return _scalar(item)
     axes = tuple(model.Axis(**axis) for axis in item["axes"])
     return model.ArrayArgument(item["name"], item["dtype"], item["device"], item["access"], axes)
+
+
+def _scalar(item: dict[str, Any]) -> model.ScalarArgument:
+    return model.ScalarArgument(item["name"], item["dtype"], tuple(model.Role(**role) for role in item["roles"]))
+
+
+def _shapes(item: dict[str, Any], source: str) -> model.Shapes:
+    requirements = []
+    for index, each in enumerate(item["requirements"]):
+        value = polynomials.from_tree(syntax_tree(each["value"]))
+        if value is None:
+            raise SignatureError(
+                f"'{source}' is not an SDFG signature: at '$.shapes.requirements[{index}].value', expected a"
+                f" polynomial, found {_shorten(each['value'])}."
+            )
+        requirements.append(model.Requirement(**each | {"value": value}))
+    return model.Shapes(tuple(map(_scalar, item["symbols"])), tuple(requirements))
 
 
 def parse(text: str | bytes, source: str, kind: str) -> dict[str, Any]:
@@ -203,16 +223,25 @@ def _check_references(signature: model.SdfgSignature, source: str) -> None:
     if len(ranks) + len(scalars) != len(signature.arguments) or ranks.keys() & scalars:
         twice, _ = collections.Counter(item.name for item in signature.arguments).most_common(1)[0]
         raise refuse("$.arguments", f"expected each name once, found '{twice}' several times")
-    for index, argument in enumerate(signature.arguments):
-        for number, role in enumerate(argument.roles if isinstance(argument, model.ScalarArgument) else ()):
-            place = f"$.arguments[{index}].roles[{number}]"
-            if role.array not in ranks:
-                raise refuse(f"{place}.array", f"expected the name of an array argument, found '{role.array}'")
-            if role.axis >= ranks[role.array]:
-                raise refuse(
-                    f"{place}.axis",
-                    f"expected an axis of '{role.array}', which has {ranks[role.array]}, found '{role.axis}'",
-                )
+    shapes = signature.shapes or model.Shapes((), ())
+    symbols = {symbol.name for symbol in shapes.symbols}
+    if len(symbols) < len(shapes.symbols) or symbols & (scalars | ranks.keys()):
+        raise refuse("$.shapes.symbols", "expected each name once, and not that of an argument")
+
+    def check_axis(place: str, array: str, axis: int) -> None:
+        if array not in ranks:
+            raise refuse(f"{place}.array", f"expected the name of an array argument, found '{array}'")
+        if axis >= ranks[array]:
+            raise refuse(f"{place}.axis", f"expected an axis of '{array}', which has {ranks[array]}, found '{axis}'")
+
+    for where, group in (("$.arguments", signature.arguments), ("$.shapes.symbols", shapes.symbols)):
+        for index, argument in enumerate(group):
+            for number, role in enumerate(argument.roles if isinstance(argument, model.ScalarArgument) else ()):
+                check_axis(f"{where}[{index}].roles[{number}]", role.array, role.axis)
+    for index, each in enumerate(shapes.requirements):
+        check_axis(f"$.shapes.requirements[{index}]", each.array, each.axis)
+        if unknown := sorted(each.value.symbols - scalars - symbols):
+            raise refuse(f"$.shapes.requirements[{index}].value", f"expected names of scalars, found '{unknown[0]}'")
     for index, name in enumerate(signature.init):
         if name not in scalars:
             raise refuse(f"$.init[{index}]", f"expected the name of a scalar argument, found '{name}'")

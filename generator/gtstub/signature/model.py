@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from gtstub.errors import SignatureError
 from gtstub.signature.dtypes import DTYPES, DType
 from gtstub.signature.expressions import Expression
+from gtstub.signature.polynomials import Polynomial
 
 Device = Literal["cpu", "cuda", "rocm"]
 Access = Literal["read", "write", "readwrite", "none"]
@@ -55,8 +56,14 @@ Type = ScalarType | FieldType | TupleType
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
+    """
+    A parameter. If it has a `source`, as 'self.w' in a method, then a Python host reads this itself, and callers in
+    Python do not pass it.
+    """
+
     name: str
     type: Type
+    source: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,6 +151,27 @@ class ScalarArgument:
 
 
 Argument = ArrayArgument | ScalarArgument
+
+
+@dataclasses.dataclass(frozen=True)
+class Requirement:
+    """`property` of axis `axis` of the array argument `array` must be `value`, in elements."""
+
+    array: str
+    axis: int
+    property: Literal["size", "stride"]
+    value: Polynomial
+
+
+@dataclasses.dataclass(frozen=True)
+class Shapes:
+    """
+    The sizes and strides of arrays that are neither constants nor single symbols, and the symbols of all descriptors
+    that the SDFG does not take as arguments.
+    """
+
+    symbols: tuple[ScalarArgument, ...]
+    requirements: tuple[Requirement, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,8 +277,8 @@ class Bounds:
 class SdfgSignature:
     """
     `arguments` are the arguments of `__program_<name>` after the handle, in ABI order. `init` names the arguments of
-    `__dace_init_<name>` in their order, `memory_symbols` those among them that size memory kept by the handle. `bounds`
-    is None if they were left out.
+    `__dace_init_<name>` in their order, `memory_symbols` those among them that size memory kept by the handle. `shapes`
+    is None if all sizes and strides are constants or arguments, and `bounds` if they were left out.
     """
 
     name: str
@@ -261,6 +289,7 @@ class SdfgSignature:
     memory_symbols: tuple[str, ...] = ()
     workspaces: tuple[Workspace, ...] = ()
     bounds: Bounds | None = None
+    shapes: Shapes | None = None
 
 
 def checked_dtype(owner: str, argument: str, name: str) -> DType:

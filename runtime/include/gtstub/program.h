@@ -122,6 +122,27 @@ static inline int64_t gts_stop(const gts_array *array, int32_t axis)
 /** Checks an array against a leaf's contract. */
 GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array *array);
 
+/** gts_check_shape() for a value that is not as expected. */
+GTS_EXPORT GTS_COLD int gts_check_shape_slowly(gts_program *self, uint32_t leaf, int32_t axis, unsigned int property,
+                                               uint64_t expected, const char *text);
+
+/**
+ * Checks that the size or the stride of an axis is the value of a polynomial, whose text is for messages. No access
+ * depends on the stride of an axis with fewer than two elements.
+ *
+ * @param property  GTS_SIZE or GTS_STRIDE
+ * @param expected  the value, modulo 2^64
+ */
+static inline int gts_check_shape(gts_program *self, uint32_t leaf, int32_t axis, unsigned int property,
+                                  uint64_t expected, const char *text)
+{
+    const gts_array *const array = gts_array_of(self, leaf);
+    const int64_t found = property == GTS_SIZE ? array->shape[axis] : array->strides[axis];
+    if (GTS_LIKELY((uint64_t)found == expected))
+        return 0;
+    return gts_check_shape_slowly(self, leaf, axis, property, expected, text);
+}
+
 /** Refuses the first array that lacks indices between `lowest` and `highest` on an axis of a use. */
 GTS_EXPORT GTS_COLD int gts_refuse_use(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest);
 

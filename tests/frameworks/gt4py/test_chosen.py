@@ -149,7 +149,7 @@ def test_names_become_what_they_name(file: Path) -> None:
 def test_a_table_overrides_the_configuration_of_dace(file: Path) -> None:
     text = 'gtstub.dace_config.compiler.cpu.args = "-O2 -fsanitize=a:b"\ngtstub.dace_config.compiler.build_jobs = 3'
     backend = made(text, file, "GTSTUB_CPU")
-    with backend.executor.compilation.dace_context():
+    with backend.executor.compilation.build.context():
         assert dace.Config.get("compiler", "cpu", "args") == "-O2 -fsanitize=a:b"
         assert dace.Config.get("compiler", "build_jobs") == 3
 

@@ -28,8 +28,8 @@ from gtstub import _host
 from gtstub.cache.entry import Entry
 from gtstub.errors import CompilationError
 from gtstub.frameworks import icon4py
-from gtstub.program import registry
-from gtstub.program.compiled import CompiledProgram
+from gtstub.programs import registry
+from gtstub.programs.compiled import CompiledProgram
 from tests.support import small_programs as small
 from tests.support.checkout import ROOT
 from tests.support.gt4py_programs import CASES, Case

@@ -143,5 +143,5 @@ def test_a_gpu_that_is_named_is_compiled_for(monkeypatch: pytest.MonkeyPatch) ->
     """Without it, nvcc compiles for the oldest GPU that it knows, and the entry would name another."""
     for named, expected in (("neoverse_v2,sm_80", "80"), ("sm_90", "90")):
         monkeypatch.setenv("GTSTUB_ARCH", named)
-        overrides = make_backend(gpu=True).executor.compilation.dace_ingredients["overrides"]
+        overrides = make_backend(gpu=True).executor.compilation.build.ingredients["overrides"]
         assert overrides["compiler.cuda.cuda_arch"] == expected

@@ -24,7 +24,7 @@ def code_of(name: str, *, changed: bool = True, **options: Any) -> str:
     theirs, ours = make_dace_backend(gpu=True, **{**case.options, **options}), make_backend(gpu=True)
     assert ours is not None
     backend = LoweringBackend(theirs.name, theirs.executor, theirs.allocator, ours.transforms)
-    with ours.executor.compilation.dace_context():
+    with ours.executor.compilation.build.context():
         case.call(backend)
         sdfg = dace.SDFG.from_json(backend.lowered[-1].source.source_code)
         if not changed:

@@ -175,8 +175,8 @@ def _made(state: State) -> Made:
             repr(lowered.args.args),
             repr(lowered.parameter_types),
             (ops.chosen(None), ops.set_up.__defaults__),
-            backend.executor.compilation.flags,
-            repr(backend.executor.compilation.dace_ingredients),
+            backend.executor.compilation.build.flags,
+            repr(backend.executor.compilation.build.ingredients),
         ),
     )
 

@@ -15,7 +15,7 @@ from gtstub.building.pending import Build, wait_for
 from gtstub.cache.entry import Entry
 from gtstub.cache.store import Cache
 from gtstub.errors import CompilationError
-from gtstub.program import registry
+from gtstub.programs import registry
 from gtstub.ranks import Ranks
 
 

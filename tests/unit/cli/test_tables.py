@@ -185,6 +185,8 @@ def test_a_plan_as_json_says_all_that_is_in_it() -> None:
                 "source": {"kind": "value", "leaf": "x_1", "text": "'x[1]'"},
             },
         ],
+        "symbols": [],
+        "required_shapes": [],
         "assertions": [{"symbol": "__nk", "first": size_of_x, "later": size_of_y}],
         "init": ["__nk"],
         "memory_symbols": [],

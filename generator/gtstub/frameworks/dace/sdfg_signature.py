@@ -16,8 +16,10 @@ import jq
 
 from gtstub import settings
 from gtstub.errors import SignatureError
+from gtstub.frameworks.dace.arguments import init_symbols
 from gtstub.frameworks.dace.bounds.claims import bounds_of
 from gtstub.frameworks.dace.bounds.regions import accesses
+from gtstub.frameworks.dace.shapes import ShapeReader
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import (
     CONNECTIVITY_PREFIX,
@@ -37,14 +39,15 @@ from gtstub.signature.model import (
 
 
 def sdfg_signature(
-    sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda", *, bounds: bool = True
+    sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda", *, bounds: bool = True, has_domains: bool = True
 ) -> SdfgSignature:
     """
     The C interface of the library that DaCe builds from `sdfg`, whose JSON form is `raw`.
 
     DaCe provides the arguments and their order; the raw form provides the fixed values of their descriptors. `gpu` is
-    the kind of GPU on this machine. Without `bounds`, the stub will not check which elements the program accesses.
-    Raises SignatureError for arguments that no stub supports.
+    the kind of GPU on this machine. Without `bounds`, the stub will not check which elements the program accesses. If
+    it `has_domains`, as those of gt4py do, the symbols in sizes are starts and stops of domains; otherwise, arrays
+    start at 0. Raises SignatureError for arguments that no stub supports.
     """
     reduced = _reduction().input_value(raw).first()
     name = cast(str, reduced["name"])
@@ -53,7 +56,10 @@ def sdfg_signature(
     arrays: dict[str, ArrayArgument] = {}
     roles: dict[str, list[Role]] = {}
     scalars: dict[str, DType] = {}
+    shapes = None if has_domains else ShapeReader(name, roles)
     for argument, descriptor in sdfg.arglist().items():
+        if isinstance(descriptor.dtype, dace.callback):
+            raise SignatureError(f"Argument '{argument}' of SDFG '{name}' is a callback, which no stub supports.")
         dtype = checked_dtype(f"SDFG '{name}'", argument, descriptor.dtype.to_string())
         if isinstance(descriptor, dace.data.Scalar):
             scalars[argument] = dtype
@@ -70,11 +76,13 @@ def sdfg_signature(
             access=_ACCESS[argument in reads, argument in writes],
             axes=tuple(
                 _axis(argument, number, size, stride, roles)
+                if shapes is None
+                else shapes.axis(argument, number, size, stride)
                 for number, (size, stride) in enumerate(zip(fixed["shape"], fixed["strides"], strict=True))
             ),
         )
 
-    init = _init_symbols(sdfg)
+    init = init_symbols(sdfg)
     arguments: list[Argument] = [
         *arrays.values(),
         *(ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()),
@@ -92,6 +100,7 @@ def sdfg_signature(
             Workspace(storage, _device(name, "(workspace)", storage, gpu)) for storage in reduced["external"]
         ),
         bounds=bounds_of(accesses(raw, integers), raw) if bounds else None,
+        shapes=None if shapes is None else shapes.found(scalars, sdfg.symbols),
     )
 
 
@@ -115,22 +124,6 @@ def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
     return sdfg_signature(sdfg, raw, gpu, bounds=settings.bounds())
 
 
-def check_arguments(compiled: dace.SDFG, signature: SdfgSignature) -> None:
-    """Raises SignatureError if the arguments of a compiled SDFG differ from those of its stub."""
-    expected = [(argument.name, argument.dtype) for argument in signature.arguments]
-    found = [(name, descriptor.dtype.to_string()) for name, descriptor in compiled.arglist().items()]
-    if (found, init := _init_symbols(compiled)) != (expected, signature.init):
-        raise SignatureError(
-            f"DaCe changed the arguments of SDFG '{signature.name}' when it compiled it: expected {expected}, for"
-            f" initialisation {signature.init}; found {found}, for initialisation {init}."
-        )
-
-
-def _init_symbols(sdfg: dace.SDFG) -> tuple[str, ...]:
-    """The arguments of `__dace_init_<name>` in their order."""
-    return tuple(sorted(symbol for symbol in sdfg.used_symbols(all_symbols=False) if not symbol.startswith("__dace")))
-
-
 @functools.cache
 def _reduction() -> Any:
     return jq.compile(Path(__file__).with_name("reduce.jq").read_text(encoding="utf-8"))
@@ -138,7 +131,7 @@ def _reduction() -> Any:
 
 def _device(program: str, argument: str, storage: str, gpu: Device) -> Device:
     match storage:
-        case "Default" | "CPU_Heap" | "CPU_Pinned":
+        case "Default" | "CPU_Heap" | "CPU_Pinned" | "Register":  # DaCe also gives "Register" to small arguments.
             return "cpu"
         case "GPU_Global":
             return gpu

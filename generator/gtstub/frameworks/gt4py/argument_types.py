@@ -13,7 +13,7 @@ from gt4py.next.ffront import type_info as ffront_type_info
 from gt4py.next.type_system import type_specifications as ts
 from gt4py.next.type_system import type_translation
 
-from gtstub.program.compiled import StaticScalar
+from gtstub.programs.compiled import StaticScalar
 from gtstub.signature.dtypes import DTYPES, DType
 
 

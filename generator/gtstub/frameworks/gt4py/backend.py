@@ -13,11 +13,10 @@ from gt4py.next import config
 from gt4py.next.instrumentation import metrics
 from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
 
-from gtstub import ranks, settings
+from gtstub import settings
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
-from gtstub.cache.store import Cache, open_cache
-from gtstub.cache.temporary import writable
+from gtstub.frameworks.dace.request import make_request
 from gtstub.frameworks.gt4py import fingerprint, options, runner
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
@@ -35,10 +34,9 @@ from gtstub.frameworks.gt4py.workflow import (
     StubCompilation,
     StubWorkflow,
 )
-from gtstub.program import registry
+from gtstub.programs import registry
 from gtstub.settings import Mode, cache_max_size, mode
 from gtstub.signature.model import ProgramSignature, SdfgSignature
-from gtstub.toolchain import compiler
 
 if TYPE_CHECKING:
     from gtstub._host import Program
@@ -79,24 +77,17 @@ class StubBackend(gtx_backend.Backend[Any]):
 
         Raises ToolchainError without such an entry and without a compiler, except in mode Run.
         """
-        compilation, place = self.executor.compilation, _open_cache()
         reading = fingerprint.read(parsed or self.lowering.parsed(inp), fingerprint.names(inp.data))
         ingredients = {
             **reading.ingredients,
             "transforms": describe({**vars(self.transforms), "request": None}),
             **self.executor.ingredients,
         }
-        request = Request(reading.name, ingredients, reading.baked, place)
-        never_builds = mode() == Mode.RUN
-        if never_builds or not compiler.is_complete(compilation.cmake[0]):
-            found = _of_any_toolchain(request, compilation.cmake)
-            if never_builds or found.is_there:
-                return found
-        return _built_with(request, compilation.toolchain(place).ingredients)
+        return make_request(reading.name, ingredients, reading.baked, self.executor.compilation.build)
 
     def signatures(self, inp: ConcreteProgramDef[Any, Any]) -> tuple[ProgramSignature, SdfgSignature]:
         """Both signatures of a program with its compile-time arguments. Lowers the program, but does not build it."""
-        with self.executor.compilation.dace_context():
+        with self.executor.compilation.build.context():
             source = self.executor.translation(self.lowering.lower(self.lowering.parsed(inp)))
             return source.signature, self.executor.bindings(source).binding_source.sdfg
 
@@ -119,38 +110,6 @@ class StubBackend(gtx_backend.Backend[Any]):
 def collect_metrics(program: Program, add_sample: Callable[[float], None]) -> None:
     """Lets a program pass the seconds of each call to `add_sample` when gt4py's configuration asks for metrics."""
     program.set_metrics(vars(config), "COLLECT_METRICS_LEVEL", metrics.PERFORMANCE, add_sample)
-
-
-def _built_with(request: Request, made: Mapping[str, Any]) -> Request:
-    return dataclasses.replace(request, ingredients={**request.ingredients, "toolchain": made})
-
-
-def _of_any_toolchain(request: Request, cmake: tuple[str, list[str]]) -> Request:
-    """
-    An existing entry of any toolchain, or else a request for an entry that does not exist. `cmake` is that of
-    StubCompilation.
-    """
-    place = request.cache
-    known = [_built_with(request, each.ingredients) for each in compiler.known(place.layers, *cmake)]
-    there = list({each.key: each for each in known if each.is_there}.values())
-    if len(there) > 1:
-        there.sort(key=lambda each: place.find(each.key) is None)  # Whole entries come first.
-    if there:
-        return there[0]
-    # Imported entries arrive without the record of their toolchain.
-    nearest = place.nearest(request.program, request.ingredients)
-    if nearest is not None and [each.path for each in nearest.differences] == ["toolchain"]:
-        return _built_with(request, nearest.manifest.ingredients["toolchain"])
-    return known[0] if known else request
-
-
-def _open_cache() -> Cache:
-    """
-    The cache of this process. A temporary one takes its place if it cannot be written, except in mode Build, which
-    would build in vain, and for a rank, because the other ranks would not see it.
-    """
-    cache = open_cache(ranks.current().path)
-    return writable(cache) if mode() == Mode.BUILD_AND_RUN and ranks.current().size == 1 else cache
 
 
 def make_backend(
@@ -206,14 +165,15 @@ def make_backend(
     )
     steps = backend.executor
     compilation = StubCompilation(steps.compilation, dict(dace_config or {}))
-    compilation.dace_ingredients  # noqa: B018  raises
+    build = compilation.build
+    build.ingredients  # noqa: B018  raises
     runner.install()
     return StubBackend(
         name=f"{backend.name}_gtstub",
         executor=StubWorkflow(
             # Omits gt4py's cache of SDFGs, whose keys lack the DaCe configuration.
             translation=SigningTranslation(steps.translation.step),
-            bindings=StubBindings("rocm" if compilation.device == "rocm" else "cuda", bounds and settings.bounds()),
+            bindings=StubBindings("rocm" if build.device == "rocm" else "cuda", bounds and settings.bounds()),
             compilation=compilation,
         ),
         allocator=backend.allocator,

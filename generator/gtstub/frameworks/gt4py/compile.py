@@ -21,8 +21,8 @@ from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, versions
 from gtstub.frameworks.gt4py.target import CompiledTarget, EmbeddedTarget
-from gtstub.program import registry
-from gtstub.program.compiled import Builder, CompiledProgram, Interface, product
+from gtstub.programs import registry
+from gtstub.programs.compiled import Builder, CompiledProgram, Interface, product
 from gtstub.settings import Mode, mode
 from gtstub.signature.model import ProgramSignature, SdfgSignature
 from gtstub.toolchain.arch import arch

@@ -8,14 +8,8 @@ After an upgrade of gt4py, check this module first. No other module asks for a v
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib
-import json
-import sys
 from collections.abc import Mapping
-from importlib.metadata import distribution
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from gt4py.next import backend, config
@@ -25,8 +19,7 @@ from gt4py.next.fingerprinting import _is_fingerprinted_field as is_fingerprinte
 from gt4py.next.otf import runners
 from gt4py.next.program_processors.runners.dace.workflow.compilation import _add_tx_markers as add_trace_markers
 
-from gtstub._version import __version__
-from gtstub.cache.own_files import own_files
+from gtstub.frameworks.versions import dace_versions, version_of
 
 if find_spec("gt4py.next.otf.definitions") is not None:  # up to gt4py 1.2.2
     from gt4py.next.otf.code_specs import SDFGCodeSpec, SourceCodeSpec
@@ -127,33 +120,7 @@ def replace_default_runner(runner: type) -> None:
 
 
 def versions() -> dict[str, Any]:
-    """
-    The versions of the packages that compile a program, and of those that keys describe by name. gtstub's version
-    includes digests of its files, and so do the versions of gt4py, DaCe and numpy if they are installed in editable
-    mode.
-    """
-    return {
-        "python": ".".join(map(str, sys.version_info[:2])),
-        "numpy": [_version("numpy"), *_edited("numpy")],
-        "gtstub": {"version": __version__, "files": dict(own_files())},
-        # GT4PY_BUILD_CACHE_VERSION_ID may replace the version in gt4py's own keys.
-        "gt4py": [*dict.fromkeys((_version("gt4py"), config.BUILD_CACHE_VERSION_ID)), *_edited("gt4py")],
-        "dace": [_version("dace"), *_edited("dace")],
-    }
-
-
-@functools.cache
-def _version(package: str) -> str:
-    return distribution(package).version
-
-
-@functools.cache
-def _edited(package: str) -> tuple[str, ...]:
-    """A digest of the file sizes and times of a package in editable mode; empty for other packages."""
-    installed = distribution(package)
-    if not json.loads(installed.read_text("direct_url.json") or "{}").get("dir_info", {}).get("editable"):
-        return ()
-    directory = Path(str(importlib.import_module(package).__file__)).parent
-    stats = [(str(file.relative_to(directory)), file.stat()) for file in sorted(directory.glob("**/*.py"))]
-    text = repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
-    return (hashlib.sha256(text.encode()).hexdigest(),)
+    """The versions of all packages that compile a program."""
+    # GT4PY_BUILD_CACHE_VERSION_ID may replace the version in gt4py's own keys.
+    found, *edited = version_of("gt4py")
+    return {**dace_versions(), "gt4py": [*dict.fromkeys((found, config.BUILD_CACHE_VERSION_ID)), *edited]}

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any, cast
 
 import dace
-from dace.codegen import compiler as dace_compiler
 from gt4py._core import definitions as core_definitions
 from gt4py.next import backend as gtx_backend
 from gt4py.next.ffront.stages import ConcretePASTProgramDef, DSLFieldOperatorDef, DSLProgramDef
@@ -26,15 +22,11 @@ from gtstub.building.waiting import build_once
 from gtstub.cache.entry import Entry
 from gtstub.cache.key import differences
 from gtstub.cache.lookup import Request
-from gtstub.cache.manifest import Built, Machine, Manifest
-from gtstub.cache.prune import limit_size
-from gtstub.cache.store import Cache
 from gtstub.codegen.stub import Stub, make_stub
-from gtstub.errors import CacheError, ToolchainError
-from gtstub.frameworks.dace import dace_config
-from gtstub.frameworks.dace.dace_config import Setting
-from gtstub.frameworks.dace.sdfg_signature import check_arguments, sdfg_signature
-from gtstub.frameworks.dace.streams import make_asynchronous, one_stream
+from gtstub.errors import CacheError
+from gtstub.frameworks.dace.build import Build
+from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
+from gtstub.frameworks.dace.streams import make_asynchronous
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
     BindingSource,
@@ -49,11 +41,9 @@ from gtstub.frameworks.gt4py.internals import (
 )
 from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
-from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
-from gtstub.toolchain import compiler, cpu
-from gtstub.toolchain.arch import arch, named_arch, toolkit
-from gtstub.toolchain.compiler import Toolchain
+from gtstub.toolchain import cpu
+from gtstub.toolchain.arch import named_arch, toolkit
 
 # --- Lowering ---------------------------------------------------------------------------------------------------------
 
@@ -156,12 +146,6 @@ class StubBindings:
 # --- Compilation ------------------------------------------------------------------------------------------------------
 
 
-GPU_COMPILERS = {
-    "cuda": "install the CUDA toolkit, and put 'nvcc' on PATH or name it in CUDACXX",
-    "rocm": "install ROCm, and put 'hipcc' on PATH or name it in HIPCXX",
-}
-
-
 @dataclasses.dataclass(frozen=True)
 class StubWorkflow(recipes.OTFCompileWorkflow):
     """Runs the steps, unless another process runs them for the same entry; then waits for that process."""
@@ -174,7 +158,7 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
         assert inp.request is not None
         self._check(inp.request)
         build = cast(Callable[[], Entry], functools.partial(super().__call__, inp))
-        with self.compilation.dace_context():
+        with self.compilation.build.context():
             return build_once(inp.request.cache, inp.request.key, build)
 
     @property
@@ -183,7 +167,7 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
         What a build reads in its process: the steps with all their settings, and the environment. Read each time,
         because hooks, their modules and the environment may change between two programs.
         """
-        step = self.compilation.step
+        step, build = self.compilation.step, self.compilation.build
         return {
             "backend": {
                 "translation": describe(self.translation.step),
@@ -191,11 +175,11 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
                 "device": step.device_type.name,
                 "build_type": step.cmake_build_type.value,
                 "trace_markers": self.compilation.has_trace_markers,
-                "toolkit": "" if self.compilation.device == "cpu" else toolkit(self.compilation.device),
+                "toolkit": "" if build.device == "cpu" else toolkit(build.device),
             },
             "versions": versions(),
-            "dace_config": self.compilation.dace_ingredients,
-            "cpu": cpu.key_features(self.compilation.flags),
+            "dace_config": build.ingredients,
+            "cpu": cpu.key_features(build.flags),
         }
 
     def _check(self, request: Request) -> None:
@@ -203,7 +187,7 @@ class StubWorkflow(recipes.OTFCompileWorkflow):
         Raises CacheError if this process would build something else than was requested. gt4py's worker processes import
         the user's modules again, and keep the environment that they were started with.
         """
-        made = self.compilation.toolchain(request.cache).ingredients
+        made = self.compilation.build.toolchain(request.cache).ingredients
         here = {**request.ingredients, **self.ingredients, "toolchain": made}
         if found := differences(request.ingredients, here):
             raise CacheError(
@@ -229,114 +213,25 @@ class StubCompilation:
         assert isinstance(source, SignedSource)
         assert isinstance(stub, StubSource)
         assert source.request is not None
-        request, name = source.request, source.signature.name
-        settings, toolchain = self.settings, self.toolchain(request.cache)
-        texts = {
-            "program.json": documents.program_to_json(source.signature),
-            "sdfg.json": documents.sdfg_to_json(stub.sdfg),
-            **stub.stub.files,
-        }
-        begin = time.monotonic()
-        with request.cache.private_directory(request.key) as private:
-            directory = private / "entry"
-            directory.mkdir()
-            for file, text in texts.items():
-                (directory / file).write_text(text, encoding="utf-8")
-            stub_library = f"{name}_stub.so"
-            build = toolchain.start(directory / stub.stub.source, directory / stub_library)
-            try:
-                library = self._compile_sdfg(inp, stub.sdfg, private / "dace")
-            except BaseException:
-                build.cancel()
-                raise
-            build.wait()
-            library.rename(directory / stub.sdfg.library)
-            manifest = Manifest(
-                name=request.program,
-                stub=stub_library,
-                library=stub.sdfg.library,
-                workspaces={workspace.storage: workspace.device for workspace in stub.sdfg.workspaces},
-                ingredients=request.ingredients,
-                baked=request.baked,
-                machine=self._machine(toolchain, settings["compiler.cpu.args"].value),
-                built=Built(seconds=round(time.monotonic() - begin, 3)),
-            )
-            entry = request.cache.publish(directory, request.key, manifest)
-        limit_size(request.cache)
-        return entry
+        if self.has_trace_markers:
+            _, sdfg = add_trace_markers(inp)
+        else:
+            sdfg = dace.SDFG.from_json(source.source_code)
+        if self.build.device != "cpu":
+            make_asynchronous(sdfg)
+        return self.build.publish(source.request, sdfg, stub.stub, source.signature, stub.sdfg)
 
     @property
     def has_trace_markers(self) -> bool:
         return bool(self.step.add_gpu_trace_markers and self.step.device_type == core_definitions.CUPY_DEVICE_TYPE)
 
     @property
-    def device(self) -> Device:
+    def build(self) -> Build:
+        """The build in the current environment."""
         devices: Mapping[str, Device] = {"CPU": "cpu", "ROCM": "rocm"}
-        return devices.get(self.step.device_type.name, "cuda")
-
-    @property
-    def settings(self) -> Mapping[str, Setting]:
-        """The DaCe configuration of a build in the current environment."""
-        return self._dace_config(dace_config.configuration)
-
-    @property
-    def flags(self) -> str:
-        """All compiler flags for CPU code, including those of host code in GPU programs."""
-        names, settings = ("compiler.cpu.args", "compiler.cuda.args"), self.settings
-        return " ".join(settings[name].value for name in names[: 1 if self.device == "cpu" else 2])
-
-    @property
-    def cmake(self) -> tuple[str, list[str]]:
-        """What DaCe passes to CMake: a C++ compiler, or nothing for CMake's choice, and arguments."""
-        return dace_config.for_cmake(self.settings)
-
-    def toolchain(self, cache: Cache) -> Toolchain:
-        """The compilers with their flags. Raises ToolchainError as `compiler.find` does."""
-        return compiler.find(cache.root, cache.shared, *self.cmake)
-
-    @property
-    def dace_ingredients(self) -> dict[str, Any]:
-        """The part of the DaCe configuration that is in the key."""
-        return self._dace_config(dace_config.ingredients)
-
-    def dace_context(self) -> AbstractContextManager[None]:
-        """Sets DaCe's configuration for a build."""
-        return self._dace_config(dace_config.frozen)
-
-    def _dace_config[T](self, of: Callable[[Device, str, Mapping[str, Any]], T]) -> T:
-        overrides = self.dace_config
+        name = self.step.device_type.name
+        device, overrides = devices.get(name, "cuda"), self.dace_config
         # As in gt4py, a build must not query the GPU. An architecture that is named is what the entry says it needs.
-        if self.device != "cpu" and (known := named_arch("gpu").removeprefix("sm_") or get_device_arch()):
+        if device != "cpu" and (known := named_arch("gpu").removeprefix("sm_") or get_device_arch()):
             overrides = {"compiler.cuda.cuda_arch": known, "compiler.cuda.hip_arch": known, **overrides}
-        return of(self.device, self.step.cmake_build_type.value, overrides)
-
-    def _machine(self, toolchain: Toolchain, flags: str) -> Machine:
-        """The hardware that both libraries require. DaCe passes `flags` to the C++ compiler."""
-        return Machine(
-            cpu=toolchain.compiled_features(self.step.cmake_build_type.value, flags),
-            device=self.step.device_type.name.lower(),
-            arch="" if self.device == "cpu" else arch("gpu"),
-        )
-
-    def _compile_sdfg(self, inp: ExtensionSource[Any, Any], signature: SdfgSignature, folder: Path) -> Path:
-        """Builds the SDFG with DaCe in `folder`; returns the path of its library."""
-        if self.has_trace_markers:
-            _, sdfg = add_trace_markers(inp)
-        else:
-            sdfg = dace.SDFG.from_json(inp.program_source.source_code)
-        sdfg.build_folder = str(folder)
-        if self.device != "cpu":
-            make_asynchronous(sdfg)
-        try:
-            with one_stream():
-                sdfg.compile(validate=False, return_program_handle=False)
-        except Exception as error:
-            if self.device == "cpu" or toolkit(self.device):
-                raise
-            raise ToolchainError(
-                f"A program for the device '{self.device}' needs a compiler that was not found:"
-                f" {GPU_COMPILERS[self.device]}."
-            ) from error
-        compiled = next(iter(folder.glob("program.sdfg*")))
-        check_arguments(dace.SDFG.from_file(str(compiled)), signature)
-        return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))
+        return Build(device, name.lower(), self.step.cmake_build_type.value, overrides)

@@ -19,7 +19,7 @@ from gtstub import _host
 from gtstub.building.pending import done, raise_all, wait_for
 from gtstub.cache.entry import Entry
 from gtstub.errors import CacheError, CompilationError, reason
-from gtstub.program import registry
+from gtstub.programs import registry
 from gtstub.settings import Mode, mode
 from gtstub.signature.dtypes import NUMBERS, DType
 

@@ -1,0 +1,151 @@
+"""Builds cache entries: DaCe compiles the SDFG while the C compiler compiles its stub; both are published together."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import dace
+from dace.codegen import compiler as dace_compiler
+
+from gtstub.cache.entry import Entry
+from gtstub.cache.lookup import Request
+from gtstub.cache.manifest import Built, Machine, Manifest
+from gtstub.cache.prune import limit_size
+from gtstub.cache.store import Cache
+from gtstub.errors import ToolchainError
+from gtstub.frameworks.dace import dace_config
+from gtstub.frameworks.dace.arguments import check_arguments
+from gtstub.frameworks.dace.dace_config import Setting
+from gtstub.frameworks.dace.streams import one_stream
+from gtstub.signature import documents
+from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
+from gtstub.toolchain import compiler
+from gtstub.toolchain.arch import arch, toolkit
+from gtstub.toolchain.compiler import Toolchain
+
+if TYPE_CHECKING:
+    from gtstub.codegen.stub import Stub
+
+NOTHING: Mapping[str, str] = {}
+
+GPU_COMPILERS = {
+    "cuda": "install the CUDA toolkit, and put 'nvcc' on PATH or name it in CUDACXX",
+    "rocm": "install ROCm, and put 'hipcc' on PATH or name it in HIPCXX",
+}
+"""What to do without the compiler of a GPU."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Build:
+    """
+    How programs for a device are built. `build_type` is CMake's, and `overrides` are settings of the DaCe
+    configuration. `device_name` is the device's name in the manifest.
+    """
+
+    device: Device
+    device_name: str
+    build_type: str
+    overrides: Mapping[str, Any]
+
+    @property
+    def settings(self) -> Mapping[str, Setting]:
+        """The DaCe configuration of a build in the current environment."""
+        return dace_config.configuration(self.device, self.build_type, self.overrides)
+
+    @property
+    def flags(self) -> str:
+        """All compiler flags for CPU code, including those of host code in GPU programs."""
+        names, settings = ("compiler.cpu.args", "compiler.cuda.args"), self.settings
+        return " ".join(settings[name].value for name in names[: 1 if self.device == "cpu" else 2])
+
+    @property
+    def cmake(self) -> tuple[str, list[str]]:
+        """What DaCe passes to CMake: a C++ compiler, or nothing for CMake's choice, and arguments."""
+        return dace_config.for_cmake(self.settings)
+
+    @property
+    def ingredients(self) -> dict[str, Any]:
+        """The part of the DaCe configuration that is in the key."""
+        return dace_config.ingredients(self.device, self.build_type, self.overrides)
+
+    def context(self) -> AbstractContextManager[None]:
+        """Sets DaCe's configuration for a build."""
+        return dace_config.frozen(self.device, self.build_type, self.overrides)
+
+    def toolchain(self, cache: Cache) -> Toolchain:
+        """The compilers with their flags. Raises ToolchainError as `compiler.find` does."""
+        return compiler.find(cache.root, cache.shared, *self.cmake)
+
+    def publish(
+        self,
+        request: Request,
+        sdfg: dace.SDFG,
+        stub: Stub,
+        program: ProgramSignature,
+        signature: SdfgSignature,
+        names: Mapping[str, str] = NOTHING,
+    ) -> Entry:
+        """
+        Builds an SDFG and its stub, and publishes the entry. `names` are the names in the signatures of those arguments
+        of the SDFG that have other names there. The caller has entered `context`.
+        """
+        settings, toolchain = self.settings, self.toolchain(request.cache)
+        texts = {
+            "program.json": documents.program_to_json(program),
+            "sdfg.json": documents.sdfg_to_json(signature),
+            **stub.files,
+        }
+        begin = time.monotonic()
+        with request.cache.private_directory(request.key) as private:
+            directory = private / "entry"
+            directory.mkdir()
+            for file, text in texts.items():
+                (directory / file).write_text(text, encoding="utf-8")
+            stub_library = f"{program.name}_stub.so"
+            build = toolchain.start(directory / stub.source, directory / stub_library)
+            try:
+                library = self._compile(sdfg, private / "dace")
+            except BaseException:
+                build.cancel()
+                raise
+            build.wait()
+            compiled = next(iter((private / "dace").glob("program.sdfg*")))
+            check_arguments(dace.SDFG.from_file(str(compiled)), signature, names)
+            library.rename(directory / signature.library)
+            manifest = Manifest(
+                name=request.program,
+                stub=stub_library,
+                library=signature.library,
+                workspaces={workspace.storage: workspace.device for workspace in signature.workspaces},
+                ingredients=request.ingredients,
+                baked=request.baked,
+                machine=Machine(  # the hardware that both libraries require
+                    cpu=toolchain.compiled_features(self.build_type, settings["compiler.cpu.args"].value),
+                    device=self.device_name,
+                    arch="" if self.device == "cpu" else arch("gpu"),
+                ),
+                built=Built(seconds=round(time.monotonic() - begin, 3)),
+            )
+            entry = request.cache.publish(directory, request.key, manifest)
+        limit_size(request.cache)
+        return entry
+
+    def _compile(self, sdfg: dace.SDFG, folder: Path) -> Path:
+        """Builds the SDFG with DaCe in `folder`; returns the path of its library."""
+        sdfg.build_folder = str(folder)
+        try:
+            with one_stream():
+                sdfg.compile(validate=False, return_program_handle=False)
+        except Exception as error:
+            if self.device == "cpu" or toolkit(self.device):
+                raise
+            raise ToolchainError(
+                f"A program for the device '{self.device}' needs a compiler that was not found:"
+                f" {GPU_COMPILERS[self.device]}."
+            ) from error
+        return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))

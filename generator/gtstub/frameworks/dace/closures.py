@@ -1,0 +1,133 @@
+"""What a DaCe program reads from around it: globals, variables of enclosing functions, and attributes of `self`."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import sys
+from collections.abc import Iterator, Mapping
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from dace.frontend.python.parser import DaceProgram
+
+from gtstub.errors import SignatureError
+
+LIBRARIES = ("dace", "math", "numpy")
+"""The modules whose attributes never change."""
+
+Step = str | tuple[Any]
+"""An attribute by its name, or an item by its index."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """
+    What a call reads: `root` is a dict of globals, a cell, the number of an argument of the call, or any other object.
+    `steps` lead from there to the object; the first one is the name of a global. `source` is the user's text for it.
+    """
+
+    root: Any
+    steps: tuple[Step, ...]
+    source: str
+
+    @property
+    def plain(self) -> tuple[Any, tuple[Step, ...], str]:
+        return self.root, self.steps, self.source
+
+
+@dataclasses.dataclass(frozen=True)
+class Closure:
+    """The arrays that a program reads, by their names in the SDFG, and the values that were compiled in."""
+
+    arrays: Mapping[str, Reading]
+    constants: tuple[tuple[Reading, Any], ...]
+
+
+def closure_of(program: DaceProgram, places: Mapping[str, int]) -> Closure:
+    """
+    The closure of a program that DaCe has parsed, and of the programs that it calls. `places` has the numbers of the
+    arguments of the call by the names of their parameters.
+
+    Raises SignatureError for an array that a call cannot read again.
+    """
+    programs = list(_programs(program, set()))
+    by_evaluator = {
+        id(evaluator): (each, source)
+        for each in programs
+        for source, _, evaluator, is_nested in each.resolver.closure_arrays.values()
+        if not is_nested
+    }
+    arrays = {}
+    for name, (_, _, evaluator, _) in program.resolver.closure_arrays.items():
+        owner, source = by_evaluator.get(id(evaluator), (None, name))
+        reading = None if owner is None else _reading(owner, source, places if owner is program else {})
+        if reading is None:
+            raise SignatureError(
+                f"Program '{program.name}' reads the array '{source}', which a call cannot find again."
+            )
+        arrays[name] = reading
+    constants = []
+    for each in programs:
+        for source, value in each.resolver.closure_constants.items():
+            reading = _reading(each, source, places if each is program else {})
+            if reading is not None and not _is_fixed(reading):
+                constants.append((reading, value))
+    return Closure(arrays, tuple(constants))
+
+
+def _programs(program: DaceProgram, known: set[int]) -> Iterator[DaceProgram]:
+    """A program, and all that it calls."""
+    if id(program) in known or getattr(program, "resolver", None) is None:
+        return
+    known.add(id(program))
+    yield program
+    for _, inner in program.resolver.closure_sdfgs.values():
+        if isinstance(inner, DaceProgram):
+            yield from _programs(inner, known)
+
+
+def _reading(program: DaceProgram, source: str, places: Mapping[str, int]) -> Reading | None:
+    """How to read `source`, a text in a program; None if it is the default of a parameter, or not a path."""
+    try:
+        node = ast.parse(source, mode="eval").body
+    except SyntaxError:
+        return None
+    steps: list[Step] = []
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Attribute(value=value, attr=name):
+                steps.insert(0, sys.intern(name))
+            case ast.Subscript(value=value, slice=ast.Constant(value=index)):
+                steps.insert(0, (index,))
+            case _:
+                return None
+        node = value
+    root, function = node.id, program.f
+    if root in places:
+        return Reading(places[root], tuple(steps), source)
+    if root == program.objname and program.methodobj is not None:
+        return Reading(program.methodobj, tuple(steps), source)
+    if root in _parameters(function.__code__):
+        return None
+    if function.__closure__ is not None and root in function.__code__.co_freevars:
+        cell = function.__closure__[function.__code__.co_freevars.index(root)]
+        return Reading(cell, tuple(steps), source)
+    if root in function.__globals__:
+        return Reading(function.__globals__, (sys.intern(root), *steps), source)
+    return None
+
+
+def _parameters(code: CodeType) -> tuple[str, ...]:
+    count = code.co_argcount + code.co_kwonlyargcount
+    return code.co_varnames[: count + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)]
+
+
+def _is_fixed(reading: Reading) -> bool:
+    """Whether it is an attribute of a library, or a function, of which only the name is compiled in."""
+    if not isinstance(reading.root, dict) or not isinstance(reading.steps[0], str):
+        return False
+    first = reading.root.get(reading.steps[0])
+    if isinstance(first, ModuleType):
+        return first.__name__.partition(".")[0] in LIBRARIES
+    return isinstance(first, FunctionType | type) and len(reading.steps) == 1

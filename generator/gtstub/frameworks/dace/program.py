@@ -1,0 +1,204 @@
+"""`gtstub.program`: calls DaCe programs through stubs."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dace
+from dace.frontend.python.parser import DaceProgram
+
+from gtstub._host import Overload, Overloads
+from gtstub.errors import PlanError, SignatureError
+from gtstub.frameworks.dace.internals import Types, types_of
+from gtstub.frameworks.dace.variant import Arguments, Options, Variant, build_variant
+from gtstub.settings import Mode, mode
+
+NOTHING: Mapping[str, Any] = {}
+
+
+class StubbedProgram(Overloads):
+    """
+    A DaCe program that is called through stubs: as the program itself, but each variant is built by gtstub, into its
+    cache. The program that a call needs is built at the first call with its types.
+    """
+
+    dace_program: DaceProgram
+    __wrapped__: Callable[..., Any]
+    __signature__: inspect.Signature
+    fallback_calls: int
+    """Calls that went through DaCe, because no stub can carry them."""
+    _options: Options
+    _fallback: bool
+    _variants: list[tuple[Types, Variant | Callable[..., Any]]]
+    _building: threading.Lock
+
+    @classmethod
+    def make(cls, program: DaceProgram, options: Options, *, fallback: bool) -> StubbedProgram:
+        def choose(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Overload | Callable[..., Any]:
+            return self._choose(args, kwargs)
+
+        self = cls(program.f.__name__, choose)
+        self.dace_program = program
+        self.fallback_calls = 0
+        self._options = options
+        self._fallback = fallback
+        self._variants = []
+        self._building = threading.Lock()
+        self.__doc__ = program.f.__doc__
+        self.__wrapped__ = program.f
+        self.__signature__ = program.signature
+        return self
+
+    def compile(self, *args: Any, **kwargs: Any) -> StubbedProgram:
+        """Builds the variant for these arguments. A program whose parameters are all annotated needs none."""
+        with self._building:
+            self._variant(args, kwargs)
+        return self
+
+    def clear(self) -> None:
+        """Forgets all variants; the next call parses the program again."""
+        with self._building:
+            self._variants.clear()
+        self.forget()
+
+    def _choose(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Overload | Callable[..., Any]:
+        if mode() == Mode.PYTHON:
+            return self._in_python()
+        with self._building:
+            variant = self._variant(args, kwargs)
+        if not isinstance(variant, Variant):
+            return variant
+        return variant.overload(self._bind(args, kwargs))
+
+    def _in_python(self) -> Callable[..., Any]:
+        program = self.dace_program
+        if program.methodobj is None:
+            return program.f  # type: ignore[no-any-return]
+        return program.f.__get__(program.methodobj)  # type: ignore[no-any-return]
+
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
+        program = self.dace_program
+        parameters = [each for name, each in program.signature.parameters.items() if name != program.objname]
+        return Arguments.bind(program.signature.replace(parameters=parameters), args, kwargs)
+
+    def _variant(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Variant | Callable[..., Any]:
+        program = self.dace_program
+        given = {name: value for name, value in kwargs.items() if name != "out" or name in program.argnames}
+        types = types_of(program, args, given)
+        for known, variant in self._variants:
+            if _is_same(known, types):
+                return variant
+        variant = self._built(types, args, kwargs)
+        self._variants.append((types, variant))
+        return variant
+
+    def _built(self, types: Types, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Variant | Callable[..., Any]:
+        try:
+            return build_variant(self.dace_program, types, self._bind(args, kwargs), self._options)
+        except (SignatureError, PlanError):
+            if not self._fallback:
+                raise
+            return self._call_dace
+
+    def _call_dace(self, *args: Any, **kwargs: Any) -> Any:
+        self.fallback_calls += 1
+        return self.dace_program(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        count = len(self._variants)
+        return f"<gtstub program '{self.__name__}' of DaCe ({count} variant{'' if count == 1 else 's'})>"
+
+
+def _is_same(a: Types, b: Types) -> bool:
+    return (
+        a.given == b.given
+        and a.descriptors.keys() == b.descriptors.keys()
+        and all(_is_equivalent(descriptor, b.descriptors[name]) for name, descriptor in a.descriptors.items())
+        and a.values.keys() == b.values.keys()
+        and all(_is_equal(value, b.values[name]) for name, value in a.values.items())
+    )
+
+
+def _is_equivalent(a: dace.data.Data, b: dace.data.Data) -> bool:
+    return type(a) is type(b) and a.to_json() == b.to_json()
+
+
+def _is_equal(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except Exception:  # of any object's comparison
+        return False
+
+
+class StubbedMethod:
+    """
+    A method that is a DaCe program, in a class: it gives each object a program of its own. As with `dace.method`, an
+    object whose method was used lives as long as its class.
+    """
+
+    def __init__(self, make: Callable[[Any], StubbedProgram]) -> None:
+        self._make = make
+        self._of: dict[int, StubbedProgram] = {}
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        if id(instance) not in self._of:
+            self._of[id(instance)] = self._make(instance)
+        return self._of[id(instance)]
+
+
+def program(
+    function: Any = None,
+    *,
+    fallback: bool = False,
+    build_type: str = "Release",
+    dace_config: Mapping[str, Any] = NOTHING,
+    bounds: bool = True,
+    **options: Any,
+) -> Any:
+    """
+    Calls a DaCe program through stubs that gtstub generates. To be used as a decorator, or as a function.
+
+    - `function`: a function, or what `@dace.program` or `@dace.method` has made of it.
+    - `fallback`: what no stub can carry is called through DaCe; `fallback_calls` counts these calls. Otherwise it is
+      refused when it is built.
+    - `build_type` is CMake's, `dace_config` overrides settings of the DaCe configuration (docs/dace-config.md), and
+      without `bounds`, the elements that the program accesses are not checked (docs/checks.md).
+    - `options`: the arguments of `dace.program`, if `function` is a plain function.
+
+    Returns a `StubbedProgram`, or, for a method, an object that gives each instance of its class one.
+    """
+    if function is None:
+        return lambda f: program(
+            f, fallback=fallback, build_type=build_type, dace_config=dace_config, bounds=bounds, **options
+        )
+    how = Options(build_type, dict(dace_config), bounds)
+    how.build("cpu").ingredients  # noqa: B018  raises ConfigError
+    if isinstance(function, DaceProgram):
+        return StubbedProgram.make(function, how, fallback=fallback)
+    if hasattr(function, "wrapped") and hasattr(function, "__get__"):  # dace.method
+        return StubbedMethod(
+            lambda instance: StubbedProgram.make(function.__get__(instance, type(instance)), how, fallback=fallback)
+        )
+    if not callable(function):
+        raise TypeError(f"gtstub.program() takes a function or a DaCe program, not '{type(function).__name__}'.")
+    if _is_method(function):
+        return program(
+            dace.method(function, **options),
+            fallback=fallback,
+            build_type=build_type,
+            dace_config=dace_config,
+            bounds=bounds,
+        )
+    return StubbedProgram.make(dace.program(function, **options), how, fallback=fallback)
+
+
+def _is_method(function: Any) -> bool:
+    """Whether a function is defined in a class, whose body is being executed."""
+    return "." in function.__qualname__.rpartition("<locals>.")[2]

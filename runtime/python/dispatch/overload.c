@@ -1,0 +1,257 @@
+/* The Overload type: it completes the arguments of a call, and calls a Program. */
+#include <stddef.h>
+
+#include "python/dispatch/overloads.h"
+
+/* ---- Reading --------------------------------------------------------------------------------------------------- */
+
+static GTS_COLD PyObject *refuse_missing(const gts_py_overload *self, const gts_py_reading *reading)
+{
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_AttributeError) && !PyErr_ExceptionMatches(PyExc_LookupError))
+        return NULL;
+    PyErr_Clear();
+    return PyErr_Format(PyExc_ValueError, "Program '%s' reads '%U', which does not exist any more.",
+                        self->program->program->stub->name, reading->text);
+}
+
+/* A new reference to what `reading` reads; NULL after an exception. */
+static PyObject *read_object(const gts_py_overload *self, const gts_py_reading *reading, PyObject *const *args)
+{
+    PyObject *object = Py_NewRef(reading->argument >= 0 ? args[reading->argument] : reading->root);
+    Py_ssize_t next = 0;
+    if (reading->argument < 0 && PyDict_CheckExact(object) && PyTuple_GET_SIZE(reading->names) > 0) {
+        Py_SETREF(object, Py_XNewRef(PyDict_GetItemWithError(reading->root, PyTuple_GET_ITEM(reading->names, 0))));
+        next = 1;
+    } else if (reading->argument < 0 && PyCell_Check(object)) {
+        Py_SETREF(object, PyCell_Get(reading->root));
+    }
+    const Py_ssize_t count = PyTuple_GET_SIZE(reading->names);
+    for (; object != NULL && next < count; ++next) {
+        PyObject *const name = PyTuple_GET_ITEM(reading->names, next);
+        Py_SETREF(object, PyTuple_CheckExact(name) ? PyObject_GetItem(object, PyTuple_GET_ITEM(name, 0))
+                                                   : PyObject_GetAttr(object, name));
+    }
+    return GTS_LIKELY(object != NULL) ? object : refuse_missing(self, reading);
+}
+
+static GTS_COLD int refuse_change(const gts_py_overload *self, const gts_py_reading *constant, PyObject *found)
+{
+    PyErr_Format(
+        PyExc_ValueError,
+        "Program '%s' was compiled for '%U' = %R, but it is %R now; call its method clear() to compile it anew.",
+        self->program->program->stub->name, constant->text, constant->value, found);
+    return -1;
+}
+
+/* Whether two objects are the same, or equal and of the same type; false if they cannot be compared. */
+static bool is_same(PyObject *a, PyObject *b)
+{
+    if (a == b)
+        return true;
+    if (Py_TYPE(a) != Py_TYPE(b))
+        return false;
+    if (PyFloat_CheckExact(a)) /* NaN is the same as NaN, but -0.0 is not 0.0 */
+        return memcmp(&((PyFloatObject *)a)->ob_fval, &((PyFloatObject *)b)->ob_fval, sizeof(double)) == 0;
+    const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
+    if (equal < 0)
+        PyErr_Clear();
+    return equal > 0;
+}
+
+/* Checks a constant. If a call passes another one, then *refused, because another overload may have been compiled. */
+static int check_constant(const gts_py_overload *self, const gts_py_reading *constant, PyObject *const *args,
+                          bool *refused)
+{
+    PyObject *const found = read_object(self, constant, args);
+    if (found == NULL)
+        return -1;
+    const bool is_right = is_same(found, constant->value);
+    *refused = !is_right && constant->argument >= 0;
+    if (!is_right)
+        (void)refuse_change(self, constant, found);
+    Py_DECREF(found);
+    return is_right ? 0 : -1;
+}
+
+/* ---- Results --------------------------------------------------------------------------------------------------- */
+
+/* The tuple of the arrays that a call returns: new ones, or those that it passes as `out`. NULL after an exception. */
+static PyObject *find_results(const gts_py_overload *self, PyObject *const *args, PyObject *const *argv)
+{
+    PyObject *results;
+    if (self->out < 0)
+        results = PyObject_Vectorcall(self->allocate, argv, self->count - self->result_count, NULL);
+    else if (self->is_single)
+        results = PyTuple_Pack(1, args[self->out]);
+    else
+        results = Py_NewRef(args[self->out]);
+    if (results == NULL)
+        return NULL;
+    if (PyTuple_CheckExact(results) && PyTuple_GET_SIZE(results) == (Py_ssize_t)self->result_count)
+        return results;
+    PyErr_Format(PyExc_TypeError, "Argument 'out' of program '%s' must be a tuple of %u arrays.",
+                 self->program->program->stub->name, self->result_count);
+    Py_DECREF(results);
+    return NULL;
+}
+
+/* ---- Calling --------------------------------------------------------------------------------------------------- */
+
+PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *args, bool *refused)
+{
+    PyObject *argv[GTS_PY_MAX_PARAMETERS + 1], *held[GTS_PY_MAX_PARAMETERS];
+    PyObject *results = NULL, *returned = NULL;
+    uint32_t held_count = 0;
+    *refused = false;
+    for (uint32_t i = 0; i < self->constant_count; ++i) {
+        if (GTS_UNLIKELY(check_constant(self, &self->constants[i], args, refused) != 0))
+            return NULL;
+    }
+    const uint32_t passed = self->count - self->result_count;
+    for (uint32_t i = 0; i < passed; ++i) {
+        const int16_t place = self->place[i];
+        if (place >= 0) {
+            argv[i] = args[place];
+            continue;
+        }
+        argv[i] = held[held_count] = read_object(self, &self->readings[-1 - place], args);
+        if (GTS_UNLIKELY(argv[i] == NULL))
+            goto done;
+        ++held_count;
+    }
+    if (self->result_count > 0) {
+        results = find_results(self, args, argv);
+        if (results == NULL)
+            goto done;
+        for (uint32_t i = 0; i < self->result_count; ++i)
+            argv[passed + i] = PyTuple_GET_ITEM(results, i);
+    }
+    argv[self->count] = NULL; /* there is no offset provider */
+    returned = gts_py_call_in_order(self->program, argv);
+    *refused = returned == NULL && self->program->refused;
+    if (returned != NULL && results != NULL)
+        Py_SETREF(returned, Py_NewRef(self->is_single ? PyTuple_GET_ITEM(results, 0) : results));
+done:
+    Py_XDECREF(results);
+    while (held_count > 0)
+        Py_DECREF(held[--held_count]);
+    return returned;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------------------------- */
+
+/* Reads a tuple of (root, names, text) or (root, names, text, value). */
+static int set_readings(PyObject *items, bool have_values, gts_py_reading **readings, uint32_t *count)
+{
+    const Py_ssize_t length = PyTuple_GET_SIZE(items);
+    *readings = PyMem_Calloc((size_t)length + 1, sizeof **readings);
+    if (*readings == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < length; ++i) {
+        gts_py_reading *const reading = &(*readings)[i];
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, i), have_values ? "OO!UO:constant" : "OO!U:reading",
+                              &reading->root, &PyTuple_Type, &reading->names, &reading->text, &reading->value))
+            return -1;
+        reading->argument = -1;
+        if (PyLong_CheckExact(reading->root))
+            reading->argument = (int32_t)PyLong_AsLong(reading->root);
+        if (reading->argument == -1 && PyErr_Occurred())
+            return -1;
+        ++*count;
+    }
+    return 0;
+}
+
+static int set_places(gts_py_overload *self, PyObject *places)
+{
+    if (PyTuple_GET_SIZE(places) != (Py_ssize_t)(self->count - self->result_count))
+        return gts_py_fail(PyExc_ValueError, "Program '%s' has %u parameters, but %zd places and %u results are given.",
+                           self->program->program->stub->name, self->count, PyTuple_GET_SIZE(places),
+                           self->result_count);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); ++i) {
+        const long place = PyLong_AsLong(PyTuple_GET_ITEM(places, i));
+        if (place == -1 && PyErr_Occurred())
+            return -1;
+        if (place < -(long)self->reading_count || place > INT16_MAX)
+            return gts_py_fail(PyExc_ValueError, "The place %ld is that of no argument and of no reading.", place);
+        self->place[i] = (int16_t)place;
+    }
+    return 0;
+}
+
+static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"program", "places", "readings", "constants", "results", "allocate", "out", "single", NULL};
+    gts_py_state *const state = gts_py_find_state(type);
+    PyObject *places, *readings, *constants, *allocate = Py_None, *program;
+    unsigned int results = 0;
+    int out = -1, is_single = 0;
+    if (state == NULL ||
+        !PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!|IOip:Overload", names, state->program_type, &program,
+                                     &PyTuple_Type, &places, &PyTuple_Type, &readings, &PyTuple_Type, &constants,
+                                     &results, &allocate, &out, &is_single))
+        return NULL;
+    gts_py_overload *const self = (gts_py_overload *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->program = (gts_py_program *)program;
+    self->count = (uint32_t)PyTuple_GET_SIZE(self->program->parameters);
+    self->result_count = results;
+    self->allocate = allocate;
+    self->out = out;
+    self->is_single = is_single;
+    self->spec = PyTuple_Pack(5, program, places, readings, constants, allocate);
+    int status = self->spec == NULL ? -1 : 0;
+    if (status == 0 && (self->count > GTS_PY_MAX_PARAMETERS || results > self->count || (is_single && results != 1)))
+        status = gts_py_fail(PyExc_ValueError, "Program '%s' cannot have %u parameters of which %u are results.",
+                             self->program->program->stub->name, self->count, results);
+    if (status != 0 || set_readings(readings, false, &self->readings, &self->reading_count) != 0 ||
+        set_readings(constants, true, &self->constants, &self->constant_count) != 0 || set_places(self, places) != 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+    const gts_py_overload *const self = (gts_py_overload *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->spec);
+    return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+    gts_py_overload *const self = (gts_py_overload *)object;
+    PyTypeObject *const type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    PyMem_Free(self->readings);
+    PyMem_Free(self->constants);
+    Py_XDECREF(self->spec);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+PyDoc_STRVAR(DOC,
+             "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False)\n--\n\n"
+             "A way to call `program`, a Program. `places` has for each of its parameters but the last `results` "
+             "the number of an\n"
+             "argument of the call, or -1 - n for reading n. A reading is (root, names, text): the item of a dict, "
+             "the content of a\n"
+             "cell, or `root` itself, then its attributes. A constant has the value that it must equal as well. "
+             "Results come from\n"
+             "allocate(*others), or from argument `out` of the call; they are returned, as a tuple or `single`.");
+
+static PyType_Slot SLOTS[] = {
+    {Py_tp_doc, (void *)DOC}, {Py_tp_new, make}, {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {0, NULL},
+};
+
+PyType_Spec gts_py_overload_spec = {
+    .name = "gtstub._host.Overload",
+    .basicsize = sizeof(gts_py_overload),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = SLOTS,
+};

@@ -1,0 +1,49 @@
+/*
+ * Shared by the files of overloads: programs whose calls may leave parameters out, and that read some of their arguments
+ * themselves, as DaCe programs do. Functions that return int return 0 for success and -1 after an exception.
+ */
+#ifndef GTSTUB_PYTHON_OVERLOADS_H
+#define GTSTUB_PYTHON_OVERLOADS_H
+
+#include "python/dispatch/dispatcher.h"
+
+/*
+ * An object that a call reads: an item of a dict, the content of a cell, an argument of the call, or `root` itself; then
+ * attributes and items of that.
+ */
+typedef struct gts_py_reading {
+    PyObject *root;   /* a dict, a cell, an int, or any other object */
+    int32_t argument; /* the number in `root`; -1 if it is no int */
+    PyObject *names;  /* tuple: the item of a dict; then names of attributes, and (index,) for items */
+    PyObject *value;  /* what the object must equal; NULL if it may be any */
+    PyObject *text;   /* str, how its user writes it: self.w */
+} gts_py_reading;
+
+/* How a call from one kind of call site becomes a call of a Program. */
+typedef struct gts_py_overload {
+    PyObject_HEAD PyObject *spec; /* the tuple that the members were read from, which owns all objects in them */
+    gts_py_program *program;
+    uint32_t count;                           /* parameters of the program */
+    int16_t place[GTS_PY_MAX_PARAMETERS + 1]; /* of each parameter: an argument of the call, or -1 - a reading */
+    uint32_t reading_count;
+    gts_py_reading *readings; /* [reading_count] */
+    uint32_t constant_count;
+    gts_py_reading *constants; /* [constant_count], whose values were compiled in */
+    uint32_t result_count;     /* parameters that are results; they are the last ones */
+    PyObject *allocate;        /* called with the arguments before the results; returns a tuple of the results */
+    int32_t out;               /* the argument of the call that has the results instead, or -1 */
+    bool is_single;            /* the call returns the only result, not a tuple */
+} gts_py_overload;
+
+/* ---- overload.c ------------------------------------------------------------------------------------------------ */
+
+extern PyType_Spec gts_py_overload_spec;
+
+/* Calls the program. *refused says whether it has refused the arguments; another overload may take these. */
+PyObject *gts_py_call_overload(const gts_py_overload *, PyObject *const *args, bool *refused);
+
+/* ---- overloads.c ----------------------------------------------------------------------------------------------- */
+
+extern PyType_Spec gts_py_overloads_spec;
+
+#endif
