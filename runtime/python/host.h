@@ -96,6 +96,7 @@ PyObject *gts_py_end_graph(PyObject *module, PyObject *graph);
 PyObject *gts_py_launch_graph(PyObject *module, PyObject *args);
 /* Reads None, an address, or an object with `__cuda_stream__`; -1 after an exception. */
 int gts_py_read_stream(const gts_py_state *, PyObject *object, void **stream);
+PyObject *gts_py_check_stream(PyObject *module, PyObject *stream);
 PyObject *gts_py_get_stream(PyObject *self, void *unused);
 int gts_py_set_stream(PyObject *self, PyObject *value, void *unused);
 PyObject *gts_py_get_current_stream(PyObject *module, PyObject *unused);

@@ -51,6 +51,8 @@ static PyMethodDef FUNCTIONS[] = {
      "get_stream()\n--\n\nReturns the stream of all programs that have none of their own; None is the default stream."},
     {"set_stream", gts_py_set_current_stream, METH_O,
      "set_stream(stream, /)\n--\n\nSets the stream of all programs that have none of their own."},
+    {"check_stream", gts_py_check_stream, METH_O,
+     "check_stream(stream, /)\n--\n\nRaises what `Program.stream` raises for an object that is no stream."},
     {"begin_graph", gts_py_begin_graph, METH_NOARGS,
      "begin_graph()\n--\n\nBegins to capture the calls of programs; returns the graph."},
     {"end_graph", gts_py_end_graph, METH_O, "end_graph(graph, /)\n--\n\nEnds to capture."},

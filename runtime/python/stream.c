@@ -61,6 +61,21 @@ int gts_py_read_stream(const gts_py_state *state, PyObject *object, void **strea
                                                          : read_object(state, object, stream);
 }
 
+/* The same for the stream of one program, which may also be 'current'. */
+static int read_setting(const gts_py_state *state, PyObject *object, bool *is_current, void **stream)
+{
+    *stream = NULL;
+    *is_current = PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, "current") == 0;
+    return *is_current ? 0 : gts_py_read_stream(state, object, stream);
+}
+
+PyObject *gts_py_check_stream(PyObject *module, PyObject *value)
+{
+    bool is_current;
+    void *stream;
+    return read_setting(PyModule_GetState(module), value, &is_current, &stream) != 0 ? NULL : Py_NewRef(Py_None);
+}
+
 /* ---- Of one program -------------------------------------------------------------------------------------------- */
 
 PyObject *gts_py_get_stream(PyObject *object, void *Py_UNUSED(closure))
@@ -73,11 +88,11 @@ PyObject *gts_py_get_stream(PyObject *object, void *Py_UNUSED(closure))
 int gts_py_set_stream(PyObject *object, PyObject *value, void *Py_UNUSED(closure))
 {
     gts_py_program *const self = (gts_py_program *)object;
-    void *stream = NULL;
+    bool is_current;
+    void *stream;
     if (value == NULL)
         return gts_py_fail(PyExc_AttributeError, "Attribute 'stream' cannot be deleted; set it to 'current'.");
-    const bool is_current = PyUnicode_Check(value) && PyUnicode_CompareWithASCIIString(value, "current") == 0;
-    if (!is_current && gts_py_read_stream(self->state, value, &stream) != 0)
+    if (read_setting(self->state, value, &is_current, &stream) != 0)
         return -1;
     if (self->caller == PyThreadState_Get())
         return gts_py_fail(PyExc_RuntimeError, "The stream of program '%s' cannot be set within a call of it.",

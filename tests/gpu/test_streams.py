@@ -321,28 +321,66 @@ def test_a_zero_dimensional_field_is_read_behind_the_calls_of_its_program(
     assert [line for line in fake.log() if "Synchronize" in line] == [f"cudaStreamSynchronize stream={number}"]
 
 
-def test_the_variants_of_a_compiled_program_have_one_stream(
-    fake: FakeCuda, vn: Any, tmp_path: Path, toolchain: Toolchain
-) -> None:
+@pytest.fixture
+def variants(tmp_path: Path, toolchain: Toolchain) -> dict[int, Bound]:
+    """What `compiled` calls for the static arguments 1 and 2."""
+    return {n: bind("p", tmp_path / str(n), toolchain, static={"n": n}) for n in (1, 2)}
+
+
+@pytest.fixture
+def compiled(fake: FakeCuda, variants: dict[int, Bound]) -> CompiledProgram:
+    """A program with two variants, none of which is loaded."""
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("vn", "out", "n")]
     statics = (StaticScalar("n", "n", "int32"),)
     interface = Interface("p", inspect.Signature(parameters), "", {}, False, statics, ({},))
-    variants = {n: bind("p", tmp_path / str(n), toolchain, static={"n": n}) for n in (1, 2)}
-
-    def start(static: Any, provider: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_result(static["n"])
-        return done
-
-    builder = Builder(lambda _, value: value, start, lambda n: variants[n].program, lambda: None)
+    builds: dict[int, Future[Any]] = {n: Future() for n in variants}
+    builder = Builder(
+        lambda _, value: value, lambda static, _: builds[static["n"]], lambda n: variants[n].program, lambda: None
+    )
     program = CompiledProgram.make(interface, builder)
     program.compile(n=[1, 2])
+    for n, build in builds.items():
+        build.set_result(n)
+    return program
+
+
+def test_the_variants_of_a_compiled_program_have_one_stream(
+    fake: FakeCuda, vn: Any, compiled: CompiledProgram, variants: dict[int, Bound]
+) -> None:
     first, second = fake.stream(1), fake.stream(1)
-    assert program.stream is None
-    program.stream = first
-    program(vn, vn, 1)
+    assert compiled.stream is None
+    compiled.stream = first
+    assert compiled.stream == first
+    compiled(vn, vn, 1)
     assert variants[1].program.stream == first
-    program.stream = second
-    program(vn, vn, 2)
-    assert program.stream == second
+    compiled.stream = second
+    compiled(vn, vn, 2)
+    assert compiled.stream == second
     assert [each.program.stream for each in variants.values()] == [second, second]
+
+
+def test_a_compiled_program_refuses_what_is_no_stream_before_a_variant_is_loaded(
+    vn: Any, compiled: CompiledProgram
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        compiled.stream = "default"
+    assert str(caught.value) == (
+        "A stream must be None, 'current', an address, or an object with '__cuda_stream__', not 'str'."
+    )
+    assert compiled.stream is None
+    compiled(vn, vn, 1)
+
+
+def test_no_variant_has_a_stream_that_another_has_refused(
+    fake: FakeCuda, vn: Any, compiled: CompiledProgram, variants: dict[int, Bound]
+) -> None:
+    array, stream = DeviceArray(fake, np.zeros((EDGES, LEVELS))), fake.stream(1)
+    for n in variants:
+        compiled(vn, vn, n)
+    with pytest.raises(RuntimeError) as caught:
+        compiled(vn, Meddling(array, lambda: setattr(compiled, "stream", stream)), 2)
+    assert str(caught.value) == "The stream of program 'p' cannot be set within a call of it."
+    assert [each.program.stream for each in variants.values()] == [None, None]
+    with gtstub.stream(stream):  # they follow it, as before
+        assert compiled.stream == stream
+        assert [each.program.stream for each in variants.values()] == [stream, stream]

@@ -154,15 +154,26 @@ class CompiledProgram(_host.Dispatcher):
 
     @property
     def stream(self) -> Any:
-        """The stream of a GPU that calls put their work on, as `Program.stream`; that of all variants."""
+        """
+        The stream of a GPU that calls put their work on, as `Program.stream`; that of all variants. If one of them
+        refuses a stream, all keep the one that they had.
+        """
         if self._programs:
             return self._programs[0].stream
         return _host.get_stream() if self._stream == "current" else self._stream
 
     @stream.setter
     def stream(self, stream: Any) -> None:
-        for program in self._programs:
-            program.stream = stream
+        _host.check_stream(stream)
+        done: list[_host.Program] = []
+        try:
+            for program in self._programs:
+                program.stream = stream
+                done.append(program)
+        except BaseException:
+            for program in done:
+                program.stream = self._stream
+            raise
         self._stream = stream
 
     def _loaded(self, program: Callable[..., None]) -> Callable[..., None]:

@@ -108,6 +108,11 @@ def test_a_stream_is_for_a_gpu() -> None:
     for stream in (None, 64):
         assert cast(plugin.StubBackend, plugin.make_backend(gpu=True, stream=stream)).stream == stream
     assert cast(plugin.StubBackend, plugin.make_backend(gpu=True)).stream == "current"
+    with pytest.raises(TypeError) as caught:
+        plugin.make_backend(gpu=True, stream="default")
+    assert str(caught.value) == (
+        "A stream must be None, 'current', an address, or an object with '__cuda_stream__', not 'str'."
+    )
 
 
 def test_entry_holds_what_a_program_needs(root: Path) -> None:

@@ -13,7 +13,7 @@ from gt4py.next import config
 from gt4py.next.instrumentation import metrics
 from gt4py.next.program_processors.runners.dace.workflow import common as dace_workflow
 
-from gtstub import settings
+from gtstub import _host, settings
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
 from gtstub.frameworks.dace.request import make_request
@@ -140,7 +140,7 @@ def make_backend(
     - A workspace in `external_workspace` must be contiguous and aligned to 256 bytes.
 
     Raises ConfigError for unknown names in `optimization_args`, which gt4py would ignore, and in `dace_config`, and for
-    a malformed GTSTUB_CACHE_MAX_SIZE.
+    a malformed GTSTUB_CACHE_MAX_SIZE; TypeError or ValueError for an object that is no stream.
     """
     if (gpu is None) == (device is None):
         raise TypeError("make_backend() takes either 'gpu' or 'device'.")
@@ -152,6 +152,7 @@ def make_backend(
         gpu = device != core_definitions.DeviceType.CPU
     if stream != "current" and not gpu:
         raise TypeError("make_backend() takes 'stream' only for a GPU.")
+    _host.check_stream(stream)
     backend = make_dace_backend(
         gpu=gpu,
         auto_optimize=auto_optimize,
