@@ -28,6 +28,22 @@ int gts_gpu_find(gts_program *self, void *library, const char *path)
     return 0;
 }
 
+/* ---- The current GPU of a thread ------------------------------------------------------------------------------- */
+
+int gts_gpu_check_current(gts_program *self)
+{
+    const gts_cuda *const cuda = self->runtime->gpu.cuda;
+    int device = GTS_OWN_GPU;
+    if (cuda != NULL && cuda->get_device(&device) != 0)
+        (void)cuda->get_last_error(); /* there is no driver: the first call says so */
+    if (GTS_LIKELY(device == GTS_OWN_GPU))
+        return 0;
+    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                         "Program '%s' runs on GPU 0, but GPU %d is current in this thread. Set CUDA_VISIBLE_DEVICES "
+                         "so that each process sees only its own GPU.",
+                         self->stub->name, device);
+}
+
 /* ---- Errors ---------------------------------------------------------------------------------------------------- */
 
 /* The program that saw the error after which no kernel can run in this process; empty if there was none. */
@@ -59,6 +75,8 @@ static GTS_COLD int refuse_error(gts_program *self, int error)
     char text[256];
     gts_cuda_describe(gpu->cuda, error, text, sizeof text);
     const bool cannot_recover = is_lost(gpu);
+    if (!cannot_recover && gts_gpu_check_current(self) != 0) /* such a call fails: this says why */
+        return -1;
     (void)pthread_mutex_lock(&failing);
     const bool is_first = *first_to_fail == '\0';
     if (cannot_recover && is_first)
@@ -119,13 +137,8 @@ int gts_gpu_before_init(gts_program *self)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' finds no GPU: %s.", self->stub->name, text);
     if (count == 0)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' finds no GPU.", self->stub->name);
-    int device;
-    if (gpu->cuda->get_device(&device) == 0 && device != 0)
-        return gts_error_set(
-            &self->error, GTS_RUNTIME_ERROR,
-            "Program '%s' runs on GPU 0, but GPU %d is current in this thread. Set CUDA_VISIBLE_DEVICES "
-            "so that each process sees only its own GPU.",
-            self->stub->name, device);
+    if (gts_gpu_check_current(self) != 0)
+        return -1;
     if (gts_cuda_capture(gpu->cuda, gpu->stream) != 0)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' allocates memory in this call, so its stream must not be captured: call it "
@@ -158,7 +171,7 @@ int gts_gpu_after_init(gts_program *self)
 typedef struct place {
     bool is_on_host; /* and only there */
     bool is_elsewhere;
-    int device, own_device; /* if is_elsewhere */
+    int device; /* if is_elsewhere */
 } place;
 
 /* Asks the driver where memory is. Without a driver it is nowhere wrong: the first call says that there is none. */
@@ -177,21 +190,22 @@ static place find_place(const gts_gpu *gpu, const void *data)
     }
     place.is_on_host = found.memory == GTS_MEMORY_HOST;
     place.device = found.device;
-    place.is_elsewhere = found.memory == GTS_MEMORY_DEVICE && gpu->cuda->get_device(&place.own_device) == 0 &&
-                         place.device != place.own_device;
+    place.is_elsewhere = found.memory == GTS_MEMORY_DEVICE && found.device != GTS_OWN_GPU;
     return place;
 }
 
 int gts_gpu_check_memory(gts_program *self, const gts_contract *contract, const void *data)
 {
+    if (GTS_UNLIKELY(gts_gpu_check_current(self) != 0))
+        return -1;
     const place place = find_place(&self->runtime->gpu, data);
     if (GTS_UNLIKELY(place.is_on_host))
         return GTS_REFUSE(self, contract, GTS_VALUE_ERROR,
                           "must be in the memory of a GPU, but 0x%" PRIxPTR " is in the memory of the host.",
                           (uintptr_t)data);
     if (GTS_UNLIKELY(place.is_elsewhere))
-        return GTS_REFUSE(self, contract, GTS_VALUE_ERROR, "is on GPU %d, but the program runs on GPU %d.",
-                          place.device, place.own_device);
+        return GTS_REFUSE(self, contract, GTS_VALUE_ERROR, "is on GPU %d, but the program runs on GPU 0.",
+                          place.device);
     return 0;
 }
 
@@ -205,7 +219,7 @@ int gts_gpu_check_workspace(gts_program *self, const char *storage, const void *
                              self->stub->name, storage, (uintptr_t)memory);
     if (place.is_elsewhere)
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
-                             "The workspace of program '%s' in '%s' is on GPU %d, but the program runs on GPU %d.",
-                             self->stub->name, storage, place.device, place.own_device);
+                             "The workspace of program '%s' in '%s' is on GPU %d, but the program runs on GPU 0.",
+                             self->stub->name, storage, place.device);
     return 0;
 }

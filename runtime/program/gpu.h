@@ -14,6 +14,15 @@ typedef struct gts_gpu {
     bool synchronizes;                                 /* GTSTUB_GPU_SYNC was set when the program was loaded */
 } gts_gpu;
 
+/* The GPU that DaCe selects when it initialises the handle of a program, and no other. */
+enum { GTS_OWN_GPU = 0 };
+
+/*
+ * Checks that no other GPU is current in this thread. Not every call does it: the first one does, one with a new array,
+ * one that has failed, and the setting of another stream.
+ */
+int gts_gpu_check_current(gts_program *self);
+
 /* Finds the functions of a program in its SDFG library. `library` is from dlopen(), `path` is for a message. */
 int gts_gpu_find(gts_program *self, void *library, const char *path);
 

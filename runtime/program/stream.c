@@ -35,13 +35,13 @@ static int check_stream(gts_program *self, void *stream)
         return gts_error_set(&self->error, GTS_VALUE_ERROR, "Program '%s' cannot use the stream 0x%" PRIxPTR ": %s.",
                              self->stub->name, (uintptr_t)stream, text);
     }
-    int own = 0, device = 0;
+    int device = GTS_OWN_GPU;
     if (gpu->cuda->stream_get_device != NULL && gpu->cuda->stream_get_device(stream, &device) == 0 &&
-        gpu->cuda->get_device(&own) == 0 && device != own)
+        device != GTS_OWN_GPU)
         return gts_error_set(&self->error, GTS_VALUE_ERROR,
                              "Program '%s' cannot use the stream 0x%" PRIxPTR ": it is of GPU %d, but the program runs "
-                             "on GPU %d.",
-                             self->stub->name, (uintptr_t)stream, device, own);
+                             "on GPU 0.",
+                             self->stub->name, (uintptr_t)stream, device);
     return 0;
 }
 
@@ -70,6 +70,8 @@ static int set_stream(gts_program *self, void *stream)
     gts_gpu *const gpu = &self->runtime->gpu;
     if (stream == gpu->stream)
         return 0;
+    if (gts_gpu_check_current(self) != 0)
+        return -1;
     if (gpu->cuda != NULL && stream != NULL && check_stream(self, stream) != 0)
         return -1;
     if (gpu->cuda != NULL && self->sdfg != NULL) {

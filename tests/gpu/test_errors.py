@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -91,19 +91,60 @@ def test_a_machine_without_a_gpu(fake: FakeCuda, bound: Bound) -> None:
     )
 
 
-def test_another_gpu_is_current(fake: FakeCuda, bound: Bound, vn: Any) -> None:
-    """DaCe would select GPU 0, for the host too, and use the arrays of the other one."""
+@pytest.fixture
+def select(fake: FakeCuda) -> Iterator[Callable[[int], None]]:
+    """Makes a GPU of two the current one of this thread, until the test ends."""
+
+    def select(device: int) -> None:
+        assert fake.call("cudaSetDevice", ctypes.c_int(device)) == 0
+
     fake.devices(2)
-    assert fake.call("cudaSetDevice", ctypes.c_int(1)) == 0
-    with pytest.raises(RuntimeError) as caught:
-        bound.load()
-    assert str(caught.value) == (
-        "Program 'diffusion' runs on GPU 0, but GPU 1 is current in this thread. Set CUDA_VISIBLE_DEVICES so that each"
-        " process sees only its own GPU."
-    )
+    yield select
+    select(0)
+
+
+ANOTHER_IS_CURRENT = (
+    "RuntimeError: Program 'diffusion' runs on GPU 0, but GPU 1 is current in this thread. Set CUDA_VISIBLE_DEVICES so"
+    " that each process sees only its own GPU."
+)
+
+
+def test_another_gpu_is_current(fake: FakeCuda, bound: Bound, vn: Any, select: Callable[[int], None]) -> None:
+    """DaCe would select GPU 0, for the host too, and use the arrays of the other one."""
+    select(1)
+    assert refusal(bound.load) == ANOTHER_IS_CURRENT
     assert not [line for line in fake.log() if line.startswith("cudaSetDevice device=0")]
-    assert fake.call("cudaSetDevice", ctypes.c_int(0)) == 0
+    select(0)
     bound.load()(vn, vn)
+
+
+def test_another_gpu_is_current_where_something_is_new(
+    fake: FakeCuda, bound: Bound, vn: Any, select: Callable[[int], None]
+) -> None:
+    """Work on the default stream would run on that GPU."""
+    bound.program(vn, vn)
+    stream = fake.stream(1)
+    select(1)
+    there = edge_field(DeviceArray(fake, np.zeros((EDGES, LEVELS))))
+    fake.clear()
+    assert refusal(bound.program, there, there) == ANOTHER_IS_CURRENT
+    assert refusal(setattr, bound.program, "stream", stream) == ANOTHER_IS_CURRENT
+    assert launches(fake) == []
+    assert bound.program.stream is None
+    select(0)
+    bound.program(vn, vn)
+
+
+def test_a_call_that_fails_says_that_another_gpu_is_current(
+    fake: FakeCuda, bound: Bound, vn: Any, select: Callable[[int], None]
+) -> None:
+    bound.program.stream = fake.stream(1)
+    bound.program(vn, vn)
+    bound.program(vn, vn)  # recognises the field
+    select(1)
+    assert refusal(bound.program, vn, vn) == ANOTHER_IS_CURRENT
+    select(0)
+    bound.program(vn, vn)
 
 
 def test_too_little_memory_for_the_handle(fake: FakeCuda, bound: Bound, vn: Any) -> None:
