@@ -19,6 +19,8 @@ static const struct {
     FUNCTION(get_error_name, "GetErrorName"),
     FUNCTION(get_error_string, "GetErrorString"),
     OPTIONAL(pointer_get_attributes, "PointerGetAttributes"),
+    FUNCTION(malloc, "Malloc"),
+    FUNCTION(free, "Free"),
     FUNCTION(memcpy_async, "MemcpyAsync"),
     FUNCTION(stream_create, "StreamCreateWithFlags"),
     FUNCTION(stream_destroy, "StreamDestroy"),

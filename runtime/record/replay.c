@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "base/refuse.h"
-#include "program/cuda.h"
 #include "record/archive.h"
 #include "record/report.h"
+#include "record/transfer.h"
 
 struct gts_replay {
     char *path;
@@ -197,40 +197,6 @@ const void *gts_replay_worst(const gts_replay *self, size_t *call, const char **
     return self->worst.found;
 }
 
-/*
- * Copies the memory of an array from a GPU, on the stream of all programs, and waits for that stream. The array becomes
- * the one in *memory, which is to be freed with free().
- */
-static int copy_to_host(const gts_archive_call *call, const char *argument, gts_array *array, char **memory)
-{
-    const gts_cuda *const cuda = gts_cuda_loaded();
-    void *const stream = gts_stream(NULL);
-    size_t size;
-    gts_extent extent;
-    if (cuda == NULL || !gts_measure(array, &size, &extent))
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             GTS_ARGUMENT "must be in host memory to be compared, not on device '%s'.", argument,
-                             call->program->name, gts_device_name(array->device));
-    const size_t bytes = (size_t)(extent.high - extent.low);
-    *memory = malloc(bytes + 1);
-    if (*memory == NULL)
-        return refuse_memory(call, &gts_own_error);
-    int error = bytes == 0 ? 0
-                           : cuda->memcpy_async(*memory, (char *)array->data + extent.low, bytes,
-                                                GTS_CUDA_ANY_DIRECTION, stream);
-    if (error == 0)
-        error = cuda->stream_synchronize(stream);
-    array->data = *memory - extent.low;
-    array->device = GTS_CPU;
-    if (error == 0)
-        return 0;
-    char text[256];
-    gts_cuda_describe(cuda, error, text, sizeof text);
-    (void)cuda->get_last_error();
-    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, GTS_ARGUMENT "cannot be copied from the GPU: %s.", argument,
-                         call->program->name, text);
-}
-
 int gts_replay_compare(gts_replay *self, size_t index, const char *argument, const gts_array *found)
 {
     const gts_archive_call *const call = find_call(self, index, &gts_own_error);
@@ -254,7 +220,7 @@ int gts_replay_compare(gts_replay *self, size_t index, const char *argument, con
         return compare(self, call, leaf, found, &gts_own_error);
     gts_array copied = *found;
     char *memory = NULL;
-    int status = copy_to_host(call, argument, &copied, &memory);
+    int status = gts_transfer_array(call->program->name, argument, &copied, &memory);
     if (status == 0)
         status = compare(self, call, leaf, &copied, &gts_own_error);
     free(memory);
@@ -266,15 +232,19 @@ int gts_replay_compare(gts_replay *self, size_t index, const char *argument, con
 /* The memory of the arguments of one call, and the call's `struct <name>_args`. */
 typedef struct stage {
     void **memories; /* [call->program->leaf_count] */
+    void **copies;   /* of memories, on the GPU; NULL where the program takes no array from there */
     gts_array *arrays;
     void *args;
 } stage;
 
-static void clear(stage *stage, uint32_t count)
+static void clear(stage *stage, const gts_program *program, uint32_t count)
 {
+    for (uint32_t i = 0; stage->copies != NULL && i < count; ++i)
+        gts_transfer_free(program, stage->copies[i]); /* before the memory that is being copied */
     for (uint32_t i = 0; stage->memories != NULL && i < count; ++i)
         free(stage->memories[i]);
     free(stage->memories);
+    free(stage->copies);
     free(stage->arrays);
     free(stage->args);
 }
@@ -296,9 +266,10 @@ static int set_up(const gts_replay *self, const gts_archive_call *call, stage *s
 {
     const uint32_t count = call->program->leaf_count;
     stage->memories = calloc(count + 1, sizeof *stage->memories);
+    stage->copies = calloc(count + 1, sizeof *stage->copies);
     stage->arrays = calloc(count + 1, sizeof *stage->arrays);
     stage->args = calloc(1, program->stub->args_size);
-    bool has_memory = stage->memories != NULL && stage->arrays != NULL && stage->args != NULL;
+    bool has_memory = stage->memories != NULL && stage->copies != NULL && stage->arrays != NULL && stage->args != NULL;
     for (uint32_t i = 0; has_memory && i < count; ++i) {
         stage->memories[i] = calloc(1, memory_size(call, i) + 1);
         has_memory = stage->memories[i] != NULL;
@@ -318,6 +289,19 @@ static int set_up(const gts_replay *self, const gts_archive_call *call, stage *s
     return 0;
 }
 
+/* Copies the memory of an array to the GPU, unless another array has done it, and changes the array to be there. */
+static int put_on_gpu(const gts_archive_value *value, const gts_archive_call *call, const stage *stage,
+                      gts_program *program, const gts_contract *leaf, gts_array *array)
+{
+    void **const copy = &stage->copies[value->memory];
+    if (*copy == NULL &&
+        gts_transfer_put(program, leaf, stage->memories[value->memory], memory_size(call, value->memory), copy) != 0)
+        return -1;
+    array->data = (char *)*copy + value->offset;
+    array->device = leaf->device;
+    return 0;
+}
+
 /* Copies one argument to `struct <name>_args`. The stub will check arrays; all else is checked here. */
 static int pass(const gts_archive_call *call, const stage *stage, gts_program *program, uint32_t index)
 {
@@ -332,9 +316,9 @@ static int pass(const gts_archive_call *call, const stage *stage, gts_program *p
                              "Program '%s' takes argument '%s', which is not in the recording, or is of another kind "
                              "there: it is not the program that was recorded.",
                              program->stub->name, leaf->path);
-    const gts_array *const array = &stage->arrays[i];
+    gts_array array = stage->arrays[i];
     if (leaf->kind == GTS_STATIC) {
-        if (memcmp(leaf->value, array->data, gts_dtype_size(leaf->dtype)) == 0)
+        if (memcmp(leaf->value, array.data, gts_dtype_size(leaf->dtype)) == 0)
             return 0;
         return GTS_REFUSE(program, leaf, GTS_VALUE_ERROR, "was compiled in with another value than the recorded one.");
     }
@@ -343,10 +327,12 @@ static int pass(const gts_archive_call *call, const stage *stage, gts_program *p
                                 "has index base 1, but recorded tables count from 0; open "
                                 "the program anew.");
     char *const member = (char *)stage->args + leaf->member;
-    if (gts_is_array(leaf->kind))
-        (void)memcpy(member, array, sizeof *array);
+    if (!gts_is_array(leaf->kind))
+        (void)memcpy(member, array.data, gts_dtype_size(leaf->dtype));
+    else if (leaf->device != GTS_CPU && put_on_gpu(&call->values[i], call, stage, program, leaf, &array) != 0)
+        return -1;
     else
-        (void)memcpy(member, array->data, gts_dtype_size(leaf->dtype));
+        (void)memcpy(member, &array, sizeof array);
     return 0;
 }
 
@@ -360,6 +346,11 @@ static int call_and_compare(gts_replay *self, const gts_archive_call *call, cons
     if (stub->call(program, stage->args) != 0)
         return -1;
     int differing = 0;
+    for (uint32_t i = 0; i < call->program->leaf_count; ++i) {
+        if (stage->copies[i] != NULL &&
+            gts_transfer_get(program, stage->memories[i], stage->copies[i], memory_size(call, i)) != 0)
+            return -1;
+    }
     for (uint32_t i = 0; i < call->program->leaf_count; ++i) {
         if (call->values[i].after < 0)
             continue;
@@ -387,6 +378,6 @@ int gts_replay_call(gts_replay *self, size_t index, gts_program *program)
     int status = set_up(self, call, &stage, program);
     if (status == 0)
         status = call_and_compare(self, call, &stage, program);
-    clear(&stage, call->program->leaf_count);
+    clear(&stage, program, call->program->leaf_count);
     return status;
 }

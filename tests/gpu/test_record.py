@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from numpy.typing import NDArray
 
+import gtstub
 from gtstub.cli.app import main
 from gtstub.errors import GtstubError
 from gtstub.recorded.archive import Archive, archives
@@ -25,6 +26,7 @@ from gtstub.signature.model import Axis
 from gtstub.toolchain.compiler import Toolchain
 from tests.gpu.conftest import bind
 from tests.support.checkout import ROOT
+from tests.support.cli import run_installed
 from tests.support.fake_cuda import DeviceArray, FakeCuda, build
 from tests.support.hosting import EDGES, LEVELS, Bound
 from tests.support.signatures import EDGE, K, array, field, program, sdfg
@@ -290,6 +292,12 @@ def test_a_program_without_kernels_needs_one_with_kernels(bound: Bound, tmp_path
     archive = recorded(tmp_path)
     assert numbers(archive) == [("late", 1)]
     np.testing.assert_array_equal(values(archive, 0)["vn"], [VALUES])
+    done = run_installed("replay", str(tmp_path / "recording"), str(late.stub), "--compare")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        1,
+        "Argument 'vn' of program 'late' must be on device 'cuda', but no program has been loaded whose kernels run"
+        " there.",
+    )
 
 
 # --- Replays ----------------------------------------------------------------------------------------------------------
@@ -352,9 +360,62 @@ def test_a_recording_is_replayed_by_a_stub_for_the_cpu(bound: Bound, tmp_path: P
     assert replay(tmp_path, str(on_cpu.stub)) == (
         "0: 1 call replayed. Of 1 results, 0 differ by more than the tolerance, 0 by less."
     )
-    assert replay(tmp_path, str(bound.stub)) == (
-        "1: Argument 'vn' of program 'diffusion' must be on device 'cuda', not on 'cpu'."
-    )
+
+
+@pytest.fixture
+def copying(bound: Bound) -> Bound:
+    """A program that copies `vn` to `out`, in this process."""
+    bound.recorder.behaviour.copies_arrays = True
+    bound.recorder.behaviour.copies_bytes = VALUES.nbytes
+    return bound
+
+
+SAME = "0: 1 call replayed. Of 1 results, 0 differ by more than the tolerance, 0 by less."
+DIFFERENT = "1: 1 call replayed. Of 1 results, 1 differ by more than the tolerance, 0 by less."
+
+
+def test_a_recording_is_replayed_on_a_gpu(fake: FakeCuda, copying: Bound, tmp_path: Path) -> None:
+    assert record("copy(0)\ncall(load(0))", tmp_path, copying) == ""
+    held = fake.allocations()
+    assert replay(tmp_path, str(copying.stub)) == SAME
+    copying.recorder.behaviour.copies_bytes = VALUES.nbytes - 1
+    assert replay(tmp_path, str(copying.stub)) == DIFFERENT
+    assert fake.allocations() == held
+
+
+def test_a_replay_on_a_gpu_uses_the_stream_of_all_programs(fake: FakeCuda, copying: Bound, tmp_path: Path) -> None:
+    assert record("copy(0)\ncall(load(0))", tmp_path, copying) == ""
+    stream = fake.stream(1)
+    fake.clear()
+    with gtstub.stream(stream):
+        assert replay(tmp_path, str(copying.stub)) == SAME
+    copies = [line for line in fake.log() if line.startswith("cudaMemcpyAsync")]
+    assert copies
+    assert {line.partition("stream=")[2] for line in copies} == {str(fake.stream_number(stream))}
+
+
+def test_arrays_that_overlap_do_so_on_a_gpu(fake: FakeCuda, copying: Bound, tmp_path: Path) -> None:
+    assert record("load(0)(edge_field(vn), edge_field(vn))", tmp_path, copying) == ""
+    assert replay(tmp_path, str(copying.stub)) == SAME
+    last = copying.last()
+    assert last["vn"] == last["out"]
+
+
+@pytest.mark.parametrize("function", ["cudaMalloc", "cudaMemcpyAsync", "cudaStreamSynchronize"])
+def test_an_error_of_a_copy_ends_a_replay(function: str, fake: FakeCuda, copying: Bound, tmp_path: Path) -> None:
+    assert record("copy(0)\ncall(load(0))", tmp_path, copying) == ""
+    held = fake.allocations()
+    with open_program(copying.stub) as program, Replay(recorded(tmp_path)) as replay:
+        fake.fail(function, 2)
+        with pytest.raises(GtstubError) as caught:
+            program.replay(replay, 0)
+        assert str(caught.value) == (
+            f"Program 'diffusion' cannot be replayed: the GPU reported {OUT_OF_MEMORY} when arguments were copied."
+        )
+        fake.recover()
+        assert fake.call("cudaPeekAtLastError") == 0
+        assert program.replay(replay, 0) == 0
+    assert fake.allocations() == held
 
 
 def test_a_replay_finds_what_differs(program_on_the_cpu: str, bound: Bound, tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ class Behaviour(ctypes.Structure):
         ("copies_to", ctypes.c_void_p),  # a program for a GPU copies to this address, unless it is NULL,
         ("copies_from", ctypes.c_void_p),  # from this one
         ("copies_bytes", ctypes.c_size_t),
+        ("copies_arrays", ctypes.c_bool),  # to its first argument, from its second one
     )
 
 
@@ -200,6 +201,7 @@ EXPORT struct {
     void *copies_to;
     const void *copies_from;
     size_t copies_bytes;
+    bool copies_arrays;
 } record_behaviour;
 
 static struct record *records;
@@ -283,6 +285,14 @@ def _store(count: int) -> str:
     return "\n".join(f"    memcpy(&values[{i}], &x{i}, sizeof x{i});" for i in range(count))
 
 
+_COPY_ARRAYS = """\
+    if (record_behaviour.copies_arrays) {
+        record_behaviour.copies_to = (void *)x0;
+        record_behaviour.copies_from = x1;
+    }
+"""
+
+
 def recording_source(signature: SdfgSignature) -> str:
     """The C text of the recording library."""
     name, init = signature.name, _init_arguments(signature)
@@ -297,6 +307,7 @@ def recording_source(signature: SdfgSignature) -> str:
             "storages": [workspace.storage for workspace in signature.workspaces],
         }
     )
+    has_two_arrays = sum(isinstance(argument, ArrayArgument) for argument in signature.arguments[:2]) == 2
     functions = [
         f"""\
 EXPORT const char *const record_layout = {json.dumps(layout)};
@@ -322,7 +333,7 @@ EXPORT int __dace_exit_{name}(void *handle)
 EXPORT void __program_{name}({_parameters(("void *handle",), signature.arguments)})
 {{
     run();
-    run_sdfg(handle);
+{_COPY_ARRAYS if has_two_arrays else ""}    run_sdfg(handle);
     uint64_t *const values = begin({FUNCTIONS.index("program")}, 0, handle, NULL);
     (void)values;
 {_store(len(signature.arguments))}

@@ -77,7 +77,8 @@ GTS_EXPORT int gts_replay_tolerate(gts_replay *replay, const char *argument, uin
 
 /**
  * Calls a program with the recorded arguments, and compares every field that it writes. The replay allocates the memory
- * of the arguments, with the recorded strides and overlaps.
+ * of the arguments, with the recorded strides and overlaps; for a program on a GPU there, too. Then it waits for the
+ * stream of the program.
  *
  * The program need not be the one that was recorded, but must take the same arguments, or some of them.
  *

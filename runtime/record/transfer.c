@@ -1,0 +1,91 @@
+/* Copies arguments of replayed calls between the host and a GPU. */
+#include "record/transfer.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/layout.h"
+#include "base/refuse.h"
+#include "record/snapshot.h"
+
+/* Copies bytes in any direction and, if `waits`, waits for the stream. Returns an error of CUDA, which is cleared. */
+static int copy_on(const gts_cuda *cuda, void *stream, void *to, const void *from, size_t size, bool waits)
+{
+    int error = size == 0 ? 0 : cuda->memcpy_async(to, from, size, GTS_CUDA_ANY_DIRECTION, stream);
+    if (error == 0 && waits)
+        error = cuda->stream_synchronize(stream);
+    if (error != 0)
+        (void)cuda->get_last_error();
+    return error;
+}
+
+/* ---- Of calls -------------------------------------------------------------------------------------------------- */
+
+static int report(gts_program *program, const gts_cuda *cuda, int error)
+{
+    if (error == 0)
+        return 0;
+    char text[256];
+    gts_cuda_describe(cuda, error, text, sizeof text);
+    return gts_error_set(&program->error, GTS_RUNTIME_ERROR,
+                         "Program '%s' cannot be replayed: the GPU reported %s when arguments were copied.",
+                         program->stub->name, text);
+}
+
+int gts_transfer_put(gts_program *program, const gts_contract *leaf, const void *memory, size_t size, void **copy)
+{
+    const gts_cuda *const cuda = gts_snapshot_cuda(program);
+    *copy = NULL;
+    if (cuda == NULL)
+        return GTS_REFUSE(program, leaf, GTS_VALUE_ERROR,
+                          "must be on device '%s', but no program has been loaded whose kernels run there.",
+                          gts_device_name(leaf->device));
+    int error = cuda->malloc(copy, size + 1);
+    if (error != 0) {
+        *copy = NULL;
+        (void)cuda->get_last_error();
+    } else {
+        error = copy_on(cuda, gts_stream(program), *copy, memory, size, false);
+    }
+    return report(program, cuda, error);
+}
+
+int gts_transfer_get(gts_program *program, void *memory, const void *copy, size_t size)
+{
+    const gts_cuda *const cuda = gts_snapshot_cuda(program);
+    return report(program, cuda, copy_on(cuda, gts_stream(program), memory, copy, size, true));
+}
+
+void gts_transfer_free(const gts_program *program, void *copy)
+{
+    const gts_cuda *const cuda = copy == NULL ? NULL : gts_snapshot_cuda(program);
+    if (cuda != NULL && cuda->free(copy) != 0)
+        (void)cuda->get_last_error();
+}
+
+/* ---- Of hosts -------------------------------------------------------------------------------------------------- */
+
+int gts_transfer_array(const char *program, const char *argument, gts_array *array, char **memory)
+{
+    const gts_cuda *const cuda = gts_cuda_loaded();
+    size_t size;
+    gts_extent extent;
+    *memory = NULL;
+    if (cuda == NULL || !gts_measure(array, &size, &extent))
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                             GTS_ARGUMENT "must be in host memory to be compared, not on device '%s'.", argument,
+                             program, gts_device_name(array->device));
+    const size_t bytes = (size_t)(extent.high - extent.low);
+    *memory = malloc(bytes + 1);
+    if (*memory == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.", program);
+    const int error = copy_on(cuda, gts_stream(NULL), *memory, (char *)array->data + extent.low, bytes, true);
+    array->data = *memory - extent.low;
+    array->device = GTS_CPU;
+    if (error == 0)
+        return 0;
+    char text[256];
+    gts_cuda_describe(cuda, error, text, sizeof text);
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, GTS_ARGUMENT "cannot be copied from the GPU: %s.", argument,
+                         program, text);
+}
