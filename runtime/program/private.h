@@ -27,6 +27,7 @@ struct gts_runtime {
     gts_gpu_times *gpu_times;       /* NULL until a profile measures a program for a GPU */
     gts_recorder_program *recorder; /* NULL if calls are not recorded */
     gts_program *next;              /* in the list of loaded programs */
+    const void *called_here;        /* the thread of gts_stream_called_here(); NULL if there is none */
     unsigned int pins;              /* visits of gts_loaded_visit() that are running: the program must not be freed */
 };
 

@@ -91,15 +91,26 @@ static int refuse_cpu(gts_program *self)
                          self->stub->name);
 }
 
+/* Its address stands for the thread. */
+static _Thread_local char this_thread;
+
+void gts_stream_called_here(gts_program *self, bool is_called)
+{
+    __atomic_store_n(&self->runtime->called_here, is_called ? &this_thread : NULL, __ATOMIC_RELAXED);
+}
+
 static void follow(gts_program *self, void *status)
 {
-    if (self->stub->device == GTS_CPU || self->runtime->gpu.has_own_stream || gts_enter_open(self) != 0)
+    const bool is_called_here = __atomic_load_n(&self->runtime->called_here, __ATOMIC_RELAXED) == &this_thread;
+    if (self->stub->device == GTS_CPU || self->runtime->gpu.has_own_stream ||
+        (!is_called_here && gts_enter_open(self) != 0))
         return;
     if (set_stream(self, process_stream) != 0) {
         gts_own_error = self->error;
         *(int *)status = -1;
     }
-    gts_leave(self);
+    if (!is_called_here)
+        gts_leave(self);
 }
 
 int gts_stream_set_current(void *stream)

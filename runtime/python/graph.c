@@ -8,13 +8,27 @@ static gts_graph *graph_of(PyObject *capsule)
     return PyCapsule_GetPointer(capsule, CAPSULE);
 }
 
-/* Without the GIL, because the end of a capture waits for calls, which may be waiting for the GIL. */
+/* Tells the runtime which programs this thread is calling, or takes that back. */
+static void note_calls(const PyThreadState *thread, bool are_called)
+{
+    for (const gts_py_program *program = gts_py_programs; program != NULL; program = program->next) {
+        if (program->caller == thread)
+            gts_stream_called_here(program->program, are_called);
+    }
+}
+
+/*
+ * Without the GIL, because the end of a capture waits for calls, which may be waiting for the GIL. It does not wait for
+ * the calls of this thread, one of whose arguments may be what frees the graph.
+ */
 static void free_capsule(PyObject *capsule)
 {
     gts_graph *graph = graph_of(capsule);
+    note_calls(PyThreadState_Get(), true);
     PyThreadState *const thread = PyEval_SaveThread();
     gts_graph_free(&graph);
     PyEval_RestoreThread(thread);
+    note_calls(thread, false);
 }
 
 PyObject *gts_py_begin_graph(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))

@@ -239,6 +239,34 @@ def test_an_abandoned_graph_does_not_keep_a_call_from_ending(tmp_path: Path) -> 
     assert run(script, tmp_path) == ["no error"] * 2
 
 
+def test_an_argument_can_free_the_graph_that_captures(tmp_path: Path) -> None:
+    """The capture ends, and with it the calls go back to their stream, among them the one that reads the argument."""
+    script = """
+        import gtstub
+        from gtstub import _host
+        from tests.gpu.conftest import launches
+
+        class Freeing:
+            @property
+            def __cuda_array_interface__(self):
+                graphs.clear()
+                return vn._ndarray.__cuda_array_interface__
+
+        stream = fake.stream(1)
+        with gtstub.stream(stream):
+            for program in programs:
+                call(program)
+            graphs = [_host.begin_graph()]
+            fake.clear()
+            programs[0](vn, Freeing())
+            call(programs[1])
+            expected = [f"{kernel} stream={fake.stream_number(stream)}" for kernel in ("first_kernel", "second_kernel")]
+            assert launches(fake) == 2 * expected, fake.log()
+        call(programs[0])
+    """
+    assert run(script, tmp_path) == ["no error"] * 4
+
+
 def test_a_graph_is_not_launched_on_memory_that_was_freed(
     fake: FakeCuda, called: Bound, vn: Any, tmp_path: Path, toolchain: Toolchain
 ) -> None:

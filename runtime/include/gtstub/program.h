@@ -236,6 +236,12 @@ GTS_EXPORT int gts_gpu_after_run(gts_program *self);
 /** Waits until the calls of a program have ended on its GPU; returns at once for a program on the CPU. */
 GTS_EXPORT int gts_gpu_wait(gts_program *self);
 
+/**
+ * Says whether this thread is in a call of the program, whose SDFG does not run now. While it is, what sets the stream
+ * of all programs in this thread does not wait for that call.
+ */
+GTS_EXPORT void gts_stream_called_here(gts_program *self, bool is_called);
+
 /* ---- Refusals: all return -1 ----------------------------------------------------------------------------------- */
 
 /** Sets an error. */
