@@ -1,10 +1,17 @@
 /* Measures the work of calls on a GPU. The calls that are measured at a time are in a ring, the oldest first. */
+#define _GNU_SOURCE
 #include "profile/gpu_times.h"
 
 #include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
 
 /* Calls whose work the GPU may not have done yet. While so many are pending, further calls are not measured. */
 #define LENGTH 64
+
+/* Between two looks at an event that is waited for with patience. */
+#define PAUSE_NS 100000L
 
 struct gts_gpu_times {
     struct {
@@ -77,11 +84,19 @@ void gts_gpu_times_end(gts_program *self, gts_call_times *calls)
     ++times->count;
 }
 
-void gts_gpu_times_collect(gts_program *self)
+void gts_gpu_times_collect(gts_program *self, uint64_t patience)
 {
     gts_gpu_times *const times = self->runtime->gpu_times;
-    while (times != NULL && times->count > 0)
-        (void)collect_oldest(self->runtime->gpu.cuda, times, true);
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    const uint64_t begin = gts_clock_ns();
+    while (times != NULL && times->count > 0) {
+        if (collect_oldest(self->runtime->gpu.cuda, times, patience == GTS_FOREVER))
+            continue;
+        if (gts_clock_ns() - begin >= patience)
+            times->count = 0;
+        else
+            (void)nanosleep(&pause, NULL);
+    }
 }
 
 void gts_gpu_times_free(gts_program *self)

@@ -33,7 +33,7 @@ gts_profile *gts_profile_running;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* one profile ends at a time */
 
-/* At the end of the process, a profile waits no longer than this for a call, because the call may never end. */
+/* At the end of the process, a profile waits no longer than this for a call, and for a GPU: they may never end. */
 #define PATIENCE_NS UINT64_C(1000000000)
 
 /* Returns the link in a program's list that points to the times of `profile`, or the last link if there are none. */
@@ -117,7 +117,7 @@ static void keep(gts_profile *profile, gts_program_times *times)
 
 void gts_profile_close(gts_program *self)
 {
-    gts_gpu_times_collect(self);
+    gts_gpu_times_collect(self, GTS_FOREVER);
     gts_gpu_times_free(self);
     (void)pthread_mutex_lock(&lock);
     gts_program_times *times;
@@ -163,7 +163,7 @@ static void collect(gts_program *program, void *context)
     const destination *const to = context;
     gts_program_times *times;
     if (gts_lock(program, to->patience)) {
-        gts_gpu_times_collect(program);
+        gts_gpu_times_collect(program, to->patience);
         times = pop(find_link(program, to->profile));
         program->runtime->entered = 0;
         gts_leave(program);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import gtstub
 from gtstub.profiling.model import Profile
 from gtstub.profiling.table import profile_table
+from tests.gpu.test_errors import run
 from tests.support.fake_cuda import FakeCuda
 from tests.support.hosting import Bound
 
@@ -81,6 +84,24 @@ def test_captured_calls_are_not_measured(fake: FakeCuda, bound: Bound, vn: Any) 
         bound.program(vn, vn)
     assert [each.run.gpu for each in report.programs if each.run] == [None]
     assert not [line for line in fake.log() if line.startswith("cudaEventRecord") and "captured" in line]
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_the_end_of_a_process_does_not_wait_forever_for_the_gpu(ends: bool, tmp_path: Path) -> None:
+    script = f"""
+        import ctypes
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(programs[0]))  # it is not closed, which would wait for the GPU
+        for _ in range(3):
+            call(programs[0])
+        if not {ends}:
+            fake.fail("cudaEventQuery", 600)  # the GPU comes to no event
+    """
+    report, log = tmp_path / "report.json", tmp_path / "log"
+    run(script, tmp_path / "run", {"GTSTUB_PROFILE": str(report), "FAKE_CUDA_LOG": str(log)})
+    (times,) = json.loads(report.read_text(encoding="utf-8"))["programs"]
+    assert times["run"]["calls"] == 2
+    assert ("gpu" in times["run"]) == ends
+    assert "cudaEventSynchronize" not in log.read_text(encoding="utf-8")
 
 
 def test_programs_on_the_cpu_have_no_time_on_a_gpu() -> None:
