@@ -64,6 +64,36 @@ static int order(gts_program *self, void *before, void *stream)
                          self->stub->name, (uintptr_t)stream, text);
 }
 
+bool gts_stream_is_captured(const gts_program *self)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    return gpu->cuda != NULL && gts_cuda_capture(gpu->cuda, gpu->stream) != 0;
+}
+
+/* Whether two addresses stand for one stream: 0 and 1 are both the default stream. */
+static bool is_same(const void *a, const void *b)
+{
+    return a == b || ((uintptr_t)a <= 1 && (uintptr_t)b <= 1);
+}
+
+int gts_stream_wait(gts_program *self, void *stream)
+{
+    const gts_gpu *const gpu = &self->runtime->gpu;
+    if (gpu->cuda == NULL || is_same(stream, gpu->stream) || gts_stream_is_captured(self) ||
+        gts_cuda_capture(gpu->cuda, stream) != 0)
+        return 0;
+    if (gts_gpu_check_current(self) != 0)
+        return -1;
+    const int error = gts_stream_order(gpu->cuda, (uintptr_t)stream <= 1 ? NULL : stream, gpu->stream);
+    if (error == 0)
+        return 0;
+    char text[256];
+    gts_cuda_describe(gpu->cuda, error, text, sizeof text);
+    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                         "Program '%s' cannot wait for the stream 0x%" PRIxPTR " of an array: %s.", self->stub->name,
+                         (uintptr_t)stream, text);
+}
+
 /* The program is entered. Calls on the new stream wait for those on the old one, which use the same temporary memory. */
 static int set_stream(gts_program *self, void *stream)
 {

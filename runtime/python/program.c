@@ -35,7 +35,8 @@ static int prepare_leaves(gts_py_program *self)
                                            .path = contract->path,
                                            .dtype = contract->dtype,
                                            .device = contract->device,
-                                           .error = &self->program->error};
+                                           .error = &self->program->error,
+                                           .waiting = contract->device == GTS_CPU ? NULL : self->program};
         if (gts_is_array(contract->kind) && contract->device != GTS_CPU)
             self->on_cpu = false;
         if (contract->kind != GTS_CONNECTIVITY)

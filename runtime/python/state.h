@@ -16,6 +16,7 @@
     X(__cuda_array_interface__)                                                                                        \
     X(__cuda_stream__)                                                                                                 \
     X(__dlpack__)                                                                                                      \
+    X(__dlpack_device__)                                                                                               \
     X(_domain)                                                                                                         \
     X(_ndarray)                                                                                                        \
     X(as_scalar)                                                                                                       \
@@ -34,6 +35,7 @@
     X(shape)                                                                                                           \
     X(start)                                                                                                           \
     X(stop)                                                                                                            \
+    X(stream)                                                                                                          \
     X(strides)                                                                                                         \
     X(typestr)                                                                                                         \
     X(value)

@@ -6,8 +6,8 @@
 /* An address as an integer: 0 is the default stream. */
 static int read_address(PyObject *integer, void **stream)
 {
-    *stream = PyLong_AsVoidPtr(integer);
-    if (*stream != NULL || !PyErr_Occurred())
+    *stream = (void *)PyLong_AsUnsignedLong(integer);
+    if (!PyErr_Occurred())
         return 0;
     PyErr_Clear();
     return gts_py_fail(PyExc_ValueError, "A stream must be an address, but is %.100R.", integer);

@@ -34,7 +34,8 @@ static int read_workspace(gts_py_program *self, uint32_t index, PyObject *object
                                       .path = "array",
                                       .dtype = GTS_UINT8,
                                       .device = program->stub->workspaces[index].device,
-                                      .error = &program->error};
+                                      .error = &program->error,
+                                      .waiting = program->stub->workspaces[index].device == GTS_CPU ? NULL : program};
     *owner = NULL;
     if (gts_py_enter(self) != 0)
         return -1;

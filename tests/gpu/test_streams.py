@@ -209,6 +209,7 @@ def test_a_stream_lives_as_long_as_a_program_has_it(fake: FakeCuda, bound: Bound
         (True, TypeError, "not 'bool'."),
         (1.0, TypeError, "not 'float'."),
         (2**70, ValueError, f"A stream must be an address, but is {2**70}."),
+        (-1, ValueError, "A stream must be an address, but is -1."),
     ],
 )
 def test_other_objects_are_no_streams(stream: Any, error: type[Exception], message: str, bound: Bound) -> None:

@@ -242,6 +242,15 @@ GTS_EXPORT int gts_gpu_wait(gts_program *self);
  */
 GTS_EXPORT void gts_stream_called_here(gts_program *self, bool is_called);
 
+/**
+ * Makes the next calls of a program wait on its GPU for the work that is on another stream now. Captured calls do not
+ * wait, because they run when their graph is launched. The program is entered.
+ */
+GTS_EXPORT int gts_stream_wait(gts_program *self, void *stream);
+
+/** Whether the stream of a program is being captured. */
+GTS_EXPORT bool gts_stream_is_captured(const gts_program *self);
+
 /* ---- Refusals: all return -1 ----------------------------------------------------------------------------------- */
 
 /** Sets an error. */

@@ -13,11 +13,12 @@
 /* The argument that an object is passed for. */
 typedef struct gts_py_argument {
     gts_py_state *state;
-    const char *program; /* name of the program */
-    const char *path;    /* name of the argument in messages */
-    gts_dtype dtype;     /* that it must have */
-    gts_device device;   /* that it must be on */
-    gts_error *error;    /* receives refusals */
+    const char *program;  /* name of the program */
+    const char *path;     /* name of the argument in messages */
+    gts_dtype dtype;      /* that it must have */
+    gts_device device;    /* that it must be on */
+    gts_error *error;     /* receives refusals */
+    gts_program *waiting; /* on its GPU, for what is on the stream of an array; NULL if nothing does */
 } gts_py_argument;
 
 /* Refuses the object that is passed for an argument: `format` is what follows GTS_ARGUMENT. Returns -1. */

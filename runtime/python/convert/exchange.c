@@ -57,6 +57,22 @@ static bool read_integers(PyObject *tuple, int32_t count, int64_t *values)
     return true;
 }
 
+/* Waits on the GPU for the stream that the interface names, as its version 3 asks of whoever uses the array. */
+static int wait_for_stream(const gts_py_argument *argument, PyObject *interface)
+{
+    PyObject *const stream = argument->waiting == NULL
+                                 ? NULL
+                                 : PyDict_GetItemWithError(interface, argument->state->name.stream);
+    if (stream == NULL || stream == Py_None)
+        return PyErr_Occurred() ? -1 : 0;
+    const uintptr_t address = PyLong_Check(stream) ? PyLong_AsUnsignedLong(stream) : 0;
+    if (!PyLong_Check(stream) || PyErr_Occurred()) {
+        PyErr_Clear();
+        return refuse_interface(argument);
+    }
+    return gts_stream_wait(argument->waiting, (void *)address);
+}
+
 /* Reads the interface, which is a dict; its dtype is a text such as "<f8". */
 static int read_cuda(const gts_py_argument *argument, PyObject *interface, gts_array *array)
 {
@@ -93,7 +109,7 @@ static int read_cuda(const gts_py_argument *argument, PyObject *interface, gts_a
     PyObject *const mask = PyDict_GetItemWithError(interface, name->mask);
     if (mask != NULL && mask != Py_None)
         return gts_py_refuse_mask(argument);
-    if (PyErr_Occurred())
+    if (PyErr_Occurred() || wait_for_stream(argument, interface) != 0)
         return -1;
     if (!set_array(array, memory, dtype, device, PyTuple_GET_SIZE(shape), readonly != 0))
         return 0;
@@ -181,20 +197,72 @@ static int read_tensor(const gts_py_argument *argument, const dl_tensor *tensor,
     return gts_py_check_alignment(argument, array);
 }
 
-/* Calls __dlpack__ for a tensor of DLPack 1; producers of version 0 do not know the argument. */
-static PyObject *export_tensor(const gts_py_names *name, PyObject *export)
+/* Whether __dlpack_device__() names a GPU: 1, 0, or -1 after an exception. */
+static int is_on_gpu(const gts_py_names *name, PyObject *object)
 {
-    PyObject *const version = Py_BuildValue("(ii)", 1, 0);
-    if (version == NULL)
-        return NULL;
-    PyObject *const keywords = PyTuple_Pack(1, name->max_version);
-    PyObject *capsule = keywords == NULL ? NULL : PyObject_Vectorcall(export, &version, 0, keywords);
-    Py_DECREF(version);
+    enum { CUDA = 2, ROCM = 10, CUDA_MANAGED = 13 };
+    PyObject *method;
+    const int found = PyObject_GetOptionalAttr(object, name->__dlpack_device__, &method);
+    if (found <= 0)
+        return found;
+    PyObject *const device = PyObject_CallNoArgs(method);
+    Py_DECREF(method);
+    if (device == NULL)
+        return -1;
+    const bool is_pair = PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2;
+    const long type = is_pair ? PyLong_AsLong(PyTuple_GET_ITEM(device, 0)) : 0;
+    Py_DECREF(device);
+    if (type == -1 && PyErr_Occurred())
+        return -1;
+    return type == CUDA || type == ROCM || type == CUDA_MANAGED;
+}
+
+/*
+ * The stream that an exporter on a GPU makes wait for its work: 1 is CUDA's default stream, 0 that of ROCm, and -1 asks
+ * it not to. https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html
+ */
+static PyObject *number_of_stream(const gts_program *program)
+{
+    void *const stream = gts_stream(program);
+    if (gts_stream_is_captured(program))
+        return PyLong_FromLong(-1);
+    if (stream == NULL)
+        return PyLong_FromLong(program->stub->device == GTS_CUDA);
+    return PyLong_FromVoidPtr(stream);
+}
+
+/* The keyword arguments of __dlpack__, as a dict. */
+static PyObject *make_keywords(const gts_py_argument *argument, PyObject *object)
+{
+    const gts_py_names *const name = &argument->state->name;
+    const int has_stream = argument->waiting == NULL ? 0 : is_on_gpu(name, object);
+    PyObject *const keywords = has_stream < 0 ? NULL : PyDict_New();
+    PyObject *const version = keywords == NULL ? NULL : Py_BuildValue("(ii)", 1, 0);
+    PyObject *const stream = has_stream > 0 ? number_of_stream(argument->waiting) : NULL;
+    const bool is_made = version != NULL && (has_stream == 0 || stream != NULL) &&
+                         PyDict_SetItem(keywords, name->max_version, version) == 0 &&
+                         (stream == NULL || PyDict_SetItem(keywords, name->stream, stream) == 0);
+    Py_XDECREF(version);
+    Py_XDECREF(stream);
+    if (is_made)
+        return keywords;
     Py_XDECREF(keywords);
+    return NULL;
+}
+
+/* Calls __dlpack__ for a tensor of DLPack 1; exporters of version 0 do not know the argument. */
+static PyObject *export_tensor(const gts_py_argument *argument, PyObject *object, PyObject *export)
+{
+    PyObject *const keywords = make_keywords(argument, object);
+    if (keywords == NULL)
+        return NULL;
+    PyObject *capsule = PyObject_VectorcallDict(export, NULL, 0, keywords);
     if (capsule == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {
         PyErr_Clear();
-        capsule = PyObject_CallNoArgs(export);
+        if (PyDict_DelItem(keywords, argument->state->name.max_version) == 0)
+            capsule = PyObject_VectorcallDict(export, NULL, 0, keywords);
     }
+    Py_DECREF(keywords);
     return capsule;
 }
 
@@ -258,7 +326,7 @@ int gts_py_read_exchange(const gts_py_argument *argument, PyObject *object, gts_
     if (status < 0)
         return -1;
     if (status > 0) {
-        *owner = export_tensor(name, found);
+        *owner = export_tensor(argument, object, found);
         Py_DECREF(found);
         return *owner == NULL ? -1 : read_dlpack(argument, *owner, array);
     }
