@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +75,18 @@ def prepare(gpu: arrays.Gpu, entry: Entry, *, stream: Any = "current", called: b
         warming()
         gpu.wait(program.stream)
     return Call(program, gpu_programs.arguments(signature(entry), gpu.array, np.random.default_rng(seed)))
+
+
+def check_returns_before_its_work(gpu: arrays.Gpu, stream: Any, work: Callable[[], object]) -> None:
+    """
+    Calls `work` while `stream` is held: it must return, put its work on that stream, and leave the default stream
+    alone. Its arrays must be known to the programs, because a call with a new array waits for the stream of the array.
+    """
+    gate = gpu.gate(stream)
+    work()
+    end = gpu.event(stream)
+    assert gpu.is_idle(None)
+    assert not gpu.is_complete(end)
+    gate.open()
+    gpu.wait(stream)
+    assert gpu.is_complete(end)

@@ -49,13 +49,7 @@ def test_a_graph_is_launched_without_waiting(gpu: arrays.Gpu, entries: dict[str,
     graph(stream)
     gpu.wait(stream)
     gpu.wait()
-    gate = gpu.gate(stream)
-    graph(stream)
-    end = gpu.event(stream)
-    assert gpu.is_idle(None)
-    assert not gpu.is_complete(end)
-    gate.open()
-    gpu.wait(stream)
+    programs.check_returns_before_its_work(gpu, stream, lambda: graph(stream))
 
 
 def test_a_first_call_is_refused_in_a_graph_and_works_afterwards(gpu: arrays.Gpu, entries: dict[str, Entry]) -> None:
