@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "gtstub/callback.h"
 #include "program/hooks.h"
 
 unsigned int gts_attention;
@@ -50,6 +51,9 @@ int gts_enter(gts_program *self, bool wait)
     if (GTS_UNLIKELY(gts_belongs_to_parent(self)))
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' was loaded before this process was forked; load it again in the child.",
+                             self->stub->name);
+    if (GTS_UNLIKELY(gts_calls_back(self)))
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' was called by one of its own callbacks.",
                              self->stub->name);
     if (GTS_UNLIKELY(!gts_lock(self, wait ? LONGEST_WAIT_NS : 0)))
         return 1;

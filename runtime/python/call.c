@@ -7,6 +7,7 @@ static const gts_host HOST = {
     .zero_dim_field = gts_py_zero_dim_field,
     .scalar = gts_py_scalar,
     .static_scalar = gts_py_static_scalar,
+    .callback = gts_py_callback,
     .tuple = gts_py_tuple,
     .collection = gts_py_collection,
     .connectivity = gts_py_connectivity,
@@ -22,11 +23,12 @@ static GTS_COLD void forget_all(gts_program *program)
 
 /*
  * Whether no other thread can need the GIL while the SDFG runs: there is no other Python thread, and no thread of a
- * device that could become one by calling Python. Releasing and taking the GIL costs as much as the rest of a call.
+ * device or of OpenMP that could become one by calling Python. Releasing and taking the GIL costs as much as the rest of
+ * a call.
  */
 static bool is_alone(const gts_py_program *self)
 {
-    return self->on_cpu && PyInterpreterState_ThreadHead(self->interpreter) == self->caller &&
+    return self->may_keep_gil && PyInterpreterState_ThreadHead(self->interpreter) == self->caller &&
            PyThreadState_Next(self->caller) == NULL;
 }
 
@@ -35,7 +37,7 @@ static int run(const gts_py_program *self)
     if (is_alone(self))
         return gts_run(self->program);
     PyThreadState *const thread = PyEval_SaveThread();
-    const int status = gts_run(self->program);
+    const int status = gts_run(self->program); /* callbacks in this thread take the GIL meanwhile */
     PyEval_RestoreThread(thread);
     return status;
 }
@@ -64,6 +66,10 @@ static PyObject *finish(gts_py_program *self, int bound, PyObject *const *argv)
         status = run(self);
     if (GTS_UNLIKELY(status != 0)) {
         self->refused = !is_converted;
+        if (self->callback_error != NULL) {
+            PyErr_SetRaisedException(self->callback_error);
+            self->callback_error = NULL;
+        }
         (void)gts_py_raise(&program->error);
     }
     if (GTS_UNLIKELY(program->debug))

@@ -8,6 +8,8 @@
 #ifndef GTSTUB_PYTHON_HOST_H
 #define GTSTUB_PYTHON_HOST_H
 
+#include <pthread.h>
+
 #include "python/convert/convert.h"
 
 /* The metrics of gt4py, as set_metrics() has set them. */
@@ -25,8 +27,11 @@ typedef struct gts_py_program {
     PyObject *parameters; /* tuple of interned names */
     bool needs_offset_provider;
     bool on_cpu;                     /* the SDFG uses host memory only */
+    bool may_keep_gil;               /* no thread but the caller's can call Python while the SDFG runs */
     PyInterpreterState *interpreter; /* that the program belongs to */
     PyThreadState *caller;           /* the thread that is in a call; NULL if none is */
+    pthread_t thread;                /* of `caller`, if the program has callbacks */
+    PyObject *callback_error;        /* the exception of the first callback that has failed in this call */
     void **argv;                     /* [parameters + 1], borrowed for one call */
     gts_py_leaf *leaf;               /* [leaf_count] */
     PyObject **keys;                 /* [collection_count], tuples of interned names */
@@ -72,6 +77,12 @@ PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_
 /* argv: one object for each parameter, then the offset provider, which may be NULL if the program needs none. */
 PyObject *gts_py_call_in_order(gts_py_program *, PyObject *const *argv);
 
+/* ---- callback.c ------------------------------------------------------------------------------------------------ */
+
+/* gts_program.call_back of a Program. */
+int gts_py_call_back(gts_program *, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
+                     uint32_t results);
+
 /* ---- bind.c ---------------------------------------------------------------------------------------------------- */
 
 /* Fills self->argv with the arguments in the order of the parameters, then the offset provider, or raises. */
@@ -108,6 +119,7 @@ PyObject *gts_py_set_workspace(PyObject *self, PyObject *args, PyObject *keyword
 int gts_py_field(gts_program *, uint32_t leaf, void *object);
 int gts_py_zero_dim_field(gts_program *, uint32_t leaf, void *object, void *value);
 int gts_py_scalar(gts_program *, uint32_t leaf, void *object, void *value);
+int gts_py_callback(gts_program *, uint32_t leaf, void *object);
 int gts_py_static_scalar(gts_program *, uint32_t leaf, void *object);
 void *const *gts_py_tuple(gts_program *, const char *path, void *object, uint32_t length);
 void *const *gts_py_collection(gts_program *, uint32_t collection, void *object);

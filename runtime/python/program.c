@@ -25,7 +25,7 @@ static PyObject *intern_names(const char *const *texts, uint32_t count)
 static int prepare_leaves(gts_py_program *self)
 {
     const gts_stub *const stub = self->program->stub;
-    self->on_cpu = true;
+    self->on_cpu = self->may_keep_gil = true;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         const gts_contract *const contract = &stub->leaves[i];
         gts_py_leaf *const leaf = &self->leaf[i];
@@ -38,7 +38,11 @@ static int prepare_leaves(gts_py_program *self)
                                            .error = &self->program->error,
                                            .waiting = contract->device == GTS_CPU ? NULL : self->program};
         if (gts_is_array(contract->kind) && contract->device != GTS_CPU)
-            self->on_cpu = false;
+            self->on_cpu = self->may_keep_gil = false;
+        if (contract->kind == GTS_CALLBACK) {
+            self->program->call_back = gts_py_call_back;
+            self->may_keep_gil = self->may_keep_gil && !contract->is_parallel;
+        }
         if (contract->kind != GTS_CONNECTIVITY)
             continue;
         self->needs_offset_provider = true;

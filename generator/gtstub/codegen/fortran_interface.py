@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from gtstub.errors import PlanError
 from gtstub.plan.indices import indices_used
-from gtstub.plan.model import CallPlan, FieldLeaf, ScalarLeaf
+from gtstub.plan.model import CallbackLeaf, CallPlan, FieldLeaf, ScalarLeaf
 from gtstub.signature.dtypes import NAMES
 
 MAX_NAME = 63
@@ -28,7 +28,7 @@ RESERVED = frozenset(("program", "stat", "errmsg", "gtstub", "gts_program", "iso
 
 @dataclasses.dataclass(frozen=True)
 class Argument:
-    """A dummy argument. Arguments of rank 0 are passed by value."""
+    """A dummy argument. Arguments of rank 0 are passed by value; a callback is a c_funptr."""
 
     name: str
     type: str
@@ -40,6 +40,8 @@ class Argument:
     @property
     def declaration(self) -> str:
         """The declaration in the module: `real(c_double), intent(in) :: vn(:, :)`."""
+        if self.type == "type":
+            return f"type({self.kind}), value :: {self.name}"
         if self.rank == 0:
             return f"{self.type}({self.kind}), value :: {self.name}"
         intent = "inout" if self.written else "in"
@@ -84,8 +86,8 @@ def procedure_name(program: str) -> str:
     return name[: longest - len(digest)] + digest
 
 
-def _argument(plan: CallPlan, leaf: FieldLeaf | ScalarLeaf) -> Argument:
-    type_, kind = NAMES[leaf.dtype].fortran
+def _argument(plan: CallPlan, leaf: FieldLeaf | ScalarLeaf | CallbackLeaf) -> Argument:
+    type_, kind = ("type", "c_funptr") if isinstance(leaf, CallbackLeaf) else NAMES[leaf.dtype].fortran
     rank, written = (len(leaf.axes), leaf.written) if isinstance(leaf, FieldLeaf) else (0, False)
     path = "" if leaf.path == leaf.name else f"{leaf.path}: "
     used = "".join(f"; uses {each}" for each in indices_used(plan, leaf))

@@ -9,8 +9,10 @@ from gtstub.plan.model import (
     METRICS_LEVEL,
     Assertion,
     AxisValue,
+    CallbackLeaf,
     Data,
     FieldLeaf,
+    Function,
     Leaf,
     Metric,
     RequiredShape,
@@ -21,7 +23,7 @@ from gtstub.plan.model import (
 )
 from gtstub.plan.signatures import Signatures
 from gtstub.signature.dtypes import INDEX, DType
-from gtstub.signature.model import Argument, ArrayArgument, Requirement, ScalarArgument
+from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, Requirement, ScalarArgument
 
 METRICS: dict[str, tuple[DType, bool]] = {METRICS_LEVEL: ("int32", False), COMPUTE_TIME: ("float64", True)}
 """The type of each metric that gt4py adds, and whether it is an array."""
@@ -39,6 +41,7 @@ class Connection:
         self._signatures = signatures
         self._fields = {leaf.name: leaf for leaf in leaves if isinstance(leaf, FieldLeaf)}
         self._scalars = {leaf.name: leaf for leaf in leaves if isinstance(leaf, ScalarLeaf)}
+        self._callbacks = {leaf.name: leaf for leaf in leaves if isinstance(leaf, CallbackLeaf)}
         self._solved: list[Requirement] = []
         self._assertions: list[Assertion] = []
         self.slots = tuple(self._slot(index, argument) for index, argument in enumerate(signatures.sdfg.arguments))
@@ -66,6 +69,8 @@ class Connection:
         sources = self._sources(argument)
         self._check(argument, sources)
         first, *later = sources
+        if isinstance(argument, CallbackArgument):
+            return Slot(index, argument.name, "uint64", is_array=False, source=first)
         self._assertions += [Assertion(argument.name, first, source) for source in later]
         return Slot(index, argument.name, argument.dtype, isinstance(argument, ArrayArgument), first)
 
@@ -74,6 +79,8 @@ class Connection:
         name = argument.name
         if name in METRICS:
             return [Metric(name)]
+        if isinstance(argument, CallbackArgument):
+            return [Function(self._callbacks[name])] if name in self._callbacks else []
         if isinstance(argument, ArrayArgument):
             return [Data(self._fields[name])] if name in self._fields else []
         values = [
@@ -104,8 +111,10 @@ class Connection:
     def _check(self, argument: Argument, sources: list[Source]) -> None:
         name, is_array = argument.name, isinstance(argument, ArrayArgument)
         if not sources:
-            kind = "array" if is_array else "symbol"
+            kind = "array" if is_array else "callback" if isinstance(argument, CallbackArgument) else "symbol"
             raise self._signatures.refusal(f"no argument of the program determines {kind} '{name}' of the SDFG")
+        if isinstance(argument, CallbackArgument):
+            return
         if name in METRICS and METRICS[name] != (argument.dtype, is_array):
             raise self._signatures.refusal(f"'{name}' is not of the type that gt4py gives its metrics")
         if any(isinstance(source, AxisValue) for source in sources) and argument.dtype not in SYMBOL_TYPES:

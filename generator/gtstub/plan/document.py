@@ -9,6 +9,7 @@ from typing import Any
 from gtstub.plan.model import (
     AxisContract,
     AxisValue,
+    CallbackLeaf,
     CallBounds,
     CallPlan,
     Collection,
@@ -21,6 +22,7 @@ from gtstub.plan.model import (
     Tuple,
     Unused,
 )
+from gtstub.signature.model import CallbackValue
 
 SCHEMA = "gtstub/call-plan/1"
 
@@ -64,6 +66,15 @@ def _node(node: Node) -> dict[str, Any]:
 
 
 def _leaf(leaf: Leaf) -> dict[str, Any]:
+    if isinstance(leaf, CallbackLeaf):
+        return {
+            "name": leaf.name,
+            "path": leaf.path,
+            "kind": leaf.kind,
+            "arguments": [_value(each) for each in leaf.arguments],
+            "results": [_value(each) for each in leaf.results],
+            "is_parallel": leaf.is_parallel,
+        }
     head = {"name": leaf.name, "path": leaf.path, "kind": leaf.kind, "dtype": leaf.dtype}
     match leaf:
         case FieldLeaf():
@@ -78,6 +89,10 @@ def _leaf(leaf: Leaf) -> dict[str, Any]:
             return {**head, "value": leaf.value if math.isfinite(leaf.value) else str(leaf.value)}
         case _:
             return head
+
+
+def _value(value: CallbackValue) -> dict[str, Any]:
+    return {"dtype": value.dtype, "shape": [*map(str, value.shape)], "strides": [*map(str, value.strides)]}
 
 
 def _axis(axis: AxisContract) -> dict[str, Any]:

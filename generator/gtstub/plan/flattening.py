@@ -10,6 +10,7 @@ from typing import cast
 from gtstub.abi import MAX_RANK
 from gtstub.plan.model import (
     AxisContract,
+    CallbackLeaf,
     Collection,
     FieldLeaf,
     Leaf,
@@ -26,6 +27,8 @@ from gtstub.signature.model import (
     CONNECTIVITY_PREFIX,
     ArrayArgument,
     Axis,
+    CallbackArgument,
+    CallbackType,
     Connectivity,
     FieldType,
     ScalarArgument,
@@ -58,8 +61,10 @@ class Flattening:
         match type_:
             case TupleType():
                 return self._tuple(name, path, type_)
+            case CallbackType():
+                leaf: Leaf | Unused = self._callback(name, path)
             case FieldType(dims=(_, *_)):
-                leaf: Leaf | Unused = self._field(name, path, type_)
+                leaf = self._field(name, path, type_)
             case ScalarType() if name in self._signatures.statics:
                 leaf = self._static(name, path, type_.dtype)
             case _:
@@ -98,10 +103,19 @@ class Flattening:
         argument = self._signatures.arguments.get(name)
         if argument is None:
             return Unused(path)
-        if isinstance(argument, ArrayArgument):
-            raise self._signatures.refusal(f"'{path}' is a scalar in the program, but an array in the SDFG")
+        if not isinstance(argument, ScalarArgument):
+            kind = "an array" if isinstance(argument, ArrayArgument) else "a callback"
+            raise self._signatures.refusal(f"'{path}' is a scalar in the program, but {kind} in the SDFG")
         self._check_dtype(path, dtype, argument.dtype)
         return ScalarLeaf(len(self._leaves), name, path, dtype, is_field)
+
+    def _callback(self, name: str, path: str) -> CallbackLeaf | Unused:
+        argument = self._signatures.arguments.get(name)
+        if argument is None:
+            return Unused(path)
+        if not isinstance(argument, CallbackArgument):
+            raise self._signatures.refusal(f"'{path}' is a callback in the program, but not in the SDFG")
+        return CallbackLeaf(len(self._leaves), name, path, argument.arguments, argument.results, argument.is_parallel)
 
     def _field(self, name: str, path: str, type_: FieldType) -> FieldLeaf | Unused:
         signatures = self._signatures
@@ -110,8 +124,9 @@ class Flattening:
             return Unused(path)
         if argument is None:  # The SDFG takes only symbols of the field's domain and has no descriptor of the field.
             device, written, fixed = signatures.sdfg.device, False, (Axis(),) * len(type_.dims)
-        elif isinstance(argument, ScalarArgument):
-            raise signatures.refusal(f"'{path}' is a field in the program, but a scalar in the SDFG")
+        elif not isinstance(argument, ArrayArgument):
+            kind = "a scalar" if isinstance(argument, ScalarArgument) else "a callback"
+            raise signatures.refusal(f"'{path}' is a field in the program, but {kind} in the SDFG")
         else:
             self._check_dtype(path, type_.dtype, argument.dtype)
             self._check_rank(path, len(type_.dims), len(argument.axes))
@@ -137,7 +152,7 @@ class Flattening:
                 raise signatures.refusal(
                     f"the SDFG takes connectivity '{argument.name}', which the program does not have"
                 )
-            if isinstance(argument, ScalarArgument):
+            if not isinstance(argument, ArrayArgument):
                 raise signatures.refusal(f"connectivity '{connectivity.name}' is a scalar in the SDFG")
             self._leaves.append(self._connectivity(connectivity, argument))
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from gtstub.signature.dtypes import NAMES, DType
 from gtstub.signature.expressions import Expression
-from gtstub.signature.model import PROPERTIES, Axis, Condition, Device, Property, Unknown, Workspace
+from gtstub.signature.model import PROPERTIES, Axis, CallbackValue, Condition, Device, Property, Unknown, Workspace
 from gtstub.signature.polynomials import Polynomial
 
 METRICS_LEVEL = "gt_metrics_level"
@@ -124,7 +124,42 @@ class StaticLeaf(_Leaf):
         return f"{self.dtype}, compiled in as {self.value!r}"
 
 
-Leaf = FieldLeaf | ScalarLeaf | StaticLeaf
+@dataclasses.dataclass(frozen=True)
+class CallbackLeaf:
+    """A function of the host, with the arguments and results that the SDFG gives it (signature/model.py)."""
+
+    index: int
+    name: str
+    path: str
+    arguments: tuple[CallbackValue, ...]
+    results: tuple[CallbackValue, ...]
+    is_parallel: bool
+
+    kind: ClassVar[str] = "callback"
+
+    @property
+    def returned(self) -> CallbackValue | None:
+        """The scalar that the function returns in C; it writes other results through pointers."""
+        return self.results[0] if len(self.results) == 1 and not self.results[0].shape else None
+
+    @property
+    def values(self) -> tuple[CallbackValue, ...]:
+        """What the function takes in C: its arguments, and the results that it does not return."""
+        return self.arguments if self.returned is not None else (*self.arguments, *self.results)
+
+    @property
+    def text(self) -> str:
+        """`function of (float64, float64[N]) that returns int32`."""
+        taken = ", ".join(map(_text, self.arguments))
+        results = ", ".join(map(_text, self.results)) or "nothing"
+        return f"function of ({taken}) that returns {results}"
+
+
+def _text(value: CallbackValue) -> str:
+    return f"{value.dtype}[{', '.join(map(str, value.shape))}]" if value.shape else value.dtype
+
+
+Leaf = FieldLeaf | ScalarLeaf | StaticLeaf | CallbackLeaf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,7 +261,20 @@ class Metric:
         return "metrics level" if self.name == METRICS_LEVEL else "compute time"
 
 
-Source = Data | AxisValue | Value | Metric
+@dataclasses.dataclass(frozen=True)
+class Function:
+    """The stub's function that calls a callback."""
+
+    leaf: CallbackLeaf
+
+    kind: ClassVar[str] = "function"
+
+    @property
+    def text(self) -> str:
+        return f"function that calls '{self.leaf.path}'"
+
+
+Source = Data | AxisValue | Value | Metric | Function
 
 
 @dataclasses.dataclass(frozen=True)
@@ -240,8 +288,15 @@ class Slot:
     source: Source
 
     @property
+    def is_stored(self) -> bool:
+        """Whether the value is in the struct of slots, because it comes from an array or a scalar."""
+        return not isinstance(self.source, Metric | Function)
+
+    @property
     def c_type(self) -> str:
         """The type of the argument in C."""
+        if isinstance(self.source, Function):
+            return f"{self.source.leaf.name}_function *"
         return f"{NAMES[self.dtype].c} *" if self.is_array else NAMES[self.dtype].c
 
 
@@ -369,13 +424,17 @@ class CallPlan:
         return tuple(leaf for leaf in self.leaves if isinstance(leaf, StaticLeaf))
 
     @property
-    def arguments(self) -> tuple[FieldLeaf | ScalarLeaf, ...]:
+    def arguments(self) -> tuple[FieldLeaf | ScalarLeaf | CallbackLeaf, ...]:
         """The leaves that C and Fortran hosts pass: all but the static ones."""
         return tuple(leaf for leaf in self.leaves if not isinstance(leaf, StaticLeaf))
 
     @property
     def scalars(self) -> tuple[ScalarLeaf, ...]:
         return tuple(leaf for leaf in self.leaves if isinstance(leaf, ScalarLeaf))
+
+    @property
+    def callbacks(self) -> tuple[CallbackLeaf, ...]:
+        return tuple(leaf for leaf in self.leaves if isinstance(leaf, CallbackLeaf))
 
     @property
     def has_metrics(self) -> bool:
@@ -409,7 +468,7 @@ class CallPlan:
         """
         first = self.bounding_scalars
         every = (*self.slots, *self.symbols)
-        slots = (slot for slot in every if slot not in first and not isinstance(slot.source, Metric))
+        slots = (slot for slot in every if slot not in first and slot.is_stored)
         return tuple(tuple(group) for _, group in itertools.groupby((*first, *slots), lambda slot: slot.c_type))
 
     @property

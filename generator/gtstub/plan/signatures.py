@@ -15,10 +15,10 @@ from gtstub.signature.model import (
     Requirement,
     Role,
     ScalarArgument,
-    ScalarType,
     SdfgSignature,
     Shapes,
     StaticDomain,
+    TupleType,
     Type,
 )
 
@@ -139,6 +139,6 @@ def _fields(name: str, type_: Type) -> Iterator[tuple[str, FieldType]]:
     """The fields in a parameter, with their flattened names."""
     if isinstance(type_, FieldType):
         yield name, type_
-    elif not isinstance(type_, ScalarType):
+    elif isinstance(type_, TupleType):
         for index, element in enumerate(type_.elements):
             yield from _fields(f"{name}_{index}", element)

@@ -22,8 +22,10 @@ _KINDS: dict[type, str] = {
     model.ScalarType: "scalar",
     model.FieldType: "field",
     model.TupleType: "tuple",
+    model.CallbackType: "callback",
     model.ArrayArgument: "array",
     model.ScalarArgument: "scalar",
+    model.CallbackArgument: "callback",
 }
 
 
@@ -67,7 +69,7 @@ def sdfg_from_json(text: str | bytes, source: str) -> model.SdfgSignature:
         name=document["name"],
         device=document["device"],
         library=document["library"],
-        arguments=tuple(_argument(item) for item in document["arguments"]),
+        arguments=tuple(_argument(item, source) for item in document["arguments"]),
         init=tuple(document["init"]),
         memory_symbols=tuple(document["memory_symbols"]),
         workspaces=tuple(model.Workspace(**item) for item in document["workspaces"]),
@@ -110,6 +112,8 @@ def _type(item: dict[str, Any]) -> model.Type:
     match item["kind"]:
         case "scalar":
             return model.ScalarType(item["dtype"])
+        case "callback":
+            return model.CallbackType()
         case "field":
             return model.FieldType(item["dtype"], tuple(model.Dimension(**dim) for dim in item["dims"]))
         case _:
@@ -117,9 +121,12 @@ def _type(item: dict[str, Any]) -> model.Type:
             return model.TupleType(tuple(_type(element) for element in item["elements"]), keys)
 
 
-def _argument(item: dict[str, Any]) -> model.Argument:
+def _argument(item: dict[str, Any], source: str) -> model.Argument:
     if item["kind"] == "scalar":
         return _scalar(item)
+    if item["kind"] == "callback":
+        arguments, results = (tuple(_value(each, source) for each in item[name]) for name in ("arguments", "results"))
+        return model.CallbackArgument(item["name"], arguments, results, item["is_parallel"])
     axes = tuple(model.Axis(**axis) for axis in item["axes"])
     return model.ArrayArgument(item["name"], item["dtype"], item["device"], item["access"], axes)
 
@@ -128,17 +135,28 @@ def _scalar(item: dict[str, Any]) -> model.ScalarArgument:
     return model.ScalarArgument(item["name"], item["dtype"], tuple(model.Role(**role) for role in item["roles"]))
 
 
+def _value(item: dict[str, Any], source: str) -> model.CallbackValue:
+    shape, strides = (tuple(_polynomial(text, source) for text in item[name]) for name in ("shape", "strides"))
+    if len(shape) != len(strides):
+        raise SignatureError(
+            f"'{source}' is not an SDFG signature: a value of a callback has {len(shape)} sizes, but {len(strides)}"
+            " strides."
+        )
+    return model.CallbackValue(item["dtype"], shape, strides)
+
+
 def _shapes(item: dict[str, Any], source: str) -> model.Shapes:
-    requirements = []
-    for index, each in enumerate(item["requirements"]):
-        value = polynomials.from_tree(syntax_tree(each["value"]))
-        if value is None:
-            raise SignatureError(
-                f"'{source}' is not an SDFG signature: at '$.shapes.requirements[{index}].value', expected a"
-                f" polynomial, found {_shorten(each['value'])}."
-            )
-        requirements.append(model.Requirement(**each | {"value": value}))
+    requirements = (
+        model.Requirement(**each | {"value": _polynomial(each["value"], source)}) for each in item["requirements"]
+    )
     return model.Shapes(tuple(map(_scalar, item["symbols"])), tuple(requirements))
+
+
+def _polynomial(text: str, source: str) -> polynomials.Polynomial:
+    value = polynomials.from_tree(syntax_tree(text))
+    if value is None:
+        raise SignatureError(f"'{source}' is not an SDFG signature: {_shorten(text)} is not a polynomial of symbols.")
+    return value
 
 
 def parse(text: str | bytes, source: str, kind: str) -> dict[str, Any]:
@@ -220,7 +238,8 @@ def _check_references(signature: model.SdfgSignature, source: str) -> None:
 
     ranks = {item.name: len(item.axes) for item in signature.arguments if isinstance(item, model.ArrayArgument)}
     scalars = {item.name for item in signature.arguments if isinstance(item, model.ScalarArgument)}
-    if len(ranks) + len(scalars) != len(signature.arguments) or ranks.keys() & scalars:
+    callbacks = {item.name: item for item in signature.arguments if isinstance(item, model.CallbackArgument)}
+    if len({*ranks, *scalars, *callbacks}) != len(signature.arguments):
         twice, _ = collections.Counter(item.name for item in signature.arguments).most_common(1)[0]
         raise refuse("$.arguments", f"expected each name once, found '{twice}' several times")
     shapes = signature.shapes or model.Shapes((), ())
@@ -242,8 +261,12 @@ def _check_references(signature: model.SdfgSignature, source: str) -> None:
         check_axis(f"$.shapes.requirements[{index}]", each.array, each.axis)
         if unknown := sorted(each.value.symbols - scalars - symbols):
             raise refuse(f"$.shapes.requirements[{index}].value", f"expected names of scalars, found '{unknown[0]}'")
+    for name, callback in callbacks.items():
+        sizes = [size for each in (*callback.arguments, *callback.results) for size in (*each.shape, *each.strides)]
+        if unknown := sorted(frozenset().union(*(size.symbols for size in sizes)) - scalars - symbols):
+            raise refuse("$.arguments", f"expected names of scalars in the sizes of '{name}', found '{unknown[0]}'")
     for index, name in enumerate(signature.init):
-        if name not in scalars:
+        if name not in scalars and name not in callbacks:
             raise refuse(f"$.init[{index}]", f"expected the name of a scalar argument, found '{name}'")
     for index, name in enumerate(signature.memory_symbols):
         if name not in signature.init:

@@ -51,7 +51,12 @@ class TupleType:
     keys: tuple[str, ...] | None = None
 
 
-Type = ScalarType | FieldType | TupleType
+@dataclasses.dataclass(frozen=True)
+class CallbackType:
+    """A function of the host, which the SDFG calls. The SDFG signature has its arguments and results."""
+
+
+Type = ScalarType | FieldType | TupleType | CallbackType
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,7 +155,29 @@ class ScalarArgument:
     roles: tuple[Role, ...] = ()
 
 
-Argument = ArrayArgument | ScalarArgument
+@dataclasses.dataclass(frozen=True)
+class CallbackValue:
+    """An argument or a result of a callback: an array with the sizes and strides of its axes, or, without, a scalar."""
+
+    dtype: DType
+    shape: tuple[Polynomial, ...] = ()
+    strides: tuple[Polynomial, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class CallbackArgument:
+    """
+    A function that the SDFG calls. A single scalar result is its return value in C; others are written through trailing
+    pointers. If it `is_parallel`, several threads may call it at the same time.
+    """
+
+    name: str
+    arguments: tuple[CallbackValue, ...]
+    results: tuple[CallbackValue, ...]
+    is_parallel: bool
+
+
+Argument = ArrayArgument | ScalarArgument | CallbackArgument
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,7 +34,8 @@ typedef enum gts_leaf_kind {
     GTS_ZERO_DIM_FIELD,
     GTS_SCALAR,
     GTS_CONNECTIVITY,
-    GTS_STATIC
+    GTS_STATIC,
+    GTS_CALLBACK
 } gts_leaf_kind;
 
 /** The conditions that an argument must satisfy before its program may run. */
@@ -49,7 +50,8 @@ typedef struct gts_contract {
     bool has_skip_values; /**< of a connectivity: -1 stands for no neighbor */
     const char *codomain; /**< of a connectivity: the dimension that its elements are indices of */
     size_t member;        /**< of an array or a scalar: its offset in `struct <name>_args`, in bytes */
-    size_t slot;          /**< of a scalar: its offset among the slots, in bytes */
+    bool is_parallel;     /**< of a callback: several threads may call it at the same time */
+    size_t slot;          /**< of a scalar or a callback: its offset among the slots, in bytes */
     union {
         const gts_axis *axes; /**< [rank], of a field */
         const void *value;    /**< of GTS_STATIC: the element of `dtype` that was compiled in */
@@ -120,6 +122,9 @@ typedef struct gts_workspace {
 
 /** How a host converts its objects: gtstub/host.h. */
 typedef struct gts_host gts_host;
+
+/** An argument or a result of a callback: gtstub/callback.h. */
+typedef struct gts_callback_value gts_callback_value;
 
 /** The descriptor of a program. A stub library exports it as `gts_descriptor`. */
 typedef struct gts_stub {

@@ -21,6 +21,8 @@ struct gts_host {
     int (*scalar)(gts_program *, uint32_t leaf, void *object, void *value);
     /** Checks that a scalar equals contract->value, and makes leaf->current what recognises the object. */
     int (*static_scalar)(gts_program *, uint32_t leaf, void *object);
+    /** Keeps the object of a callback until the call ends, and sets the function in its slot to NULL. */
+    int (*callback)(gts_program *, uint32_t leaf, void *object);
     /** The elements of a tuple, which must have `length` of them; NULL after an error. The tuple owns them. */
     void *const *(*tuple)(gts_program *, const char *path, void *object, uint32_t length);
     /** The elements of stub->collections[collection]; NULL after an error. They live until the call ends. */

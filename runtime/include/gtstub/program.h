@@ -52,6 +52,10 @@ struct gts_program {
     double compute_time;    /**< in seconds; the SDFG writes it when metrics_level asks for it */
     gts_runtime *runtime;   /**< owned by the runtime */
     gts_error error;        /**< the last one */
+    bool callback_failed;   /**< a callback of the running call has failed */
+    /** For a host that has its own objects: calls a callback (gts_callback_host()); -1 if it has failed. */
+    int (*call_back)(gts_program *, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
+                     uint32_t results);
 };
 
 /* ---- Entering and leaving -------------------------------------------------------------------------------------- */

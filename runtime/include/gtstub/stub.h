@@ -7,12 +7,14 @@
  *     contract.h    the description of a program in its stub
  *     arrays.h      recognition of the arrays of earlier calls
  *     program.h     a loaded program, and the runtime's functions
+ *     callback.h    functions of a host that an SDFG calls
  *     host.h        the functions of a host that convert its objects
  *     attributes.h  hot and cold paths
  */
 #ifndef GTSTUB_STUB_H
 #define GTSTUB_STUB_H
 
+#include "gtstub/callback.h"
 #include "gtstub/host.h"
 
 #endif

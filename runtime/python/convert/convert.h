@@ -42,6 +42,8 @@ typedef struct gts_py_leaf {
     gts_py_domain domain;
     PyObject *dimension[GTS_MAX_RANK];  /* gt4py's dimensions that have the contract's names; strong references */
     PyObject *other_name[GTS_MAX_RANK]; /* the names in `domain` that are not the contract's; strong references */
+    PyObject *object;                   /* of a field: the last that was read; borrowed, for one call */
+    PyObject *callable;                 /* of a callback: borrowed, for one call */
     const PyObject *passed[2];          /* the last two objects that were passed for the first time; not references */
 } gts_py_leaf;
 
@@ -78,6 +80,9 @@ int gts_py_read_exchange(const gts_py_argument *, PyObject *object, gts_array *a
 int gts_py_read_field(gts_py_leaf *, PyObject *object, gts_array *array, PyObject **owner);
 
 /* ---- scalar.c, tuple.c ----------------------------------------------------------------------------------------- */
+
+/* A new Python object for an element; NULL after an exception. */
+PyObject *gts_py_scalar_object(gts_dtype dtype, const void *value);
 
 /* Reads a scalar into *value, which has argument->dtype. */
 int gts_py_read_scalar(const gts_py_argument *, PyObject *object, void *value);

@@ -223,6 +223,7 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
         Py_XDECREF(owner);
         return -1;
     }
+    own->object = object;
     PyObject *reference = NULL;
     if (owner == NULL && (was_passed(own, object) || program->debug) &&
         PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object))) {

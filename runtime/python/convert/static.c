@@ -13,8 +13,7 @@ static bool is_same(gts_dtype dtype, const void *a, const void *b)
 
 /* ---- Refusals -------------------------------------------------------------------------------------------------- */
 
-/* A new Python object for the element; NULL after an exception. */
-static PyObject *as_object(gts_dtype dtype, const void *value)
+PyObject *gts_py_scalar_object(gts_dtype dtype, const void *value)
 {
     if (dtype >= GTS_FLOAT32)
         return PyFloat_FromDouble(gts_element_float(dtype, value));
@@ -26,8 +25,8 @@ static PyObject *as_object(gts_dtype dtype, const void *value)
 
 static GTS_COLD int refuse_static(gts_program *program, const gts_contract *contract, const void *value)
 {
-    PyObject *const passed = as_object(contract->dtype, value);
-    PyObject *const compiled = as_object(contract->dtype, contract->value);
+    PyObject *const passed = gts_py_scalar_object(contract->dtype, value);
+    PyObject *const compiled = gts_py_scalar_object(contract->dtype, contract->value);
     if (passed != NULL && compiled != NULL)
         PyErr_Format(PyExc_ValueError,
                      GTS_ARGUMENT "is %R, but was compiled in as %R; compile the program for this value, too.",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import dace
 
 from gtstub.errors import SignatureError
-from gtstub.signature.model import SdfgSignature
+from gtstub.signature.model import CallbackArgument, SdfgSignature
 
 
 def check_arguments(compiled: dace.SDFG, signature: SdfgSignature, names: Mapping[str, str]) -> None:
@@ -15,8 +15,14 @@ def check_arguments(compiled: dace.SDFG, signature: SdfgSignature, names: Mappin
     Raises SignatureError if the arguments of a compiled SDFG differ from those of its stub. `names` are as for
     `Build.publish`.
     """
-    expected = [(argument.name, argument.dtype) for argument in signature.arguments]
-    found = [(names.get(name, name), descriptor.dtype.to_string()) for name, descriptor in compiled.arglist().items()]
+    expected = [
+        (argument.name, "callback" if isinstance(argument, CallbackArgument) else argument.dtype)
+        for argument in signature.arguments
+    ]
+    found = [
+        (names.get(name, name), "callback" if isinstance(type_, dace.callback) else type_.to_string())
+        for name, type_ in ((name, descriptor.dtype) for name, descriptor in compiled.arglist().items())
+    ]
     if (found, init := init_symbols(compiled)) != (expected, signature.init):
         raise SignatureError(
             f"DaCe changed the arguments of SDFG '{signature.name}' when it compiled it: expected {expected}, for"

@@ -38,9 +38,13 @@ class Reading:
 
 @dataclasses.dataclass(frozen=True)
 class Closure:
-    """The arrays that a program reads, by their names in the SDFG, and the values that were compiled in."""
+    """
+    The arrays that a program reads and the functions that it calls, by their names in the SDFG, and the values that
+    were compiled in. DaCe binds the arguments of a function that are no data; calls use what it has made.
+    """
 
     arrays: Mapping[str, Reading]
+    callbacks: Mapping[str, Reading]
     constants: tuple[tuple[Reading, Any], ...]
 
 
@@ -73,7 +77,10 @@ def closure_of(program: DaceProgram, places: Mapping[str, int]) -> Closure:
             reading = _reading(each, source, places if each is program else {})
             if reading is not None and not _is_fixed(reading):
                 constants.append((reading, value))
-    return Closure(arrays, tuple(constants))
+    callbacks = {
+        name: Reading(function, (), source) for name, (source, function, _) in program.resolver.callbacks.items()
+    }
+    return Closure(arrays, callbacks, tuple(constants))
 
 
 def _programs(program: DaceProgram, known: set[int]) -> Iterator[DaceProgram]:

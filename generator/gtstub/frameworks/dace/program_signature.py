@@ -12,8 +12,8 @@ import dace
 from gtstub.frameworks.dace.closures import Reading
 from gtstub.signature.model import (
     Argument,
-    ArrayArgument,
     Bounds,
+    CallbackType,
     Dimension,
     FieldType,
     Parameter,
@@ -46,7 +46,11 @@ class Parameters:
     def names(self) -> dict[str, str]:
         """The names in the signatures by those in the SDFG."""
         names = {name: name for name in self.passed}
-        new = {name: re.sub(r"\W", "_", reading.source) for name, reading in self.read.items()}
+        # Callbacks have names of their own in DaCe, since one function may have several signatures.
+        new = {
+            name: re.sub(r"\W", "_", reading.source) if name.startswith("__") else name
+            for name, reading in self.read.items()
+        }
         new |= {name: RESULT.sub(r"result\1", name) for name in self.results}
         for name, wanted in new.items():
             while wanted in names.values():
@@ -85,6 +89,8 @@ def _path(source: str) -> str | None:
 def _type(sdfg: dace.SDFG, name: str, described: Mapping[str, Any]) -> Type:
     descriptor = described.get(name)
     dtype = sdfg.symbols[name] if descriptor is None else descriptor.dtype
+    if isinstance(dtype, dace.callback):
+        return CallbackType()
     checked = checked_dtype(f"SDFG '{sdfg.name}'", name, dtype.to_string())
     if descriptor is None or isinstance(descriptor, dace.data.Scalar):
         return ScalarType(checked)
@@ -103,7 +109,7 @@ def renamed(signature: SdfgSignature, names: Mapping[str, str]) -> SdfgSignature
         )
 
     def argument(each: Argument) -> Argument:
-        return dataclasses.replace(each, name=name(each.name)) if isinstance(each, ArrayArgument) else roles(each)
+        return roles(each) if isinstance(each, ScalarArgument) else dataclasses.replace(each, name=name(each.name))
 
     return dataclasses.replace(
         signature,

@@ -19,6 +19,7 @@ from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import init_symbols
 from gtstub.frameworks.dace.bounds.claims import bounds_of
 from gtstub.frameworks.dace.bounds.regions import accesses
+from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel
 from gtstub.frameworks.dace.shapes import ShapeReader
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import (
@@ -28,6 +29,7 @@ from gtstub.signature.model import (
     Argument,
     ArrayArgument,
     Axis,
+    CallbackArgument,
     Device,
     Property,
     Role,
@@ -56,10 +58,14 @@ def sdfg_signature(
     arrays: dict[str, ArrayArgument] = {}
     roles: dict[str, list[Role]] = {}
     scalars: dict[str, DType] = {}
+    callbacks: dict[str, CallbackArgument] = {}
     shapes = None if has_domains else ShapeReader(name, roles)
     for argument, descriptor in sdfg.arglist().items():
         if isinstance(descriptor.dtype, dace.callback):
-            raise SignatureError(f"Argument '{argument}' of SDFG '{name}' is a callback, which no stub supports.")
+            callbacks[argument] = callback_argument(
+                name, argument, descriptor.dtype, is_parallel=calls_in_parallel(sdfg)
+            )
+            continue
         dtype = checked_dtype(f"SDFG '{name}'", argument, descriptor.dtype.to_string())
         if isinstance(descriptor, dace.data.Scalar):
             scalars[argument] = dtype
@@ -83,24 +89,22 @@ def sdfg_signature(
         )
 
     init = init_symbols(sdfg)
-    arguments: list[Argument] = [
-        *arrays.values(),
-        *(ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()),
-    ]
+    symbols = {symbol: ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()}
+    arguments: Mapping[str, Argument] = {**arrays, **symbols, **callbacks}
     memory = set(reduced["memory"])
     integers = [name for name, dtype in scalars.items() if dtype in INDEX_TYPES]
     return SdfgSignature(
         name=name,
         device=gpu if reduced["gpu"] or any(array.device != "cpu" for array in arrays.values()) else "cpu",
         library=f"lib{name}.so",
-        arguments=tuple(arguments),
+        arguments=tuple(arguments[argument] for argument in sdfg.arglist()),
         init=init,
         memory_symbols=tuple(symbol for symbol in init if symbol in memory),
         workspaces=tuple(
             Workspace(storage, _device(name, "(workspace)", storage, gpu)) for storage in reduced["external"]
         ),
         bounds=bounds_of(accesses(raw, integers), raw) if bounds else None,
-        shapes=None if shapes is None else shapes.found(scalars, sdfg.symbols),
+        shapes=None if shapes is None else shapes.found(scalars, callbacks.values(), sdfg.symbols),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from gtstub.errors import SignatureError
 from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import syntax_tree
-from gtstub.signature.model import Axis, Requirement, Role, ScalarArgument, Shapes, checked_dtype
+from gtstub.signature.model import Axis, CallbackArgument, Requirement, Role, ScalarArgument, Shapes, checked_dtype
 from gtstub.signature.polynomials import from_tree
 
 _Property = Literal["size", "stride"]
@@ -45,14 +45,19 @@ class ShapeReader:
                 self._requirements.append(Requirement(array, number, property_, value))
         return Axis(start=0, **fixed)
 
-    def found(self, arguments: Iterable[str], types: Mapping[str, Any]) -> Shapes | None:
+    def found(
+        self, arguments: Iterable[str], callbacks: Iterable[CallbackArgument], types: Mapping[str, Any]
+    ) -> Shapes | None:
         """
-        The requirements, and the symbols that are not among the `arguments` of the SDFG, but on which several sizes or
-        strides depend. `types` are DaCe's types of all symbols.
+        The requirements, and the symbols that are not among the scalar `arguments` of the SDFG, but on which several
+        sizes or strides depend, or those of callbacks. `types` are DaCe's types of all symbols.
         """
+        values = [value for each in callbacks for value in (*each.arguments, *each.results)]
+        sizes = [size for value in values for size in (*value.shape, *value.strides)]
+        of_callbacks = frozenset().union(*(size.symbols for size in sizes))
         times = collections.Counter(name for name, roles in self._roles.items() for _ in roles)
         times.update(name for each in self._requirements for name in each.value.symbols)
-        free = {name for name, count in times.items() if count == 1}.difference(arguments)
+        free = {name for name, count in times.items() if count == 1}.difference(arguments, of_callbacks)
         # A symbol that occurs once may have any value, so that its size says nothing.
         requirements = tuple(each for each in self._requirements if each.value.symbols.isdisjoint(free))
         symbols = tuple(

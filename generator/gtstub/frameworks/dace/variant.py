@@ -19,6 +19,7 @@ from gtstub._host import Overload, Program
 from gtstub.building.waiting import build_once
 from gtstub.codegen.stub import make_stub
 from gtstub.frameworks.dace.build import Build
+from gtstub.frameworks.dace.callbacks import callbacks_of
 from gtstub.frameworks.dace.closures import Closure, Reading, closure_of
 from gtstub.frameworks.dace.internals import Types, parse_program
 from gtstub.frameworks.dace.program_signature import Parameters, program_signature, renamed, results_of
@@ -222,6 +223,7 @@ def _parameters(sdfg: dace.SDFG, types: Types, call: Arguments, closure: Closure
     ]
     passed = [name for name in dict.fromkeys(passed) if name in arguments or name in sdfg.arrays]
     read = {name: reading for name, reading in closure.arrays.items() if name in arguments}
+    read |= {name: closure.callbacks[sdfg.callback_mapping.get(name, name)] for name in callbacks_of(sdfg)}
     return Parameters(tuple(passed), read, results_of(arguments))
 
 

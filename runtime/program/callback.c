@@ -1,0 +1,70 @@
+/* Callbacks: which program calls them, and what happens after one has failed. */
+#define _GNU_SOURCE
+
+#include "gtstub/callback.h"
+
+#include <time.h>
+
+#include "base/refuse.h"
+#include "program/private.h"
+
+__thread const gts_callback_frame *gts_innermost_callback;
+
+bool gts_calls_back(const gts_program *self)
+{
+    const gts_callback_frame *frame = gts_innermost_callback;
+    while (frame != NULL && frame->program != self)
+        frame = frame->outer;
+    return frame != NULL;
+}
+
+void gts_callback_host(gts_program *self, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
+                       uint32_t results)
+{
+    if (self->call_back(self, leaf, values, arguments, results) != 0)
+        __atomic_store_n(&self->callback_failed, true, __ATOMIC_RELEASE);
+}
+
+static GTS_COLD int refuse_nested(gts_program *self)
+{
+    return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' was called by one of its own callbacks.",
+                         self->stub->name);
+}
+
+int gts_callbacks_begin(gts_program **running, gts_program *self)
+{
+    struct timespec pause = {.tv_nsec = 1000};
+    for (;;) {
+        gts_program *other = NULL;
+        if (__atomic_compare_exchange_n(running, &other, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return 0;
+        if (gts_calls_back(other)) /* it ends only after this call */
+            return refuse_nested(self);
+        (void)nanosleep(&pause, NULL);
+        pause.tv_nsec = gts_min(2 * pause.tv_nsec, 128000);
+    }
+}
+
+int gts_callbacks_end(gts_program **running, gts_program *self)
+{
+    const bool failed = __atomic_load_n(&self->callback_failed, __ATOMIC_ACQUIRE);
+    self->callback_failed = false;
+    __atomic_store_n(running, NULL, __ATOMIC_RELEASE);
+    if (GTS_LIKELY(!failed))
+        return 0;
+    return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "A callback of program '%s' has failed.", self->stub->name);
+}
+
+int gts_check_callbacks(gts_program *self)
+{
+    for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
+        const gts_contract *const leaf = &self->stub->leaves[i];
+        gts_function function; /* the first member of the struct of a callback */
+        if (leaf->kind != GTS_CALLBACK)
+            continue;
+        memcpy(&function, (const char *)self->slots + leaf->slot, sizeof function);
+        if (function == NULL)
+            return GTS_REFUSE(self, leaf, GTS_TYPE_ERROR, "must be a function, not NULL.");
+    }
+    return 0;
+}

@@ -1,0 +1,210 @@
+/* Calls functions of Python from a running SDFG, from the thread that has called the program or from any other. */
+#include <pthread.h>
+
+#include "gtstub/callback.h"
+#include "python/host.h"
+
+#if PY_VERSION_HEX < 0x030D0000
+#define PyThreadState_GetUnchecked _PyThreadState_UncheckedGet
+#endif
+
+int gts_py_callback(gts_program *program, uint32_t index, void *object)
+{
+    gts_py_program *const self = gts_py_of(program);
+    const gts_contract *const leaf = &program->stub->leaves[index];
+    if (GTS_UNLIKELY(!PyCallable_Check((PyObject *)object)))
+        return GTS_REFUSE(program, leaf, GTS_TYPE_ERROR, "must be callable, not '%s'.",
+                          Py_TYPE((PyObject *)object)->tp_name);
+    self->leaf[index].callable = object;
+    self->thread = pthread_self();
+    memset((char *)program->slots + leaf->slot, 0, sizeof(gts_function)); /* it is no function of C */
+    return 0;
+}
+
+/* ---- Values ---------------------------------------------------------------------------------------------------- */
+
+static bool is_array_of(const gts_array *array, const gts_callback_value *value)
+{
+    const size_t bytes = (size_t)value->rank * sizeof(int64_t);
+    return array->data == value->data && array->dtype == value->dtype && array->rank == value->rank &&
+           memcmp(array->shape, value->shape, bytes) == 0 && memcmp(array->strides, value->strides, bytes) == 0;
+}
+
+/* The object that the caller has passed for this very array, borrowed; NULL if there is none. */
+static PyObject *find_object(const gts_program *program, const gts_callback_value *value)
+{
+    for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
+        if (program->stub->leaves[i].kind != GTS_FIELD)
+            continue;
+        const gts_remembered *const current = program->leaf[i].current;
+        const void *const known = *current->object; /* NULL until its second call */
+        if (is_array_of(&current->array, value))
+            return known != NULL && known != Py_None ? (PyObject *)known : gts_py_of(program)->leaf[i].object;
+    }
+    return NULL;
+}
+
+static PyObject *tuple_of(const int64_t *numbers, int32_t count, int64_t times)
+{
+    PyObject *const tuple = PyTuple_New(count);
+    for (int32_t i = 0; tuple != NULL && i < count; ++i) {
+        PyObject *const number = PyLong_FromLongLong(numbers[i] * times);
+        if (number == NULL) {
+            Py_DECREF(tuple);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(tuple, i, number);
+    }
+    return tuple;
+}
+
+/* A numpy array of the memory of a value, which belongs to the SDFG; NULL after an exception. */
+static PyObject *make_array(const gts_callback_value *value)
+{
+    const int64_t itemsize = (int64_t)gts_dtype_size(value->dtype);
+    int64_t low = 0, high = itemsize; /* the bytes around `data` */
+    for (int32_t axis = 0; axis < value->rank; ++axis) {
+        const int64_t reach = (value->shape[axis] - 1) * value->strides[axis] * itemsize;
+        low += reach < 0 ? reach : 0;
+        high += reach > 0 ? reach : 0;
+    }
+    PyObject *const numpy = PyImport_ImportModule("numpy");
+    PyObject *const memory = PyMemoryView_FromMemory((char *)value->data + low, high - low, PyBUF_WRITE);
+    PyObject *const shape = tuple_of(value->shape, value->rank, 1);
+    PyObject *const strides = tuple_of(value->strides, value->rank, itemsize);
+    PyObject *found = NULL;
+    if (numpy != NULL && memory != NULL && shape != NULL && strides != NULL)
+        found = PyObject_CallMethod(numpy, "ndarray", "OsOnO", shape, gts_dtype_name(value->dtype), memory,
+                                    (Py_ssize_t)-low, strides);
+    Py_XDECREF(numpy);
+    Py_XDECREF(memory);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    return found;
+}
+
+/* A new reference to the Python object of a value; NULL after an exception. */
+static PyObject *object_of(const gts_program *program, const gts_callback_value *value)
+{
+    if (value->rank == 0)
+        return gts_py_scalar_object(value->dtype, value->data);
+    PyObject *const known = find_object(program, value);
+    return known != NULL ? Py_NewRef(known) : make_array(value);
+}
+
+/* ---- Results --------------------------------------------------------------------------------------------------- */
+
+/* Assigns to the elements of an array, as numpy does. */
+static int write_array(const gts_program *program, const char *path, const gts_callback_value *value, PyObject *object)
+{
+    PyObject *const array = object_of(program, value);
+    if (array == NULL)
+        return -1;
+    const int status = PyObject_SetItem(array, Py_Ellipsis, object);
+    if (status != 0 && (PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError))) {
+        PyObject *const reason = PyErr_GetRaisedException();
+        PyObject *const shape = PyObject_GetAttrString(array, "shape");
+        if (shape != NULL)
+            PyErr_Format(PyExc_ValueError,
+                         "Callback '%s' of program '%s' must return an array of '%s' that fits the shape %S: %S.", path,
+                         program->stub->name, gts_dtype_name(value->dtype), shape, reason);
+        Py_XDECREF(shape);
+        Py_DECREF(reason);
+    }
+    Py_DECREF(array);
+    return status;
+}
+
+static int write_result(gts_program *program, uint32_t leaf, const gts_callback_value *value, PyObject *object)
+{
+    const gts_py_program *const self = gts_py_of(program);
+    const char *const path = program->stub->leaves[leaf].path;
+    if (value->rank > 0)
+        return write_array(program, path, value, object);
+    gts_error error;
+    char name[256];
+    (void)PyOS_snprintf(name, sizeof name, "%s()", path);
+    const gts_py_argument argument = {.state = self->state,
+                                      .program = program->stub->name,
+                                      .path = name,
+                                      .dtype = value->dtype,
+                                      .device = GTS_CPU,
+                                      .error = &error};
+    return gts_py_read_scalar(&argument, object, value->data) == 0 ? 0 : gts_py_raise(&error);
+}
+
+static int write_results(gts_program *program, uint32_t leaf, const gts_callback_value *values, uint32_t count,
+                         PyObject *returned)
+{
+    if (count == 0)
+        return 0; /* as in DaCe, what such a function returns is ignored */
+    if (count == 1)
+        return write_result(program, leaf, values, returned);
+    if (!PyTuple_Check(returned) || PyTuple_GET_SIZE(returned) != (Py_ssize_t)count)
+        return gts_py_fail(PyExc_TypeError, "Callback '%s' of program '%s' must return a tuple of %u results.",
+                           program->stub->leaves[leaf].path, program->stub->name, count);
+    for (uint32_t i = 0; i < count; ++i) {
+        if (write_result(program, leaf, &values[i], PyTuple_GET_ITEM(returned, i)) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- Calling --------------------------------------------------------------------------------------------------- */
+
+#define MOST_ARGUMENTS 100 /* as in the schema of the SDFG signature */
+
+static int call_function(gts_program *program, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
+                         uint32_t results)
+{
+    const gts_py_program *const self = gts_py_of(program);
+    PyObject *argv[MOST_ARGUMENTS], *returned = NULL;
+    uint32_t count = 0;
+    while (count < arguments && (argv[count] = object_of(program, &values[count])) != NULL)
+        ++count;
+    if (count == arguments) {
+        PyObject *const function = Py_NewRef(self->leaf[leaf].callable);
+        returned = PyObject_Vectorcall(function, argv, count, NULL);
+        Py_DECREF(function);
+    }
+    const int status = returned == NULL ? -1 : write_results(program, leaf, values + arguments, results, returned);
+    Py_XDECREF(returned);
+    while (count > 0)
+        Py_DECREF(argv[--count]);
+    return status;
+}
+
+/* Keeps the exception of the first callback that fails, until the SDFG has returned. Needs the GIL. */
+static int call_and_keep_error(gts_program *program, uint32_t leaf, const gts_callback_value *values,
+                               uint32_t arguments, uint32_t results)
+{
+    gts_py_program *const self = gts_py_of(program);
+    if (__atomic_load_n(&program->callback_failed, __ATOMIC_ACQUIRE)) /* while this thread waited for the GIL */
+        return -1;
+    if (call_function(program, leaf, values, arguments, results) == 0)
+        return 0;
+    PyObject *const error = PyErr_GetRaisedException();
+    if (self->callback_error == NULL)
+        self->callback_error = error;
+    else
+        Py_XDECREF(error);
+    return -1;
+}
+
+int gts_py_call_back(gts_program *program, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
+                     uint32_t results)
+{
+    gts_py_program *const self = gts_py_of(program);
+    if (PyThreadState_GetUnchecked() == self->caller) /* the call has kept the GIL */
+        return call_and_keep_error(program, leaf, values, arguments, results);
+    if (pthread_equal(self->thread, pthread_self())) {
+        PyEval_RestoreThread(self->caller);
+        const int status = call_and_keep_error(program, leaf, values, arguments, results);
+        (void)PyEval_SaveThread();
+        return status;
+    }
+    const PyGILState_STATE state = PyGILState_Ensure();
+    const int status = call_and_keep_error(program, leaf, values, arguments, results);
+    PyGILState_Release(state);
+    return status;
+}
