@@ -1,8 +1,8 @@
 """
 The environment variables of gtstub. Each function reads its variable at every call.
 
-The runtime reads GTSTUB_DEBUG, GTSTUB_PROFILE and GTSTUB_RECORD in C. gtstub.toolchain reads the variables of
-compilers, and gtstub.frameworks.dace reads those of DaCe.
+The runtime reads GTSTUB_DEBUG, GTSTUB_CHECK, GTSTUB_PROFILE and GTSTUB_RECORD in C. gtstub.toolchain reads the
+variables of compilers, and gtstub.frameworks.dace reads those of DaCe.
 """
 
 from __future__ import annotations

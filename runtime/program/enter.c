@@ -60,6 +60,8 @@ int gts_enter(gts_program *self, bool wait)
     gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_RELAXED);
     if (GTS_UNLIKELY(profile != NULL))
         gts_profile_enter(self, profile);
+    if (GTS_UNLIKELY(__atomic_load_n(&gts_checks_running, __ATOMIC_RELAXED) != NULL))
+        gts_checks_enter(self);
     return 0;
 }
 

@@ -35,6 +35,7 @@ static void count_fork(void)
     gts_graph_forget();
     gts_profile_forget();
     gts_recorder_forget();
+    gts_checks_inherit();
 }
 
 void gts_watch_forks(void)

@@ -44,6 +44,12 @@ int gts_gpu_check_current(gts_program *self)
                          self->stub->name, device);
 }
 
+const gts_cuda *gts_gpu_functions(const gts_program *self)
+{
+    const gts_cuda *const own = self->runtime->gpu.cuda;
+    return own != NULL ? own : gts_cuda_loaded();
+}
+
 /* ---- Errors ---------------------------------------------------------------------------------------------------- */
 
 /* The program that saw the error after which no kernel can run in this process; empty if there was none. */

@@ -11,7 +11,7 @@ typedef struct gts_gpu {
     void (*set_all_streams)(void *sdfg, void *stream); /* `__dace_gpu_set_all_streams` */
     void *stream;                                      /* that the next call uses; NULL is the default stream */
     bool has_own_stream;                               /* gts_set_stream() has set it for this program alone */
-    bool synchronizes;                                 /* GTSTUB_GPU_SYNC was set when the program was loaded */
+    bool synchronizes; /* GTSTUB_GPU_SYNC was set when the program was loaded, or the call is checked */
 } gts_gpu;
 
 /* The GPU that DaCe selects when it initialises the handle of a program, and no other. */
@@ -25,6 +25,9 @@ int gts_gpu_check_current(gts_program *self);
 
 /* Finds the functions of a program in its SDFG library. `library` is from dlopen(), `path` is for a message. */
 int gts_gpu_find(gts_program *self, void *library, const char *path);
+
+/* The functions that copy the arrays of a program from a GPU; NULL if no library is loaded that has them. */
+const gts_cuda *gts_gpu_functions(const gts_program *self);
 
 /* Checks that there is a GPU, before the SDFG's handle is initialised. */
 int gts_gpu_before_init(gts_program *self);

@@ -1,6 +1,7 @@
 /*
- * Inside the runtime: the functions that loading and calling a program runs for profiles and recordings. The folders
- * profile/ and record/ are above program/ and implement these functions, so that program/ includes no header of theirs.
+ * Inside the runtime: the functions that loading and calling a program runs for profiles, recordings and debug checks.
+ * The folders profile/, record/ and debug/ are above program/ and implement these functions, so that program/ includes
+ * no header of theirs.
  */
 #ifndef GTSTUB_PROGRAM_HOOKS_H
 #define GTSTUB_PROGRAM_HOOKS_H
@@ -46,5 +47,28 @@ void gts_recorder_after(gts_program *self, gts_recorder_call *call, bool has_run
 
 /* Forgets the recording in a forked child, which begins its own. */
 void gts_recorder_forget(void);
+
+/* ---- debug/checks.c, debug/call.c ------------------------------------------------------------------------------ */
+
+/* The checks that began last and have not ended; NULL when there are none. */
+extern gts_checks *gts_checks_running __attribute__((visibility("hidden")));
+
+/* Begins the checks that GTSTUB_CHECK asks for. Called once, when the first program is loaded. */
+void gts_checks_read_environment(void);
+
+/* Makes the call that has just been entered one that is checked. */
+void gts_checks_enter(gts_program *self);
+
+/* Checks the arguments before the SDFG runs. After -1 it must not run. */
+int gts_checks_before(gts_program *self);
+
+/* Checks what the SDFG has written. `status` is that of the SDFG, and is returned unless a check fails. */
+int gts_checks_after(gts_program *self, int status);
+
+/* Frees what checks know of a program that is being closed. */
+void gts_checks_close(gts_program *self);
+
+/* Keeps the running checks in a forked child. */
+void gts_checks_inherit(void);
 
 #endif

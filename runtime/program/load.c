@@ -15,6 +15,7 @@ static void start(void)
     gts_watch_forks();
     gts_profile_read_environment();
     gts_recorder_read_environment();
+    gts_checks_read_environment();
 }
 
 const gts_stub *gts_load_stub(const char *path)
@@ -192,6 +193,7 @@ void gts_close(gts_program **program)
     if (self == NULL)
         return;
     gts_loaded_remove(self);
+    gts_checks_close(self);
     if (!gts_belongs_to_parent(self))
         (void)gts_handle_end(self);
     free_program(self);

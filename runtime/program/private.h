@@ -15,6 +15,9 @@ typedef struct gts_gpu_times gts_gpu_times;
 /* The part of a recording that belongs to one program: record/snapshot.h. */
 typedef struct gts_recorder_program gts_recorder_program;
 
+/* What checks know of one program: debug/call.h. */
+typedef struct gts_checked gts_checked;
+
 struct gts_runtime {
     gts_function exit;              /* `__dace_exit_<name>` */
     gts_gpu gpu;                    /* unused if the program runs on the CPU */
@@ -26,6 +29,8 @@ struct gts_runtime {
     gts_program_times *times;       /* a list: those of the innermost profile first */
     gts_gpu_times *gpu_times;       /* NULL until a profile measures a program for a GPU */
     gts_recorder_program *recorder; /* NULL if calls are not recorded */
+    bool is_checked;                /* checks were running when this call was entered */
+    gts_checked *checked;           /* a list: one for each of the running checks that has met the program */
     gts_program *next;              /* in the list of loaded programs */
     const void *called_here;        /* the thread of gts_stream_called_here(); NULL if there is none */
     unsigned int pins;              /* visits of gts_loaded_visit() that are running: the program must not be freed */

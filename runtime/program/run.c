@@ -1,5 +1,22 @@
-/* Runs the SDFG of a program, with the extra work of the first call, debugging, profiles and recordings. */
+/* Runs the SDFG of a program, with the extra work of the first call, debugging, checks, profiles and recordings. */
 #include "program/hooks.h"
+
+static int run_recorded(gts_program *self)
+{
+    gts_runtime *const runtime = self->runtime;
+    gts_recorder_call *const call = runtime->recorder != NULL ? gts_recorder_before(self) : NULL;
+    const int status = runtime->entered != 0 ? gts_profile_run(self) : self->stub->run(self);
+    if (call != NULL)
+        gts_recorder_after(self, call, status == 0);
+    runtime->was_called |= status == 0;
+    return status;
+}
+
+static int run_checked(gts_program *self)
+{
+    self->runtime->is_checked = false;
+    return gts_checks_before(self) != 0 ? -1 : gts_checks_after(self, run_recorded(self));
+}
 
 static GTS_NOINLINE int run_with_extra_work(gts_program *self)
 {
@@ -11,15 +28,11 @@ static GTS_NOINLINE int run_with_extra_work(gts_program *self)
     if (keeps_extra_work) /* so that the next call checks all arrays, including those that the SDFG does not take */
         self->knows_args = self->knows_fortran = false;
     runtime->has_new_handle = false;
-    gts_recorder_call *const call = runtime->recorder != NULL ? gts_recorder_before(self) : NULL;
-    const int status = runtime->entered != 0 ? gts_profile_run(self) : self->stub->run(self);
-    if (call != NULL)
-        gts_recorder_after(self, call, status == 0);
+    const int status = runtime->is_checked ? run_checked(self) : run_recorded(self);
     if (is_captured && gts_graph_after_run(self) != 0)
         return -1;
     if (status != 0)
         return -1;
-    runtime->was_called = true;
     self->has_extra_work = keeps_extra_work;
     return 0;
 }

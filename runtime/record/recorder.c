@@ -161,7 +161,7 @@ static bool can_be_copied(const gts_program *self)
 {
     gts_recorder_program *const program = self->runtime->recorder;
     const gts_contract *const leaf = find_on_gpu(self->stub);
-    const gts_cuda *const cuda = gts_snapshot_cuda(self);
+    const gts_cuda *const cuda = gts_gpu_functions(self);
     if (leaf == NULL)
         return true;
     if (cuda == NULL) {
@@ -186,7 +186,7 @@ static bool can_be_copied(const gts_program *self)
 static void give_up_program(const gts_program *self, const gts_recorder_call *call)
 {
     char text[256];
-    gts_cuda_describe(gts_snapshot_cuda(self), call->gpu_error, text, sizeof text);
+    gts_cuda_describe(gts_gpu_functions(self), call->gpu_error, text, sizeof text);
     self->runtime->recorder->has_ended = true;
     gts_archive_give_up();
     (void)fprintf(stderr,

@@ -32,12 +32,6 @@ static bool reserve(memory *memory, size_t size)
 
 /* ---- Copies of arrays on a GPU --------------------------------------------------------------------------------- */
 
-const gts_cuda *gts_snapshot_cuda(const gts_program *self)
-{
-    const gts_cuda *const own = self->runtime->gpu.cuda;
-    return own != NULL ? own : gts_cuda_loaded();
-}
-
 /* The bytes of the memory that the elements of a value span, if they must be copied; else 0. */
 static size_t bytes_to_copy(const gts_recorder_value *value)
 {
@@ -47,7 +41,7 @@ static size_t bytes_to_copy(const gts_recorder_value *value)
 /* Puts the copies on the stream. Returns an error of CUDA. */
 static int enqueue_copies(gts_program *self, gts_recorder_call *call, bool only_written)
 {
-    const gts_cuda *const cuda = gts_snapshot_cuda(self);
+    const gts_cuda *const cuda = gts_gpu_functions(self);
     char *place = copies.bytes;
     int error = 0;
     for (uint32_t i = 0; i < self->stub->leaf_count && error == 0; ++i) {
@@ -73,7 +67,7 @@ static bool copy_to_host(gts_program *self, gts_recorder_call *call, bool only_w
         return true;
     if (!reserve(&copies, size))
         return false;
-    const gts_cuda *const cuda = gts_snapshot_cuda(self);
+    const gts_cuda *const cuda = gts_gpu_functions(self);
     call->gpu_error = enqueue_copies(self, call, only_written);
     if (call->gpu_error == 0)
         call->gpu_error = cuda->stream_synchronize(self->runtime->gpu.stream);

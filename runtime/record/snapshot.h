@@ -39,9 +39,6 @@ struct gts_recorder_call {
     gts_recorder_value values[]; /* [stub->leaf_count] */
 };
 
-/* The functions that copy the arrays of a program from a GPU; NULL if no library is loaded that has them. */
-const gts_cuda *gts_snapshot_cuda(const gts_program *self);
-
 /* Writes all arguments to the archive, before the call; false with call->gpu_error, or else with errno. */
 bool gts_snapshot_before(gts_program *self, gts_recorder_call *call);
 

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from tests.support.c_hosts import PROG, WHOLE, Build, address, plain, thread
+from tests.support.c_hosts import PROG, SOURCES, WHOLE, Build, address, plain, thread
 from tests.support.programs import needs
 from tests.support.sdfg_libraries import recording_source
 from tests.support.signatures import WHOLE_SDFG
@@ -96,6 +96,18 @@ def test_profiles(build: Build) -> None:
 @thread
 def test_profiles_do_not_race(build: Build) -> None:
     build.run("profile.c", *WHOLE, *PROG, stubs=["whole_stub.so", "prog_stub.so"])
+
+
+@address
+def test_checks(build: Build) -> None:
+    build.compile("libsum.so", SOURCES / "sum.c", "-shared")
+    build.run("checks.c", "./prog_stub.so", "./libsum.so", stubs=["prog_stub.so"])
+
+
+@thread
+def test_checks_do_not_race(build: Build) -> None:
+    build.compile("libsum.so", SOURCES / "sum.c", "-shared")
+    build.run("checks.c", "./prog_stub.so", "./libsum.so", stubs=["prog_stub.so"])
 
 
 @address

@@ -74,6 +74,7 @@ LOWER = {
     "arguments": {"base", "program"},
     "profile": {"base", "program"},
     "record": {"base", "program"},
+    "debug": {"base", "program"},
 }
 """The folders of the runtime, and the lower ones whose headers each may include."""
 

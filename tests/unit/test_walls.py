@@ -124,7 +124,7 @@ def test_python_is_known_to_the_python_host_alone() -> None:
     assert [file for file in knows if not file.is_relative_to(runtime / "python")] == []
 
 
-ORDER_OF_THE_RUNTIME = ["include", "base", "program", "arguments", "profile|record", "python"]
+ORDER_OF_THE_RUNTIME = ["include", "base", "program", "arguments", "profile|record|debug", "python"]
 """The folders of the runtime: a file includes headers of its own folder and of those before it (docs/design.md)."""
 
 

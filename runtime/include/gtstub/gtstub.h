@@ -12,7 +12,7 @@
  * not be closed while another thread calls it.
  *
  * Errors: a function that returns int returns 0 for success and -1 after it has set an error. After -1, nothing has
- * been called or changed.
+ * been called or changed, unless the error is that of a GPU or of gts_checks_begin().
  */
 #ifndef GTSTUB_GTSTUB_H
 #define GTSTUB_GTSTUB_H
@@ -262,6 +262,31 @@ GTS_EXPORT gts_profile *gts_profile_begin(void);
  * @return the report, a JSON document (docs/formats.md) that the caller frees with free(); NULL when memory runs out
  */
 GTS_EXPORT char *gts_profile_end(gts_profile *profile);
+
+/**
+ * Debug checks of the values of fields, from gts_checks_begin() to gts_checks_end(), in all threads. A call that writes
+ * a value which they refuse fails with GTS_RUNTIME_ERROR after its SDFG has run. A call with such a value in a field
+ * that it only reads fails before its SDFG runs. Each call is checked by all checks that have begun and not ended. Any
+ * number of threads may call programs meanwhile.
+ */
+typedef struct gts_checks gts_checks;
+
+/**
+ * Begins to check all calls of all programs and threads.
+ *
+ * @param text  what is checked (docs/debug-checks.md): "nan; min delp*=0; range u=-280:280; only diffuse*; warn"
+ * @return the checks, which the caller owns and passes to gts_checks_end(); NULL with the error in gts_last_error(NULL)
+ */
+GTS_EXPORT gts_checks *gts_checks_begin(const char *text);
+
+/**
+ * Waits for the calls that are running, and frees the checks. Prints a warning on stderr for each pattern that has
+ * selected nothing, if any call was checked. A thread that is in a call must not use this function, because it would
+ * wait for its own call.
+ *
+ * @param checks  the result of gts_checks_begin(); becomes NULL, and may be NULL
+ */
+GTS_EXPORT void gts_checks_end(gts_checks **checks);
 
 /**
  * Returns numpy's name of an element type.

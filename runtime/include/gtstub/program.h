@@ -36,7 +36,7 @@ struct gts_program {
     bool has_new_array;      /**< an array has changed since the slots were filled */
     bool knows_args;         /**< the leaves have the arrays of `args` */
     bool knows_fortran;      /**< the leaves have the arrays that `descriptors` describes */
-    bool has_extra_work;     /**< the call is the first, debugged, timed or recorded, and so needs gts_run() */
+    bool has_extra_work;     /**< the call is the first, debugged, checked, timed or recorded, and needs gts_run() */
 
     const gts_stub *stub;   /**< the descriptor */
     gts_leaf *leaf;         /**< [stub->leaf_count] */
@@ -63,7 +63,10 @@ struct gts_program {
 /** How often this process was forked since it loaded its first program. */
 GTS_EXPORT extern unsigned int gts_forks;
 
-/** The number of running profiles and of threads that wait for a program. While it is not 0, gts_try_enter() fails. */
+/**
+ * The number of running profiles and checks, and of threads that wait for a program. While it is not 0, gts_try_enter()
+ * fails.
+ */
 GTS_EXPORT extern unsigned int gts_attention;
 
 /** Takes the lock of a program, unless it is taken. */
@@ -225,7 +228,7 @@ static inline bool gts_handle_fits(const gts_program *self, const int64_t *memor
 /** Initialises the SDFG's handle for self->slots, after it has ended an earlier handle. */
 GTS_EXPORT int gts_handle_init(gts_program *self, const int64_t *memory_symbols);
 
-/** Calls stub->run(), with the extra work for debugging, profiles and recordings. */
+/** Calls stub->run(), with the extra work for debugging, checks, profiles and recordings. */
 GTS_EXPORT int gts_run(gts_program *self);
 
 /** gts_run() for the stub itself: the compiler can inline its `run`. */

@@ -1,0 +1,123 @@
+/*
+ * Debug checks begin and end: gts_checks_begin(), GTSTUB_CHECK.
+ *
+ * All checks that are running check each call. Their list is protected by `lock`, but calls read it without the lock:
+ * checks are freed only when every program has been entered after they were taken off the list.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "debug/call.h"
+
+gts_checks *gts_checks_running;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- Beginning and ending -------------------------------------------------------------------------------------- */
+
+gts_checks *gts_checks_begin(const char *text)
+{
+    gts_checks *const self = gts_checks_read(text);
+    if (self == NULL)
+        return NULL;
+    (void)pthread_mutex_lock(&lock);
+    self->outer = __atomic_load_n(&gts_checks_running, __ATOMIC_RELAXED);
+    __atomic_store_n(&gts_checks_running, self, __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
+    (void)pthread_mutex_unlock(&lock);
+    return self;
+}
+
+static void take_off(gts_checks *self)
+{
+    (void)pthread_mutex_lock(&lock);
+    gts_checks **link = &gts_checks_running;
+    while (*link != NULL && *link != self)
+        link = &(*link)->outer;
+    if (*link != NULL) {
+        __atomic_store_n(link, self->outer, __ATOMIC_SEQ_CST);
+        (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_SEQ_CST);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* Waits for the call that is running. */
+static void forget(gts_program *program, void *checks)
+{
+    (void)gts_lock(program, GTS_FOREVER);
+    gts_checked_forget(program, checks);
+    gts_leave(program);
+}
+
+static void warn_about_pattern(const gts_pattern *pattern, const char *what)
+{
+    if (pattern->pattern != NULL && !pattern->is_optional && !__atomic_load_n(&pattern->has_matched, __ATOMIC_RELAXED))
+        (void)fprintf(stderr, "Check '%s' has selected no %s that was called.\n", pattern->item, what);
+}
+
+/* Warns about patterns that have selected nothing, where there was something to select. */
+static void warn(const gts_checks *self)
+{
+    if (__atomic_load_n(&self->has_met, __ATOMIC_RELAXED)) {
+        for (uint32_t i = 0; i < self->only_count; ++i)
+            warn_about_pattern(&self->only[i], "program");
+    }
+    if (!__atomic_load_n(&self->has_selected, __ATOMIC_RELAXED))
+        return;
+    for (uint32_t i = 0; i < self->rule_count; ++i)
+        warn_about_pattern(&self->rules[i].fields, "field of a program");
+    for (uint32_t i = 0; i < self->trace_count; ++i)
+        warn_about_pattern(&self->traces[i].fields, "field of a program");
+}
+
+void gts_checks_end(gts_checks **checks)
+{
+    gts_checks *const self = *checks;
+    *checks = NULL;
+    if (self == NULL)
+        return;
+    take_off(self);
+    gts_loaded_visit(forget, self);
+    warn(self);
+    gts_checks_free(self);
+}
+
+void gts_checks_enter(gts_program *self)
+{
+    gts_forget_arrays(self); /* a call that knows its arrays may not know the indices that messages name */
+    self->runtime->is_checked = true;
+    self->has_extra_work = true;
+}
+
+void gts_checks_inherit(void)
+{
+    (void)pthread_mutex_init(&lock, NULL);
+    for (gts_checks *checks = gts_checks_running; checks != NULL; checks = checks->outer) {
+        checks->has_met = checks->has_selected = false; /* the parent warns of its own calls */
+        (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+/* ---- GTSTUB_CHECK ---------------------------------------------------------------------------------------------- */
+
+static gts_checks *whole_process;
+
+static void warn_at_exit(void)
+{
+    warn(whole_process);
+}
+
+void gts_checks_read_environment(void)
+{
+    const char *const text = getenv("GTSTUB_CHECK");
+    if (text == NULL || *text == '\0' || strcmp(text, "0") == 0 || strcmp(text, "1") == 0)
+        return; /* 1 asks for other checks, those of what is built */
+    whole_process = gts_checks_begin(text);
+    if (whole_process != NULL)
+        (void)atexit(warn_at_exit);
+    else
+        (void)fprintf(stderr, "GTSTUB_CHECK is ignored: %s\n", gts_own_error.message);
+}

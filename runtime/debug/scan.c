@@ -1,0 +1,293 @@
+/*
+ * Looks for values that are out of bounds.
+ *
+ * The first look reads the array once, in the order of its memory, and only answers whether there is such a value:
+ * NaN and limits are compared at the same time, without a branch. If there is one, the second look counts all of them.
+ */
+#include "debug/scan.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/element.h"
+#include "base/wide.h"
+#include "gtstub/attributes.h"
+
+/* ---- The first look -------------------------------------------------------------------------------------------- */
+
+/* The axes of an array in the order of memory, without those that need no step of their own. */
+typedef struct layout {
+    const char *data;
+    int32_t rank; /* at least 1 */
+    int64_t shape[GTS_MAX_RANK];
+    int64_t strides[GTS_MAX_RANK]; /* in elements, from the smallest to the largest; not negative */
+} layout;
+
+static bool is_empty(const gts_array *array)
+{
+    for (int32_t axis = 0; axis < array->rank; ++axis) {
+        if (array->shape[axis] == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Adds an axis behind those with smaller strides. */
+static void insert(layout *self, int64_t shape, int64_t stride)
+{
+    int32_t place = self->rank++;
+    for (; place > 0 && self->strides[place - 1] > stride; --place) {
+        self->shape[place] = self->shape[place - 1];
+        self->strides[place] = self->strides[place - 1];
+    }
+    self->shape[place] = shape;
+    self->strides[place] = stride;
+}
+
+/* Makes one axis of those that follow each other in memory. */
+static void join(layout *self)
+{
+    int32_t last = 0;
+    for (int32_t axis = 1; axis < self->rank; ++axis) {
+        if (self->strides[axis] == self->strides[last] * self->shape[last]) {
+            self->shape[last] *= self->shape[axis];
+        } else {
+            ++last;
+            self->shape[last] = self->shape[axis];
+            self->strides[last] = self->strides[axis];
+        }
+    }
+    self->rank = last + 1;
+}
+
+/* The array must not be empty. */
+static layout lay_out(const gts_array *array)
+{
+    layout self = {.data = array->data};
+    const int64_t element = (int64_t)gts_dtype_size(array->dtype);
+    for (int32_t axis = 0; axis < array->rank; ++axis) {
+        const int64_t shape = array->shape[axis], stride = array->strides[axis];
+        if (shape == 1 || stride == 0) /* the same elements again */
+            continue;
+        if (stride < 0)
+            self.data += (shape - 1) * stride * element;
+        insert(&self, shape, stride < 0 ? -stride : stride);
+    }
+    if (self.rank == 0)
+        insert(&self, 1, 1);
+    join(&self);
+    return self;
+}
+
+/* Looks at `count` elements that are `stride` elements apart. */
+typedef bool look(const void *data, int64_t count, int64_t stride, const gts_bounds *bounds);
+
+/*
+ * Both looks at elements of one type. `wide` is the type in which they are compared. `mask` is an integer of its size,
+ * so that compilers use vector instructions. A comparison with NaN is false.
+ */
+#define DEFINE_LOOKS(name, type, wide, mask, LIMITS)                                                                   \
+    static inline GTS_ALWAYS_INLINE bool any_##name(const type *data, int64_t count, int64_t stride, wide low,         \
+                                                    wide high, bool refuses_nan)                                       \
+    {                                                                                                                  \
+        mask found = 0;                                                                                                \
+        for (int64_t i = 0; i < count; ++i) {                                                                          \
+            const wide value = (wide)data[i * stride];                                                                 \
+            if (refuses_nan)                                                                                           \
+                found |= (mask)(((value >= low) & (value <= high)) ? 0 : 1);                                           \
+            else                                                                                                       \
+                found |= (mask)(((value < low) | (value > high)) ? 1 : 0);                                             \
+        }                                                                                                              \
+        return found != 0;                                                                                             \
+    }                                                                                                                  \
+    GTS_WIDE static bool consecutive_##name(const type *data, int64_t count, wide low, wide high, bool refuses_nan)    \
+    {                                                                                                                  \
+        return refuses_nan ? any_##name(data, count, 1, low, high, true)                                               \
+                           : any_##name(data, count, 1, low, high, false);                                             \
+    }                                                                                                                  \
+    static bool look_at_##name(const void *data, int64_t count, int64_t stride, const gts_bounds *bounds)              \
+    {                                                                                                                  \
+        wide low, high;                                                                                                \
+        LIMITS(wide, bounds, low, high)                                                                                \
+        return stride == 1 ? consecutive_##name(data, count, low, high, bounds->refuses_nan)                           \
+                           : any_##name(data, count, stride, low, high, bounds->refuses_nan);                          \
+    }
+
+#define FLOAT_LIMITS(wide, bounds, low, high)                                                                          \
+    low = bounds->low;                                                                                                 \
+    high = bounds->high;
+
+/* The integers from `least` to `most` that are within the limits; all elements are out of bounds if there are none. */
+#define INTEGER_LIMITS(least, most, wide, bounds, low, high)                                                           \
+    if ((long double)bounds->low > (long double)(most) || (long double)bounds->high < (long double)(least))            \
+        return true;                                                                                                   \
+    low = (long double)bounds->low <= (long double)(least) ? (least) : (wide)bounds->low;                              \
+    high = (long double)bounds->high >= (long double)(most) ? (most) : (wide)bounds->high;                             \
+    if ((long double)low < (long double)bounds->low)                                                                   \
+        ++low; /* the conversion has cut it off */                                                                     \
+    if ((long double)high > (long double)bounds->high)                                                                 \
+        --high;
+
+#define INT8_LIMITS(...) INTEGER_LIMITS(INT8_MIN, INT8_MAX, __VA_ARGS__)
+#define UINT8_LIMITS(...) INTEGER_LIMITS(0, UINT8_MAX, __VA_ARGS__)
+#define INT16_LIMITS(...) INTEGER_LIMITS(INT16_MIN, INT16_MAX, __VA_ARGS__)
+#define UINT16_LIMITS(...) INTEGER_LIMITS(0, UINT16_MAX, __VA_ARGS__)
+#define INT32_LIMITS(...) INTEGER_LIMITS(INT32_MIN, INT32_MAX, __VA_ARGS__)
+#define UINT32_LIMITS(...) INTEGER_LIMITS(0, UINT32_MAX, __VA_ARGS__)
+#define INT64_LIMITS(...) INTEGER_LIMITS(INT64_MIN, INT64_MAX, __VA_ARGS__)
+#define UINT64_LIMITS(...) INTEGER_LIMITS(0, UINT64_MAX, __VA_ARGS__)
+
+DEFINE_LOOKS(int8, int8_t, int8_t, int8_t, INT8_LIMITS)
+DEFINE_LOOKS(uint8, uint8_t, uint8_t, int8_t, UINT8_LIMITS)
+DEFINE_LOOKS(int16, int16_t, int16_t, int16_t, INT16_LIMITS)
+DEFINE_LOOKS(uint16, uint16_t, uint16_t, int16_t, UINT16_LIMITS)
+DEFINE_LOOKS(int32, int32_t, int32_t, int32_t, INT32_LIMITS)
+DEFINE_LOOKS(uint32, uint32_t, uint32_t, int32_t, UINT32_LIMITS)
+DEFINE_LOOKS(int64, int64_t, int64_t, int64_t, INT64_LIMITS)
+DEFINE_LOOKS(uint64, uint64_t, uint64_t, int64_t, UINT64_LIMITS)
+DEFINE_LOOKS(float32, float, double, int64_t, FLOAT_LIMITS)
+DEFINE_LOOKS(float64, double, double, int64_t, FLOAT_LIMITS)
+
+static look *const LOOKS[] = {
+    [GTS_BOOL] = look_at_uint8,      [GTS_INT8] = look_at_int8,       [GTS_UINT8] = look_at_uint8,
+    [GTS_INT16] = look_at_int16,     [GTS_UINT16] = look_at_uint16,   [GTS_INT32] = look_at_int32,
+    [GTS_UINT32] = look_at_uint32,   [GTS_INT64] = look_at_int64,     [GTS_UINT64] = look_at_uint64,
+    [GTS_FLOAT32] = look_at_float32, [GTS_FLOAT64] = look_at_float64,
+};
+
+bool gts_scan_finds(const gts_array *array, gts_bounds bounds)
+{
+    const bool is_float = array->dtype >= GTS_FLOAT32;
+    bounds.refuses_nan = bounds.refuses_nan && is_float;
+    if (is_empty(array) || (!bounds.refuses_nan && bounds.low == -INFINITY && bounds.high == INFINITY))
+        return false;
+    const layout layout = lay_out(array);
+    const int64_t element = (int64_t)gts_dtype_size(array->dtype);
+    look *const look = LOOKS[array->dtype];
+    int64_t position[GTS_MAX_RANK] = {0};
+    const char *place = layout.data;
+    for (bool is_done = false; !is_done;) {
+        if (look(place, layout.shape[0], layout.strides[0], &bounds))
+            return true;
+        is_done = true;
+        for (int32_t axis = 1; is_done && axis < layout.rank; ++axis) { /* to the next line */
+            const int64_t step = layout.strides[axis] * element;
+            is_done = ++position[axis] == layout.shape[axis];
+            place += is_done ? -step * (layout.shape[axis] - 1) : step;
+            position[axis] = is_done ? 0 : position[axis];
+        }
+    }
+    return false;
+}
+
+/* ---- The second look ------------------------------------------------------------------------------------------- */
+
+static bool is_outside(gts_dtype dtype, const void *element, const gts_bounds *bounds)
+{
+    long double value; /* has all values of 64 bits on the processors that have such integers in models */
+    if (dtype >= GTS_FLOAT32) {
+        value = (long double)gts_element_float(dtype, element);
+        if (isnan(value))
+            return bounds->refuses_nan;
+    } else {
+        const int64_t integer = gts_element_integer(dtype, element);
+        value = dtype == GTS_UINT64 ? (long double)(uint64_t)integer : (long double)integer;
+    }
+    return value < (long double)bounds->low || value > (long double)bounds->high;
+}
+
+/* Moves to the next index, the last axis first; false behind the last one. */
+static bool move(const gts_array *array, int64_t *position)
+{
+    for (int32_t axis = array->rank - 1; axis >= 0; --axis) {
+        if (++position[axis] < array->shape[axis])
+            return true;
+        position[axis] = 0;
+    }
+    return false;
+}
+
+/* The offset of a position in the array, and in a packed copy of it. */
+static int64_t offset_of(const gts_array *array, const int64_t *position, int64_t *packed)
+{
+    int64_t offset = 0, step = 1;
+    *packed = 0;
+    for (int32_t axis = 0; axis < array->rank; ++axis) {
+        offset += position[axis] * array->strides[axis];
+        *packed += position[axis] * step;
+        step *= array->shape[axis];
+    }
+    return offset;
+}
+
+gts_finding gts_scan_find(const gts_array *array, gts_bounds bounds, const void *before)
+{
+    gts_finding finding = {0};
+    const int64_t size = (int64_t)gts_dtype_size(array->dtype);
+    int64_t position[GTS_MAX_RANK] = {0};
+    if (is_empty(array))
+        return finding;
+    do {
+        int64_t packed;
+        const int64_t offset = offset_of(array, position, &packed);
+        const char *const element = (const char *)array->data + offset * size;
+        ++finding.total;
+        if (!is_outside(array->dtype, element, &bounds))
+            continue;
+        const bool is_old = before != NULL && is_outside(array->dtype, (const char *)before + packed * size, &bounds);
+        const bool is_first = finding.count == 0 || (!is_old && finding.count == finding.old_count);
+        ++finding.count;
+        finding.old_count += is_old;
+        if (!is_first)
+            continue;
+        finding.element = element;
+        for (int32_t axis = 0; axis < array->rank; ++axis)
+            finding.index[axis] = array->origin[axis] + position[axis];
+    } while (move(array, position));
+    return finding;
+}
+
+/* ---- One element ----------------------------------------------------------------------------------------------- */
+
+bool gts_scan_offset(const gts_array *array, const int64_t *index, int64_t *offset)
+{
+    *offset = 0;
+    for (int32_t axis = 0; axis < array->rank; ++axis) {
+        const int64_t position = (int64_t)((uint64_t)index[axis] - (uint64_t)array->origin[axis]);
+        if (position < 0 || position >= array->shape[axis])
+            return false;
+        *offset += position * array->strides[axis];
+    }
+    return true;
+}
+
+static void float_text(gts_dtype dtype, double value, char *text, size_t size)
+{
+    const int most = dtype == GTS_FLOAT32 ? 9 : 17;
+    if (!isfinite(value)) {
+        (void)snprintf(text, size, "%s", isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+        return;
+    }
+    for (int digits = dtype == GTS_FLOAT32 ? 6 : 15; digits <= most; ++digits) {
+        (void)snprintf(text, size, "%.*g", digits, value);
+        if (dtype == GTS_FLOAT32 ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value)
+            break;
+    }
+    char *const comma = strchr(text, ','); /* the decimal point of some locales */
+    if (comma != NULL)
+        *comma = '.';
+}
+
+void gts_element_text(gts_dtype dtype, const void *element, char *text, size_t size)
+{
+    if (dtype >= GTS_FLOAT32)
+        float_text(dtype, gts_element_float(dtype, element), text, size);
+    else if (dtype == GTS_BOOL)
+        (void)snprintf(text, size, "%s", gts_element_integer(dtype, element) != 0 ? "True" : "False");
+    else if (dtype == GTS_UINT64)
+        (void)snprintf(text, size, "%" PRIu64, (uint64_t)gts_element_integer(dtype, element));
+    else
+        (void)snprintf(text, size, "%" PRId64, gts_element_integer(dtype, element));
+}

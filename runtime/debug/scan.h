@@ -1,0 +1,37 @@
+/* Inside the runtime: looks for values of an array that checks refuse. The array is in host memory. */
+#ifndef GTSTUB_DEBUG_SCAN_H
+#define GTSTUB_DEBUG_SCAN_H
+
+#include "gtstub/gtstub.h"
+
+/* The values that checks accept. NaN is outside no limit. */
+typedef struct gts_bounds {
+    double low, high; /* infinite if there is no limit */
+    bool refuses_nan;
+} gts_bounds;
+
+#define GTS_NO_BOUNDS ((gts_bounds){-INFINITY, INFINITY, false})
+
+/* The elements of an array that are out of bounds. */
+typedef struct gts_finding {
+    uint64_t count;     /* number of these elements; if it is 0, the members below mean nothing */
+    uint64_t old_count; /* those of them whose element of `before` is out of bounds, too */
+    uint64_t total;     /* number of all elements */
+    int64_t
+        index[GTS_MAX_RANK]; /* of the first element, in the index space of the array; that of a new one comes first */
+    const void *element;     /* at this index */
+} gts_finding;
+
+/* Whether an element is out of bounds. Reads the array once, in the order of its memory. */
+bool gts_scan_finds(const gts_array *array, gts_bounds bounds);
+
+/* Finds all elements that are out of bounds, slowly. `before` is a copy from gts_pack(), or NULL. */
+gts_finding gts_scan_find(const gts_array *array, gts_bounds bounds, const void *before);
+
+/* The offset of an index, in elements; false if the array does not have this index. */
+bool gts_scan_offset(const gts_array *array, const int64_t *index, int64_t *offset);
+
+/* Writes an element with as few digits as tell it from others, independently of the locale. */
+void gts_element_text(gts_dtype dtype, const void *element, char *text, size_t size);
+
+#endif

@@ -1,0 +1,294 @@
+/* Reads the text of debug checks: "nan; min delp*=0; range u=-280:280; trace 3,4,0; only diffuse*; warn". */
+#define _GNU_SOURCE
+#include "debug/text.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* The checks of NDSL: every name that contains one of these. */
+static const char FV3[] = "min *delp*=0; min *qvapor*=-1e-8; min *qliquid*=-1e-8; min *qrain*=-1e-8; "
+                          "min *qice*=-1e-8; min *qsnow*=-1e-8; min *qgraupel*=-1e-8; min *qo3mr*=-1e-8; "
+                          "min *qsgs_tke*=-1e-8; min *qcld*=-1e-8";
+
+/* The state of reading. */
+typedef struct reader {
+    gts_checks *checks;
+    char *end; /* of checks->text */
+    bool is_preset;
+} reader;
+
+static int read_items(reader *self, const char *text);
+
+/* ---- Texts ----------------------------------------------------------------------------------------------------- */
+
+/* Removes the blanks at both ends. */
+static char *trim(char *text)
+{
+    while (isspace((unsigned char)*text))
+        ++text;
+    size_t length = strlen(text);
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        --length;
+    text[length] = '\0';
+    return text;
+}
+
+/* Keeps a text as long as the checks. */
+static char *keep(reader *self, const char *text, size_t length)
+{
+    char *const kept = self->end;
+    (void)memcpy(kept, text, length);
+    kept[length] = '\0';
+    self->end += length + 1;
+    return kept;
+}
+
+/* Reads a number that fills its text, with the decimal point of C in any locale. */
+static bool read_number(const char *text, double *number)
+{
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    char *end;
+    if (c == (locale_t)0)
+        return false;
+    *number = strtod_l(text, &end, c);
+    freelocale(c);
+    return end != text && *end == '\0' && !isnan(*number);
+}
+
+/* ---- Items ----------------------------------------------------------------------------------------------------- */
+
+static GTS_COLD int refuse_form(const char *item, const char *form)
+{
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Check '%s' must have the form '%s'.", item, form);
+}
+
+static int read_limit(const char *item, const char *text, double *limit)
+{
+    if (read_number(text, limit))
+        return 0;
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "The limit of check '%s' must be a number, not '%s'.", item,
+                         text);
+}
+
+static void add_rule(reader *self, const char *item, const char *pattern, gts_bounds bounds)
+{
+    self->checks->rules[self->checks->rule_count++] = (gts_rule){{pattern, item, self->is_preset, false}, bounds};
+}
+
+static int read_nan(reader *self, const char *item, char *rest)
+{
+    if (*rest != '\0')
+        return refuse_form(item, "nan");
+    gts_bounds bounds = GTS_NO_BOUNDS;
+    bounds.refuses_nan = true;
+    add_rule(self, item, NULL, bounds);
+    return 0;
+}
+
+/* Reads "PATTERN=LIMITS". Returns the text of the limits, or NULL. */
+static char *split_limits(char *rest, const char **pattern)
+{
+    char *const equals = strrchr(rest, '=');
+    if (equals == NULL)
+        return NULL;
+    *equals = '\0';
+    *pattern = trim(rest);
+    return **pattern == '\0' ? NULL : trim(equals + 1);
+}
+
+static int read_min(reader *self, const char *item, char *rest)
+{
+    gts_bounds bounds = GTS_NO_BOUNDS;
+    const char *pattern, *const limit = split_limits(rest, &pattern);
+    if (limit == NULL)
+        return refuse_form(item, "min PATTERN=NUMBER");
+    GTS_TRY(read_limit(item, limit, &bounds.low));
+    add_rule(self, item, pattern, bounds);
+    return 0;
+}
+
+static int read_max(reader *self, const char *item, char *rest)
+{
+    gts_bounds bounds = GTS_NO_BOUNDS;
+    const char *pattern, *const limit = split_limits(rest, &pattern);
+    if (limit == NULL)
+        return refuse_form(item, "max PATTERN=NUMBER");
+    GTS_TRY(read_limit(item, limit, &bounds.high));
+    add_rule(self, item, pattern, bounds);
+    return 0;
+}
+
+static int read_range(reader *self, const char *item, char *rest)
+{
+    gts_bounds bounds = GTS_NO_BOUNDS;
+    const char *pattern;
+    char *const low = split_limits(rest, &pattern);
+    char *const colon = low == NULL ? NULL : strchr(low, ':');
+    if (colon == NULL)
+        return refuse_form(item, "range PATTERN=NUMBER:NUMBER");
+    *colon = '\0';
+    GTS_TRY(read_limit(item, trim(low), &bounds.low));
+    GTS_TRY(read_limit(item, trim(colon + 1), &bounds.high));
+    if (bounds.low > bounds.high)
+        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "The lower limit of check '%s' is above the upper one.",
+                             item);
+    add_rule(self, item, pattern, bounds);
+    return 0;
+}
+
+static int read_trace(reader *self, const char *item, char *rest)
+{
+    gts_trace trace = {.fields = {"*", item, self->is_preset, false}};
+    for (bool is_done = false; !is_done; ++trace.rank) {
+        char *end;
+        if (trace.rank == GTS_MAX_RANK)
+            return gts_error_set(&gts_own_error, GTS_VALUE_ERROR, "Check '%s' has more than %d indices.", item,
+                                 GTS_MAX_RANK);
+        trace.index[trace.rank] = strtoll(rest, &end, 10);
+        if (end == rest)
+            return refuse_form(item, "trace INDEX,INDEX,...");
+        rest = trim(end);
+        is_done = *rest == '\0';
+        if (!is_done && *rest++ != ',')
+            return refuse_form(item, "trace INDEX,INDEX,...");
+    }
+    self->checks->traces[self->checks->trace_count++] = trace;
+    return 0;
+}
+
+static int read_progress(reader *self, const char *item, char *rest)
+{
+    if (*rest != '\0')
+        return refuse_form(item, "progress");
+    self->checks->shows_progress = true;
+    return 0;
+}
+
+static int read_only(reader *self, const char *item, char *rest)
+{
+    if (*rest == '\0')
+        return refuse_form(item, "only PATTERN");
+    self->checks->only[self->checks->only_count++] = (gts_pattern){rest, item, self->is_preset, false};
+    return 0;
+}
+
+static int read_warn(reader *self, const char *item, char *rest)
+{
+    if (*rest != '\0')
+        return refuse_form(item, "warn");
+    self->checks->warns = true;
+    return 0;
+}
+
+static int read_fv3(reader *self, const char *item, char *rest)
+{
+    if (*rest != '\0')
+        return refuse_form(item, "fv3");
+    reader preset = *self;
+    preset.is_preset = true;
+    const int status = read_items(&preset, FV3);
+    self->end = preset.end;
+    return status;
+}
+
+static const struct {
+    const char *word;
+    int (*read)(reader *self, const char *item, char *rest);
+} WORDS[] = {
+    {"nan", read_nan},           {"min", read_min},   {"max", read_max},   {"range", read_range}, {"trace", read_trace},
+    {"progress", read_progress}, {"only", read_only}, {"warn", read_warn}, {"fv3", read_fv3},
+};
+
+static int read_item(reader *self, const char *item)
+{
+    char *const word = keep(self, item, strlen(item));
+    const size_t length = strcspn(word, " \t\r\n\v\f");
+    char *const rest = trim(word + length);
+    word[length] = '\0';
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; ++i) {
+        if (strcmp(word, WORDS[i].word) == 0)
+            return WORDS[i].read(self, item, rest);
+    }
+    return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
+                         "Check '%s' is not known; a check begins with 'nan', 'min', 'max', 'range', 'trace', "
+                         "'progress', 'only', 'warn' or 'fv3'.",
+                         item);
+}
+
+/* Reads items that are separated by semicolons. Empty ones mean nothing. */
+static int read_items(reader *self, const char *text)
+{
+    while (*text != '\0') {
+        const size_t length = strcspn(text, ";");
+        const char *const item = trim(keep(self, text, length));
+        if (*item != '\0')
+            GTS_TRY(read_item(self, item));
+        text += length + (text[length] == ';');
+    }
+    return 0;
+}
+
+/* ---- Checks ---------------------------------------------------------------------------------------------------- */
+
+/* An upper limit for the number of items: an item "fv3" stands for those of the preset. */
+static size_t count_items(const char *text)
+{
+    size_t count = 1, presets = 0, of_preset = 1;
+    for (const char *c = text; *c != '\0'; ++c)
+        count += *c == ';';
+    for (const char *place = strstr(text, "fv3"); place != NULL; place = strstr(place + 1, "fv3"))
+        ++presets;
+    for (const char *c = FV3; *c != '\0'; ++c)
+        of_preset += *c == ';';
+    return count + presets * of_preset;
+}
+
+gts_checks *gts_checks_read(const char *text)
+{
+    gts_checks *self = calloc(1, sizeof *self);
+    const size_t items = count_items(text);
+    if (self != NULL) {
+        /* Each item is kept twice, as a whole and cut into its parts, and each part ends with a 0. */
+        self->text = malloc(2 * (strlen(text) + items * (sizeof FV3 + 1)));
+        self->rules = calloc(items, sizeof *self->rules);
+        self->traces = calloc(items, sizeof *self->traces);
+        self->only = calloc(items, sizeof *self->only);
+    }
+    if (self == NULL || self->text == NULL || self->rules == NULL || self->traces == NULL || self->only == NULL) {
+        gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Checks cannot begin: out of memory.");
+        gts_checks_free(self);
+        return NULL;
+    }
+    reader reader = {self, self->text, false};
+    if (read_items(&reader, text) != 0) {
+        gts_checks_free(self);
+        return NULL;
+    }
+    return self;
+}
+
+void gts_checks_free(gts_checks *self)
+{
+    if (self == NULL)
+        return;
+    free(self->text);
+    free(self->rules);
+    free(self->traces);
+    free(self->only);
+    free(self);
+}
+
+bool gts_pattern_selects(gts_pattern *self, const char *name)
+{
+    if (strcmp(self->pattern, name) != 0 && fnmatch(self->pattern, name, 0) != 0)
+        return false;
+    __atomic_store_n(&self->has_matched, true, __ATOMIC_RELAXED);
+    return true;
+}

@@ -1,0 +1,48 @@
+/* Inside the runtime: debug checks, as their text describes them (docs/debug-checks.md). */
+#ifndef GTSTUB_DEBUG_TEXT_H
+#define GTSTUB_DEBUG_TEXT_H
+
+#include "debug/scan.h"
+
+/* A text that selects programs or arguments by a pattern of fnmatch(), and whether it has selected one. */
+typedef struct gts_pattern {
+    const char *pattern;
+    const char *item; /* as it is written: "min q*=0" */
+    bool is_optional; /* it comes from a preset, and may select nothing */
+    bool has_matched; /* set by calls, in any thread */
+} gts_pattern;
+
+/* A check of the values of fields. */
+typedef struct gts_rule {
+    gts_pattern fields;
+    gts_bounds bounds;
+} gts_rule;
+
+/* An index whose values are printed. */
+typedef struct gts_trace {
+    gts_pattern fields; /* `pattern` is "*" */
+    int32_t rank;
+    int64_t index[GTS_MAX_RANK];
+} gts_trace;
+
+struct gts_checks {
+    gts_checks *outer;
+    char *text; /* the items, each ended by a 0 */
+    gts_rule *rules;
+    gts_trace *traces;
+    gts_pattern *only; /* programs; all if there are none */
+    uint32_t rule_count, trace_count, only_count;
+    bool warns, shows_progress;
+    bool has_met;      /* a program, of any name */
+    bool has_selected; /* a program */
+};
+
+/* Reads the text of checks. Returns them, or NULL after setting gts_own_error. */
+gts_checks *gts_checks_read(const char *text);
+
+void gts_checks_free(gts_checks *self);
+
+/* Whether the pattern selects a name. A name that equals the pattern is selected, too: x[0]. */
+bool gts_pattern_selects(gts_pattern *self, const char *name);
+
+#endif
