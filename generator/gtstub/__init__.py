@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gtstub.frameworks.dace.program import program
     from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  because gt4py uses this name
     from gtstub.profiling.report import profile
+    from gtstub.programs.checks import checks
     from gtstub.programs.compiled import CompiledProgram
     from gtstub.programs.graphs import graph
     from gtstub.programs.registry import wait_for_compilation
@@ -24,6 +25,7 @@ __all__ = [
     "CompiledProgram",
     "Program",
     "__version__",
+    "checks",
     "compile",
     "graph",
     "load",
@@ -36,6 +38,7 @@ __all__ = [
 _HOMES = {
     "CompiledProgram": "gtstub.programs.compiled",
     "Program": "gtstub._host",
+    "checks": "gtstub.programs.checks",
     "compile": "gtstub.frameworks.gt4py.compile",
     "graph": "gtstub.programs.graphs",
     "profile": "gtstub.profiling.report",

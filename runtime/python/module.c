@@ -47,6 +47,10 @@ static PyMethodDef FUNCTIONS[] = {
     {"end_profile", gts_py_end_profile, METH_O,
      "end_profile(profile, /)\n--\n\nWaits for the calls that are running, and returns the report of the profile as "
      "JSON."},
+    {"begin_checks", gts_py_begin_checks, METH_O,
+     "begin_checks(text, /)\n--\n\nBegins to check all calls of programs; returns the checks for end_checks()."},
+    {"end_checks", gts_py_end_checks, METH_O,
+     "end_checks(checks, /)\n--\n\nWaits for the calls that are running, and ends the checks."},
     {"get_stream", gts_py_get_current_stream, METH_NOARGS,
      "get_stream()\n--\n\nReturns the stream of all programs that have none of their own; None is the default stream."},
     {"set_stream", gts_py_set_current_stream, METH_O,
