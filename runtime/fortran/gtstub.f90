@@ -11,11 +11,12 @@ module gtstub
         c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t
     implicit none
     private
-    public :: gts_program, gts_profile
+    public :: gts_program, gts_profile, gts_checks
     public :: gts_type_error, gts_value_error, gts_runtime_error
     public :: gts_open, gts_load, gts_close, gts_set_origin, gts_set_index_base, gts_set_workspace
     public :: gts_set_stream, gts_reset_stream
     public :: gts_profile_begin, gts_profile_end
+    public :: gts_checks_begin, gts_checks_end
 
     ! A loaded program. It is closed until gts_open() or gts_load() is called. A copy of it is the same program.
     type, bind(c) :: gts_program
@@ -24,6 +25,11 @@ module gtstub
 
     ! A running profile.
     type, bind(c) :: gts_profile
+        type(c_ptr) :: handle = c_null_ptr
+    end type
+
+    ! Running debug checks.
+    type, bind(c) :: gts_checks
         type(c_ptr) :: handle = c_null_ptr
     end type
 
@@ -121,6 +127,17 @@ module gtstub
             type(c_ptr), value :: profile
             type(c_ptr) :: report
         end function
+
+        function c_checks_begin(text) result(checks) bind(c, name="gts_checks_begin")
+            import
+            character(kind=c_char), intent(in) :: text(*)
+            type(c_ptr) :: checks
+        end function
+
+        subroutine c_checks_end(checks) bind(c, name="gts_checks_end")
+            import
+            type(gts_checks), intent(inout) :: checks
+        end subroutine
 
         function c_strlen(text) result(length) bind(c, name="strlen")
             import
@@ -289,6 +306,30 @@ contains
         profile%handle = c_null_ptr
         report = f_string(text)
         call c_free(text)
+    end subroutine
+
+    ! ---- Debug checks ------------------------------------------------------------------------------------------------
+
+    ! Begins to check the fields of all calls. docs/debug-checks.md lists what `text` may contain. Checks that `checks`
+    ! has begun before are ended first.
+    subroutine gts_checks_begin(text, checks, stat, errmsg)
+        character(len=*), intent(in) :: text
+        type(gts_checks), intent(inout) :: checks
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
+
+        call c_checks_end(checks)
+        checks%handle = c_checks_begin(c_string(text))
+        status = merge(0_c_int, -1_c_int, c_associated(checks%handle))
+        call finish(status, last_error(c_null_ptr), stat, errmsg)
+    end subroutine
+
+    ! Waits for the calls that are running, and ends the checks, which may have ended already.
+    subroutine gts_checks_end(checks)
+        type(gts_checks), intent(inout) :: checks
+
+        call c_checks_end(checks)
     end subroutine
 
     ! ---- Errors ------------------------------------------------------------------------------------------------------

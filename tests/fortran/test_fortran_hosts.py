@@ -91,6 +91,7 @@ WHOLE = (HERE / "harness.f90", HERE / "whole_arguments.f90")
     ("name", "host"),
     [
         ("whole", "arrives"),
+        ("whole", "checks"),
         ("whole", "refusals"),
         ("whole", "threads"),
         ("whole", "untyped"),
