@@ -179,6 +179,7 @@ static int copy_to_host(gts_program *self, gts_checked *checked, const gts_contr
         char text[256];
         gts_cuda_describe(cuda, error, text, sizeof text);
         (void)cuda->get_last_error(); /* the SDFG must not find it */
+        GTS_TRY(gts_gpu_wait(self));  /* which names the program after which the GPU runs nothing */
         return GTS_REFUSE(self, contract, GTS_RUNTIME_ERROR, "cannot be copied from the GPU to be checked: %s.", text);
     }
     array->data = checked->copy - extent.low;

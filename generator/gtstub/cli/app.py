@@ -11,6 +11,7 @@ from gtstub._version import __version__
 from gtstub.cli.build import build
 from gtstub.cli.cache import cache
 from gtstub.cli.config import config
+from gtstub.cli.debug import debug
 from gtstub.cli.doctor import doctor
 from gtstub.cli.extract import extract
 from gtstub.cli.options import example
@@ -67,5 +68,5 @@ def main() -> None:
     """
 
 
-for command in (build, cache, config, doctor, extract, generate, plan, profile, record, replay, show):
+for command in (build, cache, config, debug, doctor, extract, generate, plan, profile, record, replay, show):
     main.add_command(command)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from gtstub.cli.command import run_command
 from gtstub.cli.options import FILE, example
 from gtstub.errors import GtstubError
 from gtstub.recorded.archive import PROGRAMS, Archive, archive_paths, archives, loaded_programs
@@ -87,11 +86,7 @@ def _run(command: Sequence[str], output: Path, programs: Sequence[str], calls: s
         "GTSTUB_RECORD_PROGRAMS": ",".join(programs),
         "GTSTUB_RECORD_CALLS": calls or "",
     }
-    try:
-        status = subprocess.run(command, env={**os.environ, **settings}, check=False).returncode
-    except OSError as error:
-        raise GtstubError(f"'{command[0]}' cannot be run: {error.strerror}.") from error
-    return status if status >= 0 else 128 - status
+    return run_command(command, settings)
 
 
 def _say(found: Sequence[Archive], output: Path) -> None:

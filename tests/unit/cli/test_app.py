@@ -15,7 +15,7 @@ from tests.support.cli import run
 pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
 
 
-COMMANDS = ("build", "cache", "config", "doctor", "extract", "generate", "plan", "record", "replay", "show")
+COMMANDS = ("build", "cache", "config", "debug", "doctor", "extract", "generate", "plan", "record", "replay", "show")
 
 
 def test_version() -> None:

@@ -1,0 +1,50 @@
+"""The command 'gtstub debug'."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from gtstub.cli.command import run_command
+from gtstub.cli.options import example
+
+CHECK = "GTSTUB_CHECK"
+
+
+def _text(given: str | None) -> str:
+    """The option, or else GTSTUB_CHECK if it has checks, or else 'nan'."""
+    text = os.environ.get(CHECK, "") if given is None else given
+    if given is None and text in ("", "0", "1"):
+        text = "nan"
+    from gtstub import _host
+
+    try:
+        _host.end_checks(_host.begin_checks(text))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=CHECK if given is None else "--check") from error
+    return text
+
+
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog=example(
+        "gtstub debug -- python model.py",
+        'gtstub debug --check "fv3; nan; only diffuse*; warn" -- mpirun -n 2 ./icon',
+        'gtstub debug --check "progress; trace 3,4,0" -- python model.py',
+    ),
+)
+@click.option(
+    "--check", "text", metavar="TEXT", help="What to check (docs/debug-checks.md); 'nan' unless GTSTUB_CHECK is set."
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def debug(text: str | None, command: tuple[str, ...]) -> None:
+    """
+    Run COMMAND and check the values in the fields of all calls.
+
+    A call fails if it writes a value that TEXT refuses, or if a field that it only reads has one. The error names
+    program, argument, index and value. This works in Python, C and Fortran hosts.
+
+    The exit code is that of COMMAND.
+    """
+    click.get_current_context().exit(run_command(command, {CHECK: _text(text)}))
