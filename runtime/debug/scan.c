@@ -84,29 +84,61 @@ static layout lay_out(const gts_array *array)
 /* Looks at `count` elements that are `stride` elements apart. */
 typedef bool look(const void *data, int64_t count, int64_t stride, const gts_bounds *bounds);
 
+/* The bytes of a vector, and the number of vectors in one pass of a loop. */
+enum { VECTOR = 32, UNROLLED = 4 };
+
 /*
- * Both looks at elements of one type. `wide` is the type in which they are compared. `mask` is an integer of its size,
- * so that compilers use vector instructions. A comparison with NaN is false.
+ * The looks at elements of one type. `wide` is the type in which they are compared, and `mask` an integer of its size.
+ * A comparison with NaN is false. Vectors are those of gcc and clang, which any processor can compute with; compilers
+ * make slower code of the loop over single elements.
  */
 #define DEFINE_LOOKS(name, type, wide, mask, LIMITS)                                                                   \
-    static inline GTS_ALWAYS_INLINE bool any_##name(const type *data, int64_t count, int64_t stride, wide low,         \
-                                                    wide high, bool refuses_nan)                                       \
+    typedef type elements_##name __attribute__((vector_size(VECTOR / sizeof(wide) * sizeof(type))));                   \
+    typedef wide vector_##name __attribute__((vector_size(VECTOR)));                                                   \
+    typedef mask mask_##name __attribute__((vector_size(VECTOR)));                                                     \
+                                                                                                                       \
+    static bool any_##name(const type *data, int64_t count, int64_t stride, wide low, wide high, bool refuses_nan)     \
     {                                                                                                                  \
-        mask found = 0;                                                                                                \
         for (int64_t i = 0; i < count; ++i) {                                                                          \
             const wide value = (wide)data[i * stride];                                                                 \
-            if (refuses_nan)                                                                                           \
-                found |= (mask)(((value >= low) & (value <= high)) ? 0 : 1);                                           \
-            else                                                                                                       \
-                found |= (mask)(((value < low) | (value > high)) ? 1 : 0);                                             \
+            if (refuses_nan ? !(value >= low && value <= high) : value < low || value > high)                          \
+                return true;                                                                                           \
         }                                                                                                              \
-        return found != 0;                                                                                             \
+        return false;                                                                                                  \
     }                                                                                                                  \
+                                                                                                                       \
+    /* Returns how many elements were looked at. */                                                                    \
+    static inline GTS_ALWAYS_INLINE int64_t look_at_vectors_##name(const type *data, int64_t count, wide low,          \
+                                                                   wide high, bool refuses_nan, bool *finds)           \
+    {                                                                                                                  \
+        const int64_t step = VECTOR / (int64_t)sizeof(wide);                                                           \
+        const vector_##name lows = low + (vector_##name){0}, highs = high + (vector_##name){0};                        \
+        mask_##name inside = ~(mask_##name){0}, outside = {0};                                                         \
+        int64_t i = 0;                                                                                                 \
+        for (; i + UNROLLED * step <= count; i += UNROLLED * step) {                                                   \
+            for (int64_t j = 0; j < UNROLLED; ++j) {                                                                   \
+                elements_##name elements;                                                                              \
+                (void)memcpy(&elements, data + i + j * step, sizeof elements);                                         \
+                const vector_##name values = __builtin_convertvector(elements, vector_##name);                         \
+                if (refuses_nan)                                                                                       \
+                    inside &= (mask_##name)(values >= lows) & (mask_##name)(values <= highs);                          \
+                else                                                                                                   \
+                    outside |= (mask_##name)(values < lows) | (mask_##name)(values > highs);                           \
+            }                                                                                                          \
+        }                                                                                                              \
+        const mask_##name found = refuses_nan ? ~inside : outside, none = {0};                                         \
+        *finds = memcmp(&found, &none, sizeof found) != 0;                                                             \
+        return i;                                                                                                      \
+    }                                                                                                                  \
+                                                                                                                       \
     GTS_WIDE static bool consecutive_##name(const type *data, int64_t count, wide low, wide high, bool refuses_nan)    \
     {                                                                                                                  \
-        return refuses_nan ? any_##name(data, count, 1, low, high, true)                                               \
-                           : any_##name(data, count, 1, low, high, false);                                             \
+        bool finds;                                                                                                    \
+        const int64_t done = refuses_nan ? look_at_vectors_##name(data, count, low, high, true, &finds)                \
+                                         : look_at_vectors_##name(data, count, low, high, false, &finds);              \
+        return finds || any_##name(data + done, count - done, 1, low, high, refuses_nan);                              \
     }                                                                                                                  \
+                                                                                                                       \
     static bool look_at_##name(const void *data, int64_t count, int64_t stride, const gts_bounds *bounds)              \
     {                                                                                                                  \
         wide low, high;                                                                                                \

@@ -30,6 +30,8 @@ from tests.support.signatures import EDGE, K, array, field, sdfg
 from tests.support.signatures import program as signature
 from tests.support.stubs import build_stub
 
+pytestmark = pytest.mark.sanitizer
+
 ALL = EDGES * LEVELS
 NAN = math.nan
 
@@ -138,6 +140,12 @@ def test_every_dtype(dtype: DType, tmp_path: Path, toolchain: Toolchain) -> None
         text = message(check, plant, loaded, make(zero), make(zero.copy()), 3, 1, value)
         return text.partition(" is ")[2].partition(" at ")[0]
 
+    long = np.zeros((1, 300), dtype)
+    for place in (0, 1, 7, 8, 63, 64, 127, 200, 255, 256, 299):
+        for text in ("max *=0", "nan; max *=0"):
+            error = message(text, plant, loaded, make(zero), make(long), 0, place, type_(1))
+            assert f" at Edge 0, K {place} after the call; check 'max *=0' refuses 1 of 300 elements" in error
+            long[0, place] = 0
     if dtype == "bool":
         assert found("max *=0", type_(1)) == "True"
         assert found("nan; max *=0.5", type_(0)) == ""
@@ -214,14 +222,15 @@ def test_an_axis_without_a_step_and_an_empty_field(program: _host.Program) -> No
     assert message("nan; max *=-6; trace 0,0", plant, program, make(nothing), make(nothing)) == ""
 
 
-@pytest.mark.parametrize("count", [*range(1, 20), 1000])
-def test_the_last_of_any_number_of_elements(program: _host.Program, count: int) -> None:
-    """Whatever remains after vector instructions."""
+@pytest.mark.parametrize("count", [*range(1, 36), 1000])
+def test_the_first_and_the_last_of_any_number_of_elements(program: _host.Program, count: int) -> None:
+    """In vectors, and in what remains behind them."""
     out = np.zeros((1, count))
-    for text, value in (("nan", NAN), ("max out=1", 2.0)):
-        found = message(text, plant, program, make(np.zeros((1, 1))), make(out), 0, count - 1, value)
-        assert f" at Edge 0, K {count - 1} after the call; check '{text}' refuses 1 of {count} elements" in found
-        out[0, count - 1] = 0
+    for text, value in (("nan", NAN), ("max out=1", 2.0), ("min out=-1", -2.0)):
+        for place in (0, count - 1):
+            found = message(text, plant, program, make(np.zeros((1, 1))), make(out), 0, place, value)
+            assert f" at Edge 0, K {place} after the call; check '{text}' refuses 1 of {count} elements" in found
+            out[0, place] = 0
 
 
 def test_the_first_index_is_counted_from_the_origin(program: _host.Program) -> None:
