@@ -400,6 +400,10 @@ int gts_checks_before(gts_program *self)
         show_progress(self, checked, "begins");
         status = trace_fields(self, checked, "before") != 0 ? -1 : check_fields(self, checked, false);
     }
+    for (gts_checked *checked = self->runtime->checked; checked != NULL && status != 0; checked = checked->next) {
+        if (checked->is_running)
+            show_progress(self, checked, "was refused");
+    }
     if (status != 0)
         finish(self);
     return status;

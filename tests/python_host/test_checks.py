@@ -413,6 +413,19 @@ def test_progress(program: _host.Program, stderr: Stderr) -> None:
     ]
 
 
+def test_progress_of_calls_that_fail(program: _host.Program, stderr: Stderr) -> None:
+    x = zeros()
+    x[0, 0] = NAN
+    with gtstub.checks("progress; nan"):
+        for source, value in ((x, 0.0), (zeros(), NAN)):
+            with pytest.raises(RuntimeError, match="is nan at"):
+                plant(program, make(source), make(zeros()), 3, 1, value)
+    assert stderr.lines() == [
+        f"Call {call} of program 'plant' {what}."
+        for call, what in ((1, "begins"), (1, "was refused"), (2, "begins"), (2, "has ended"))
+    ]
+
+
 SCRIPT = """
 import sys
 import numpy as np
