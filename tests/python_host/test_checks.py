@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 import gtstub
 from gtstub import _host
 from gtstub.signature.dtypes import DType
-from gtstub.signature.model import Axis
+from gtstub.signature.model import Axis, Dimension
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.checkout import ROOT
-from tests.support.hosting import Bound, good_arguments, run_script
+from tests.support.hosting import Bound, Field, domain, good_arguments, run_script
 from tests.support.planting import EDGES, LEVELS, build_plant, make, plant
 from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import EDGE, K, array, field, sdfg
@@ -231,6 +231,42 @@ def test_the_first_and_the_last_of_any_number_of_elements(program: _host.Program
             found = message(text, plant, program, make(np.zeros((1, 1))), make(out), 0, place, value)
             assert f" at Edge 0, K {place} after the call; check '{text}' refuses 1 of {count} elements" in found
             out[0, place] = 0
+
+
+def random_layout(random: np.random.Generator, rank: int) -> NDArray[np.float64]:
+    """An array of zeros with axes in any order, in steps, in both directions, in memory that is NaN elsewhere."""
+    shape = random.integers(1, 5, rank)
+    shape[random.integers(rank)] = random.integers(1, 50)
+    steps = random.integers(1, 3, rank) if random.random() < 0.5 else np.ones(rank, int)
+    memory = np.full(shape * steps + random.integers(0, 2, rank), NAN)
+    slices = tuple(slice(0, size * step, step) for size, step in zip(shape, steps, strict=True))
+    found = memory[slices].transpose(random.permutation(rank))
+    found = found[tuple(slice(None, None, random.choice((-1, 1))) for _ in range(rank))]
+    found[...] = 0
+    return found
+
+
+@pytest.mark.parametrize("rank", range(1, 7))
+def test_random_layouts_of_every_rank(rank: int, tmp_path: Path, toolchain: Toolchain) -> None:
+    """What numpy finds in the same array."""
+    dims = [Dimension(f"D{axis}", "horizontal") for axis in range(rank)]
+    described = sdfg(array("a", *[Axis()] * rank, access="readwrite"), name=f"rank_{rank}")
+    stub = build_stub(described, signature(described.name, a=field(*dims)), tmp_path, toolchain)
+    loaded = _host.load(stub, build_recording_library(described, tmp_path))
+    random = np.random.default_rng(rank)
+    for _ in range(60):
+        values = random_layout(random, rank)
+        origin = random.integers(-9, 9, rank)
+        ranges = {f"D{axis}": (int(origin[axis]), int(origin[axis]) + values.shape[axis]) for axis in range(rank)}
+        argument = Field(domain(ranges), values)
+        assert message("nan; range a=-1:1", lambda: loaded(argument, offset_provider={})) == ""  # noqa: B023
+        flat = random.integers(values.size, size=random.integers(1, 4))
+        values[np.unravel_index(flat, values.shape)] = random.choice((NAN, 2, -2))
+        bad = np.argwhere(~((values >= -1) & (values <= 1)))
+        place = ", ".join(f"D{axis} {bad[0][axis] + origin[axis]}" for axis in range(rank))
+        error = message("nan; range a=-1:1", lambda: loaded(argument, offset_provider={}))  # noqa: B023
+        assert f" at {place} before and after the call; check '" in error
+        assert error.endswith(f"refuses {len(bad)} of {values.size} elements.")
 
 
 def test_the_first_index_is_counted_from_the_origin(program: _host.Program) -> None:
