@@ -6,147 +6,13 @@
  * has written. A field on a GPU is copied to the host, on the stream of the program.
  */
 #define _GNU_SOURCE
-#include "debug/call.h"
+#include "debug/checked.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "base/layout.h"
 #include "base/refuse.h"
-
-/* What checks know of one argument. */
-typedef struct field {
-    bool is_checked;   /* some rule applies */
-    bool lacks_index;  /* it was said that it does not have the index of a trace */
-    gts_bounds bounds; /* of all rules that apply */
-    void *before;      /* a packed copy from before the call; NULL if its elements were in bounds */
-} field;
-
-struct gts_checked {
-    gts_checked *next;
-    gts_checks *checks;
-    bool *applies;      /* whether a rule applies to an argument, [leaf_count][rule_count] */
-    bool is_selected;   /* the program is one of those that are checked */
-    bool is_running;    /* a call is being checked */
-    bool was_captured;  /* it was said that captured calls are not checked */
-    bool was_elsewhere; /* it was said that an argument on a GPU cannot be copied */
-    bool synchronized;  /* gpu.synchronizes, as it was before the call */
-    uint64_t calls;     /* number of calls that have begun */
-    char *copy;         /* of a field on a GPU */
-    size_t copy_size;
-    field fields[]; /* [leaf_count] */
-};
-
-/* ---- What is checked ------------------------------------------------------------------------------------------- */
-
-static bool is_field(const gts_program *self, uint32_t index)
-{
-    return self->stub->leaves[index].kind == GTS_FIELD;
-}
-
-static bool *rules_of(const gts_checked *checked, uint32_t index)
-{
-    return checked->applies + (size_t)index * checked->checks->rule_count;
-}
-
-/* Joins the bounds of the rules that apply to an argument. */
-static void join_bounds(gts_checked *checked, uint32_t index)
-{
-    field *const field = &checked->fields[index];
-    const bool *const applies = rules_of(checked, index);
-    field->is_checked = false;
-    field->bounds = GTS_NO_BOUNDS;
-    for (uint32_t i = 0; i < checked->checks->rule_count; ++i) {
-        const gts_bounds *const bounds = &checked->checks->rules[i].bounds;
-        if (!applies[i])
-            continue;
-        field->is_checked = true;
-        if (bounds->low > field->bounds.low)
-            field->bounds.low = bounds->low;
-        if (bounds->high < field->bounds.high)
-            field->bounds.high = bounds->high;
-        field->bounds.refuses_nan |= bounds->refuses_nan;
-    }
-}
-
-static void select_field(gts_checked *checked, uint32_t index, const gts_contract *contract)
-{
-    gts_checks *const checks = checked->checks;
-    for (uint32_t i = 0; i < checks->rule_count; ++i) {
-        gts_rule *const rule = &checks->rules[i];
-        rules_of(checked, index)[i] = rule->fields.pattern == NULL ||
-                                      gts_pattern_selects(&rule->fields, contract->path);
-    }
-    for (uint32_t i = 0; i < checks->trace_count; ++i) {
-        if (checks->traces[i].rank == contract->rank)
-            (void)gts_pattern_selects(&checks->traces[i].fields, contract->path);
-    }
-    join_bounds(checked, index);
-}
-
-/* All patterns are compared, so that each knows whether it has selected a program. */
-static bool select_program(gts_checks *checks, const char *name)
-{
-    bool is_selected = checks->only_count == 0;
-    for (uint32_t i = 0; i < checks->only_count; ++i)
-        is_selected |= gts_pattern_selects(&checks->only[i], name);
-    __atomic_store_n(&checks->has_met, true, __ATOMIC_RELAXED);
-    if (is_selected)
-        __atomic_store_n(&checks->has_selected, true, __ATOMIC_RELAXED);
-    return is_selected;
-}
-
-static void free_checked(gts_checked *checked)
-{
-    free(checked->applies);
-    free(checked->copy);
-    free(checked);
-}
-
-/* What `checks` know of the program; NULL when memory runs out. */
-static gts_checked *find_or_make(gts_program *self, gts_checks *checks)
-{
-    for (gts_checked *known = self->runtime->checked; known != NULL; known = known->next) {
-        if (known->checks == checks)
-            return known;
-    }
-    const size_t count = self->stub->leaf_count;
-    gts_checked *const made = calloc(1, sizeof *made + count * sizeof *made->fields);
-    if (made == NULL)
-        return NULL;
-    made->checks = checks;
-    made->applies = calloc(count * checks->rule_count + 1, sizeof *made->applies);
-    if (made->applies == NULL) {
-        free_checked(made);
-        return NULL;
-    }
-    made->is_selected = select_program(checks, self->stub->name);
-    for (uint32_t i = 0; i < count && made->is_selected; ++i) {
-        if (is_field(self, i))
-            select_field(made, i, &self->stub->leaves[i]);
-    }
-    made->next = self->runtime->checked;
-    return self->runtime->checked = made;
-}
-
-void gts_checked_forget(gts_program *self, const gts_checks *checks)
-{
-    gts_checked **link = &self->runtime->checked;
-    while (*link != NULL && (*link)->checks != checks)
-        link = &(*link)->next;
-    gts_checked *const found = *link;
-    if (found == NULL)
-        return;
-    *link = found->next;
-    free_checked(found);
-}
-
-void gts_checks_close(gts_program *self)
-{
-    while (self->runtime->checked != NULL)
-        gts_checked_forget(self, self->runtime->checked->checks);
-}
 
 /* ---- Fields on a GPU ------------------------------------------------------------------------------------------- */
 
@@ -241,7 +107,7 @@ static int trace_fields(gts_program *self, gts_checked *checked, const char *whe
         const gts_trace *const trace = &checked->checks->traces[i];
         for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
             gts_array array;
-            if (!is_field(self, leaf) || self->stub->leaves[leaf].rank != trace->rank)
+            if (!gts_checked_is_field(self, leaf) || self->stub->leaves[leaf].rank != trace->rank)
                 continue;
             const int status = find_array(self, checked, leaf, &array);
             if (status < 0)
@@ -285,7 +151,7 @@ static int report(gts_program *self, gts_checked *checked, uint32_t index, const
 {
     for (uint32_t i = 0; i < checked->checks->rule_count; ++i) {
         const gts_rule *const rule = &checked->checks->rules[i];
-        bool *const applies = &rules_of(checked, index)[i];
+        bool *const applies = &gts_checked_rules(checked, index)[i];
         if (!*applies)
             continue;
         const gts_finding finding = gts_scan_find(array, rule->bounds, checked->fields[index].before);
@@ -300,12 +166,13 @@ static int report(gts_program *self, gts_checked *checked, uint32_t index, const
         (void)fprintf(stderr, "%s\n", error.message);
         *applies = false;
     }
-    join_bounds(checked, index);
+    gts_checked_join_bounds(checked, index);
     return 0;
 }
 
 /* Keeps a copy of a field that the call will write. */
-static int keep_before(gts_program *self, field *field, const gts_contract *contract, const gts_array *array)
+static int keep_before(gts_program *self, gts_checked_field *field, const gts_contract *contract,
+                       const gts_array *array)
 {
     size_t size;
     gts_extent extent;
@@ -320,7 +187,7 @@ static int check_fields(gts_program *self, gts_checked *checked, bool is_after)
 {
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         const gts_contract *const contract = &self->stub->leaves[i];
-        field *const field = &checked->fields[i];
+        gts_checked_field *const field = &checked->fields[i];
         gts_array array;
         if (!field->is_checked || (is_after && !contract->written))
             continue;
@@ -386,7 +253,7 @@ int gts_checks_before(gts_program *self)
     gts_checks *checks = __atomic_load_n(&gts_checks_running, __ATOMIC_ACQUIRE);
     int status = 0;
     for (; checks != NULL && status == 0; checks = __atomic_load_n(&checks->outer, __ATOMIC_ACQUIRE)) {
-        gts_checked *const checked = find_or_make(self, checks);
+        gts_checked *const checked = gts_checked_find(self, checks);
         if (checked == NULL) {
             status = gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' cannot be checked: out of memory.",
                                    self->stub->name);

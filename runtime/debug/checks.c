@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "debug/call.h"
+#include "debug/checked.h"
 
 gts_checks *gts_checks_running;
 

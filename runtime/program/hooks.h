@@ -48,7 +48,7 @@ void gts_recorder_after(gts_program *self, gts_recorder_call *call, bool has_run
 /* Forgets the recording in a forked child, which begins its own. */
 void gts_recorder_forget(void);
 
-/* ---- debug/checks.c, debug/call.c ------------------------------------------------------------------------------ */
+/* ---- debug/call.c, checked.c, checks.c ------------------------------------------------------------------------- */
 
 /* The checks that began last and have not ended; NULL when there are none. */
 extern gts_checks *gts_checks_running __attribute__((visibility("hidden")));

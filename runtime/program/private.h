@@ -15,7 +15,7 @@ typedef struct gts_gpu_times gts_gpu_times;
 /* The part of a recording that belongs to one program: record/snapshot.h. */
 typedef struct gts_recorder_program gts_recorder_program;
 
-/* What checks know of one program: debug/call.h. */
+/* What checks know of one program: debug/checked.h. */
 typedef struct gts_checked gts_checked;
 
 struct gts_runtime {

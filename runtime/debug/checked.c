@@ -1,0 +1,100 @@
+/* Selects the programs and the fields that checks apply to. */
+#include "debug/checked.h"
+
+#include <math.h>
+
+void gts_checked_join_bounds(gts_checked *checked, uint32_t index)
+{
+    gts_checked_field *const field = &checked->fields[index];
+    const bool *const applies = gts_checked_rules(checked, index);
+    field->is_checked = false;
+    field->bounds = GTS_NO_BOUNDS;
+    for (uint32_t i = 0; i < checked->checks->rule_count; ++i) {
+        const gts_bounds *const bounds = &checked->checks->rules[i].bounds;
+        if (!applies[i])
+            continue;
+        field->is_checked = true;
+        if (bounds->low > field->bounds.low)
+            field->bounds.low = bounds->low;
+        if (bounds->high < field->bounds.high)
+            field->bounds.high = bounds->high;
+        field->bounds.refuses_nan |= bounds->refuses_nan;
+    }
+}
+
+static void select_field(gts_checked *checked, uint32_t index, const gts_contract *contract)
+{
+    gts_checks *const checks = checked->checks;
+    for (uint32_t i = 0; i < checks->rule_count; ++i) {
+        gts_rule *const rule = &checks->rules[i];
+        gts_checked_rules(checked, index)[i] = rule->fields.pattern == NULL ||
+                                               gts_pattern_selects(&rule->fields, contract->path);
+    }
+    for (uint32_t i = 0; i < checks->trace_count; ++i) {
+        if (checks->traces[i].rank == contract->rank)
+            (void)gts_pattern_selects(&checks->traces[i].fields, contract->path);
+    }
+    gts_checked_join_bounds(checked, index);
+}
+
+/* All patterns are compared, so that each knows whether it has selected a program. */
+static bool select_program(gts_checks *checks, const char *name)
+{
+    bool is_selected = checks->only_count == 0;
+    for (uint32_t i = 0; i < checks->only_count; ++i)
+        is_selected |= gts_pattern_selects(&checks->only[i], name);
+    __atomic_store_n(&checks->has_met, true, __ATOMIC_RELAXED);
+    if (is_selected)
+        __atomic_store_n(&checks->has_selected, true, __ATOMIC_RELAXED);
+    return is_selected;
+}
+
+static void free_checked(gts_checked *checked)
+{
+    free(checked->applies);
+    free(checked->copy);
+    free(checked);
+}
+
+gts_checked *gts_checked_find(gts_program *self, gts_checks *checks)
+{
+    for (gts_checked *known = self->runtime->checked; known != NULL; known = known->next) {
+        if (known->checks == checks)
+            return known;
+    }
+    const size_t count = self->stub->leaf_count;
+    gts_checked *const made = calloc(1, sizeof *made + count * sizeof *made->fields);
+    if (made == NULL)
+        return NULL;
+    made->checks = checks;
+    made->applies = calloc(count * checks->rule_count + 1, sizeof *made->applies);
+    if (made->applies == NULL) {
+        free_checked(made);
+        return NULL;
+    }
+    made->is_selected = select_program(checks, self->stub->name);
+    for (uint32_t i = 0; i < count && made->is_selected; ++i) {
+        if (gts_checked_is_field(self, i))
+            select_field(made, i, &self->stub->leaves[i]);
+    }
+    made->next = self->runtime->checked;
+    return self->runtime->checked = made;
+}
+
+void gts_checked_forget(gts_program *self, const gts_checks *checks)
+{
+    gts_checked **link = &self->runtime->checked;
+    while (*link != NULL && (*link)->checks != checks)
+        link = &(*link)->next;
+    gts_checked *const found = *link;
+    if (found == NULL)
+        return;
+    *link = found->next;
+    free_checked(found);
+}
+
+void gts_checks_close(gts_program *self)
+{
+    while (self->runtime->checked != NULL)
+        gts_checked_forget(self, self->runtime->checked->checks);
+}
