@@ -34,7 +34,7 @@ static int report(gts_program *program, const gts_cuda *cuda, int error)
 
 int gts_transfer_put(gts_program *program, const gts_contract *leaf, const void *memory, size_t size, void **copy)
 {
-    const gts_cuda *const cuda = gts_snapshot_cuda(program);
+    const gts_cuda *const cuda = gts_gpu_functions(program);
     *copy = NULL;
     if (cuda == NULL)
         return GTS_REFUSE(program, leaf, GTS_VALUE_ERROR,
@@ -52,13 +52,13 @@ int gts_transfer_put(gts_program *program, const gts_contract *leaf, const void 
 
 int gts_transfer_get(gts_program *program, void *memory, const void *copy, size_t size)
 {
-    const gts_cuda *const cuda = gts_snapshot_cuda(program);
+    const gts_cuda *const cuda = gts_gpu_functions(program);
     return report(program, cuda, copy_on(cuda, gts_stream(program), memory, copy, size, true));
 }
 
 void gts_transfer_free(const gts_program *program, void *copy)
 {
-    const gts_cuda *const cuda = copy == NULL ? NULL : gts_snapshot_cuda(program);
+    const gts_cuda *const cuda = copy == NULL ? NULL : gts_gpu_functions(program);
     if (cuda != NULL && cuda->free(copy) != 0)
         (void)cuda->get_last_error();
 }

@@ -208,7 +208,8 @@ def edit(document: Any, path: tuple[str | int, ...], value: Any) -> str:
         (
             ("parameters", 0, "type", "elements", 1, "kind"),
             "list",
-            "at '$.parameters[0].type.elements[1].kind', expected one of 'scalar', 'field', 'tuple', 'callback', found '\"list\"'",
+            "at '$.parameters[0].type.elements[1].kind', expected one of 'scalar', 'field', 'tuple', 'callback',"
+            " found '\"list\"'",
         ),
         (
             ("parameters", 0, "type", "elements", 0, "dims"),
