@@ -14,7 +14,19 @@ from gtstub.cli.tables.plan import print_plan, print_slots
 from gtstub.plan.document import plan_to_json
 from gtstub.plan.model import CallPlan
 from gtstub.plan.planner import make_plan
-from gtstub.signature.model import Axis, Bounds, Claim, Unknown
+from gtstub.signature.model import (
+    Axis,
+    Bounds,
+    CallbackArgument,
+    CallbackType,
+    CallbackValue,
+    Claim,
+    Parameter,
+    Requirement,
+    Shapes,
+    Unknown,
+)
+from gtstub.signature.polynomials import Polynomial
 from gtstub.toolchain.doctor import Check
 from tests.support.signatures import (
     EDGE,
@@ -320,6 +332,25 @@ def test_dimensions_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
     bold = dataclasses.replace(K, name="bold")
     print_slots(make_plan(sdfg(array("a", Axis())), program(a=field(bold))))
     assert "float64 field on [bold], on cpu" in capsys.readouterr().out
+
+
+def test_slots_of_a_dace_program_show_its_polynomials_and_callbacks(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = Polynomial((((), 2), (("N",), 1)))
+    described = sdfg(
+        array("a", Axis(start=0)),
+        array("b", Axis(start=0)),
+        symbol("N", ("a", 0, "size")),
+        CallbackArgument("see", (CallbackValue("float64", (rows,), (Polynomial((((), 1),)),)),), (), is_parallel=False),
+    )
+    described = dataclasses.replace(described, shapes=Shapes((), (Requirement("b", 0, "size", rows),)))
+    called = program(a=field(K), b=field(K))
+    called = dataclasses.replace(
+        called, parameters=(*called.parameters, Parameter("see", CallbackType(), source="self.see"))
+    )
+    print_slots(make_plan(described, called))
+    text = capsys.readouterr().out
+    assert "on cpu; size of axis 0 is N + 2" in text
+    assert "function that calls 'self.see'  function of (float64[N + 2]) that returns nothing" in text
 
 
 def test_checks_name_what_is_missing_and_how_to_get_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gtstub.plan.indices import accesses_not_known, indices_used
-from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Leaf, Slot, Unused, Value, walk
+from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Function, Leaf, Slot, Unused, Value, walk
 from gtstub.util.console import make_table, print_parts
 
 MOST_NAMES = 6
@@ -50,6 +50,8 @@ def _describe_slot_contract(slot: Slot, plan: CallPlan) -> Iterator[str]:
     match slot.source:
         case Data(leaf) | Value(leaf):
             yield _describe_contract(leaf)
+        case Function(leaf):
+            yield leaf.text
         case AxisValue():
             yield f"fits {slot.dtype}"
         case _:
@@ -57,6 +59,9 @@ def _describe_slot_contract(slot: Slot, plan: CallPlan) -> Iterator[str]:
     for assertion in plan.assertions:
         if assertion.symbol == slot.name:
             yield f"equals {assertion.later.text}"
+    for each in plan.required_shapes:
+        if isinstance(slot.source, Data) and slot.source.leaf is each.leaf:
+            yield f"{each.name} of axis {each.axis} is {each.value}"
 
 
 def _indices_used(slot: Slot, plan: CallPlan) -> str:
@@ -64,11 +69,13 @@ def _indices_used(slot: Slot, plan: CallPlan) -> str:
 
 
 def _agreements(plan: CallPlan) -> Iterator[str]:
-    if plan.assertions:
+    if plan.assertions or plan.required_shapes:
         yield "Must agree:"
     for assertion in plan.assertions:
         first, later = assertion.first.text, assertion.later.text
         yield f"  {assertion.symbol}: {later} with {first}"
+    for each in plan.required_shapes:
+        yield f"  {each.name} of axis {each.axis} of '{each.leaf.path}' with {each.value}"
 
 
 def _remarks(plan: CallPlan) -> Iterator[str]:
