@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from dace.frontend.python.common import SDFGClosure
 from dace.frontend.python.parser import DaceProgram
 
 from gtstub.errors import SignatureError
@@ -55,11 +56,11 @@ def closure_of(program: DaceProgram, places: Mapping[str, int]) -> Closure:
 
     Raises SignatureError for an array that a call cannot read again.
     """
-    programs = list(_programs(program, set()))
+    parts = list(_parts(program, program.resolver))
     by_evaluator = {
         id(evaluator): (each, source)
-        for each in programs
-        for source, _, evaluator, is_nested in each.resolver.closure_arrays.values()
+        for each, part in parts
+        for source, _, evaluator, is_nested in part.closure_arrays.values()
         if not is_nested
     }
     arrays = {}
@@ -72,8 +73,8 @@ def closure_of(program: DaceProgram, places: Mapping[str, int]) -> Closure:
             )
         arrays[name] = reading
     constants = []
-    for each in programs:
-        for source, value in each.resolver.closure_constants.items():
+    for each, part in parts:
+        for source, value in part.closure_constants.items():
             reading = _reading(each, source, places if each is program else {})
             if reading is not None and not _is_fixed(reading):
                 constants.append((reading, value))
@@ -83,15 +84,13 @@ def closure_of(program: DaceProgram, places: Mapping[str, int]) -> Closure:
     return Closure(arrays, callbacks, tuple(constants))
 
 
-def _programs(program: DaceProgram, known: set[int]) -> Iterator[DaceProgram]:
-    """A program, and all that it calls."""
-    if id(program) in known or getattr(program, "resolver", None) is None:
-        return
-    known.add(id(program))
-    yield program
-    for _, inner in program.resolver.closure_sdfgs.values():
-        if isinstance(inner, DaceProgram):
-            yield from _programs(inner, known)
+def _parts(program: DaceProgram, closure: SDFGClosure) -> Iterator[tuple[DaceProgram, SDFGClosure]]:
+    """A program with its closure, and all DaCe programs that it calls with theirs."""
+    yield program, closure
+    called = dict(closure.closure_sdfgs.values())
+    for name, inner in closure.nested_closures:
+        if isinstance(called.get(name), DaceProgram):
+            yield from _parts(called[name], inner)
 
 
 def _reading(program: DaceProgram, source: str, places: Mapping[str, int]) -> Reading | None:
