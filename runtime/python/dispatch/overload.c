@@ -63,10 +63,10 @@ static int check_constant(const gts_py_overload *self, const gts_py_reading *con
                           bool *refused)
 {
     PyObject *const found = read_object(self, constant, args);
+    const bool is_right = found != NULL && is_same(found, constant->value);
+    *refused = !is_right && constant->argument >= 0;
     if (found == NULL)
         return -1;
-    const bool is_right = is_same(found, constant->value);
-    *refused = !is_right && constant->argument >= 0;
     if (!is_right)
         (void)refuse_change(self, constant, found);
     Py_DECREF(found);
@@ -114,9 +114,12 @@ PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *arg
             argv[i] = args[place];
             continue;
         }
-        argv[i] = held[held_count] = read_object(self, &self->readings[-1 - place], args);
-        if (GTS_UNLIKELY(argv[i] == NULL))
+        const gts_py_reading *const reading = &self->readings[-1 - place];
+        argv[i] = held[held_count] = read_object(self, reading, args);
+        if (GTS_UNLIKELY(argv[i] == NULL)) {
+            *refused = reading->argument >= 0; /* an argument of another type */
             goto done;
+        }
         ++held_count;
     }
     if (self->result_count > 0) {

@@ -1,6 +1,4 @@
-"""What a method that another program calls reads from its object."""
-
-from __future__ import annotations
+"""What programs read from objects: those whose methods they call, and those that they get as arguments."""
 
 import dace
 import numpy as np
@@ -45,3 +43,17 @@ def test_a_value_that_was_compiled_in_is_refused_when_it_has_changed() -> None:
     model.second.factor = 8.0
     with pytest.raises(ValueError, match=r"was compiled for 'self\.factor' = 7\.0, but it is 8\.0 now"):
         model.step(field)
+
+
+@gtstub.program
+@dace.program
+def subtract(field, left: dace.compiletime, right: dace.compiletime):
+    field[:] = left.weight - right.weight
+
+
+def test_objects_may_come_in_any_order() -> None:
+    left, right, field = Layer(5.0, 1.0), Layer(1.0, 1.0), np.zeros(6)
+    subtract(field, left=left, right=right)
+    assert (field == 4).all()
+    subtract(field, right=right, left=left)
+    assert (field == 4).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -89,10 +90,12 @@ class Build:
         program: ProgramSignature,
         signature: SdfgSignature,
         names: Mapping[str, str] = NOTHING,
+        compiled: Path | None = None,
     ) -> Entry:
         """
         Builds an SDFG and its stub, and publishes the entry. `names` are the names in the signatures of those arguments
-        of the SDFG that have other names there. The caller has entered `context`.
+        of the SDFG that have other names there. `compiled` is the library of an SDFG that was compiled already. The
+        caller has entered `context`.
         """
         settings, toolchain = self.settings, self.toolchain(request.cache)
         texts = {
@@ -109,13 +112,17 @@ class Build:
             stub_library = f"{program.name}_stub.so"
             build = toolchain.start(directory / stub.source, directory / stub_library)
             try:
-                library = self._compile(sdfg, private / "dace")
+                if compiled is None:
+                    library = self._compile(sdfg, private / "dace")
+                else:
+                    library = Path(shutil.copy(compiled, private))
             except BaseException:
                 build.cancel()
                 raise
             build.wait()
-            compiled = next(iter((private / "dace").glob("program.sdfg*")))
-            check_arguments(dace.SDFG.from_file(str(compiled)), signature, names)
+            if compiled is None:
+                made = next(iter((private / "dace").glob("program.sdfg*")))
+                check_arguments(dace.SDFG.from_file(str(made)), signature, names)
             library.rename(directory / signature.library)
             manifest = Manifest(
                 name=request.program,

@@ -71,18 +71,13 @@ class StubbedProgram(Overloads):
             variant = self._variant(args, kwargs)
         if not isinstance(variant, Variant):
             return variant
-        return variant.overload(self._bind(args, kwargs))
+        return variant.overload(Arguments.of(self.dace_program, args, kwargs))
 
     def _in_python(self) -> Callable[..., Any]:
         program = self.dace_program
         if program.methodobj is None:
             return program.f  # type: ignore[no-any-return]
         return program.f.__get__(program.methodobj)  # type: ignore[no-any-return]
-
-    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
-        program = self.dace_program
-        parameters = [each for name, each in program.signature.parameters.items() if name != program.objname]
-        return Arguments.bind(program.signature.replace(parameters=parameters), args, kwargs)
 
     def _variant(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Variant | Callable[..., Any]:
         program = self.dace_program
@@ -97,7 +92,7 @@ class StubbedProgram(Overloads):
 
     def _built(self, types: Types, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Variant | Callable[..., Any]:
         try:
-            return build_variant(self.dace_program, types, self._bind(args, kwargs), self._options)
+            return build_variant(self.dace_program, types, Arguments.of(self.dace_program, args, kwargs), self._options)
         except (SignatureError, PlanError):
             if not self._fallback:
                 raise

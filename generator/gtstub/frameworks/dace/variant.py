@@ -20,7 +20,8 @@ from gtstub.building.waiting import build_once
 from gtstub.codegen.stub import make_stub
 from gtstub.frameworks.dace.build import Build
 from gtstub.frameworks.dace.callbacks import callbacks_of
-from gtstub.frameworks.dace.closures import Closure, Reading, closure_of
+from gtstub.frameworks.dace.closures import Closure, Given, Reading, closure_of
+from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
 from gtstub.frameworks.dace.internals import Types, parse_program
 from gtstub.frameworks.dace.program_signature import Parameters, program_signature, renamed, results_of
 from gtstub.frameworks.dace.request import make_request
@@ -55,6 +56,11 @@ class Arguments:
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     places: Mapping[str, int]
+
+    @classmethod
+    def of(cls, program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
+        parameters = [each for name, each in program.signature.parameters.items() if name != program.objname]
+        return cls.bind(program.signature.replace(parameters=parameters), args, kwargs)
 
     @classmethod
     def bind(cls, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
@@ -93,32 +99,42 @@ class Variant:
     closure: Closure
     constants: Mapping[str, Any]
     devices_array: Callable[..., Any]
+    front_end: FrontEnd
 
     @functools.cached_property
-    def _overloads(self) -> dict[tuple[int, tuple[str, ...]], Overload]:
+    def _overloads(self) -> dict[tuple[Any, ...], Overload]:
         return {}
 
     def overload(self, call: Arguments) -> Overload:
         """How calls like `call` call the program; the same object for calls of the same form."""
-        form = len(call.args), tuple(call.kwargs)
+        steps = {name: self.front_end.steps(call[name]) for name in self.parameters.passed}
+        form = len(call.args), tuple(call.kwargs), tuple(steps.values())
         if form not in self._overloads:
-            self._overloads[form] = self._make_overload(call)
+            self._overloads[form] = self._make_overload(call, steps)
         return self._overloads[form]
 
-    def _make_overload(self, call: Arguments) -> Overload:
-        passed = [call.places[name] for name in self.parameters.passed]
+    def _make_overload(self, call: Arguments, steps: Mapping[str, tuple[str, ...]]) -> Overload:
+        held = {name: Reading(Given(name), found, name) for name, found in steps.items() if found}
+        readings = {**self.parameters.read, **held}
+        numbers = {name: -1 - number for number, name in enumerate(readings)}
+        places = [numbers[name] if name in numbers else call.places[name] for name in self.parameters.passed]
         results = len(self.parameters.results)
-        constants = [(Reading(call.places[name], (), name), value) for name, value in self.constants.items()]
+        constants = [self._constant(name, value) for name, value in self.constants.items()]
         return Overload(
             self.program,
-            (*passed, *(-1 - number for number in range(len(self.parameters.read)))),
-            tuple(reading.plain for reading in self.parameters.read.values()),
-            tuple((*reading.plain, value) for reading, value in (*constants, *self.closure.constants)),
+            (*places, *(numbers[name] for name in self.parameters.read)),
+            tuple(reading.plain(call.places) for reading in readings.values()),
+            tuple((*reading.plain(call.places), value) for reading, value in (*constants, *self.closure.constants)),
             results,
             self._allocator() if results else None,
             call.places.get("out", -1) if results else -1,
             results == 1,
         )
+
+    def _constant(self, name: str, value: Any) -> tuple[Reading, Any]:
+        if self.front_end.is_read(value):
+            return Reading(Given(name), ("__class__",), f"type({name})"), type(value)
+        return Reading(Given(name), (), name), value
 
     def _allocator(self) -> Callable[..., tuple[Any, ...]]:
         """A function of the arguments before the results that makes new arrays for the results."""
@@ -157,6 +173,8 @@ class Variant:
         return allocate
 
 
+DACE = FrontEnd()
+
 NAMES_OF_NUMPY = {"bool": "bool_"}
 
 
@@ -171,13 +189,21 @@ def _value(slot: Slot, argument: Any) -> int:
     return int((found - source.minus) // source.divisor)
 
 
-def build_variant(program: DaceProgram, types: Types, call: Arguments, options: Options) -> Variant:
+def build_variant(
+    program: DaceProgram,
+    types: Types,
+    call: Arguments,
+    options: Options,
+    front_end: FrontEnd = DACE,
+    compiled: Compiled | None = None,
+) -> Variant:
     """
-    Parses a program, and finds or builds its entry. Raises SignatureError and PlanError for what no stub can carry, the
-    errors of DaCe, and those of a build.
+    Parses a program, unless it was `compiled` already, and finds or builds its entry.
+
+    Raises SignatureError and PlanError for what no stub can carry, the errors of DaCe, and those of a build.
     """
-    sdfg = parse_program(program, call.args, call.kwargs)
-    closure = closure_of(program, call.places)
+    sdfg = parse_program(program, call.args, call.kwargs) if compiled is None else compiled.sdfg
+    closure = closure_of(program, {name: call[name] for name in call.places}, front_end)
     parameters = _parameters(sdfg, types, call, closure)
     raw = sdfg.to_json()
     signature = program_signature(sdfg, parameters)
@@ -200,6 +226,8 @@ def build_variant(program: DaceProgram, types: Types, call: Arguments, options: 
         "dace_config": build.ingredients,
         "cpu": cpu.key_features(build.flags),
     }
+    if compiled is not None:
+        ingredients["library"] = hashlib.sha256(compiled.library.read_bytes()).hexdigest()
     request = make_request(sdfg.name, ingredients, baked, build)
     entry = request.find()
     if entry is None:
@@ -207,11 +235,13 @@ def build_variant(program: DaceProgram, types: Types, call: Arguments, options: 
             entry = build_once(
                 request.cache,
                 request.key,
-                functools.partial(build.publish, request, sdfg, stub, signature, made, names),
+                functools.partial(
+                    build.publish, request, sdfg, stub, signature, made, names, compiled.library if compiled else None
+                ),
             )
     constants = {name: value for name, value in types.values.items() if name in call.places}
     constants |= {name: None for name, place in call.places.items() if call[name] is None}
-    return Variant(entry.load(), stub.plan, parameters, closure, constants, _array_maker(build.device))
+    return Variant(entry.load(), stub.plan, parameters, closure, constants, _array_maker(build.device), front_end)
 
 
 def _parameters(sdfg: dace.SDFG, types: Types, call: Arguments, closure: Closure) -> Parameters:

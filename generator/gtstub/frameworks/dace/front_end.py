@@ -1,0 +1,42 @@
+"""What a package that builds on DaCe, such as NDSL, does otherwise than DaCe."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dace
+from dace.frontend.python.parser import DaceProgram
+
+
+class FrontEnd:
+    """DaCe's own way; the base of others."""
+
+    def steps(self, value: Any) -> tuple[str, ...]:  # noqa: ARG002
+        """The attributes that lead from an object that DaCe takes for an array to the array itself."""
+        return ()
+
+    def is_read(self, value: Any) -> bool:  # noqa: ARG002
+        """
+        Whether calls read a compile-time argument anew, so that it may be another object of its type in each call.
+        Otherwise the object itself is compiled in.
+        """
+        return False
+
+    def leaves(self, value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ARG002
+        """What a compile-time argument that is read contains: arrays and other values, with the attributes to them."""
+        return iter(())
+
+    def program_of(self, callee: Any) -> DaceProgram | None:
+        """The program that a call of an object in another program calls; None if it is none of DaCe's."""
+        return callee if isinstance(callee, DaceProgram) else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+    """What another package has made of a program: the SDFG as it was compiled, and the library."""
+
+    sdfg: dace.SDFG
+    library: Path
