@@ -29,7 +29,7 @@ ORDER = (
 )
 """A room may import those below it, and itself. Rooms of one line do not import each other."""
 
-FRAMEWORKS = {"gt4py", "dace", "icon4py", "mpi4py"}
+FRAMEWORKS = {"gt4py", "dace", "icon4py", "mpi4py", "ndsl"}
 """Imported by frameworks/ alone."""
 
 DEEPEST = 15

@@ -1,0 +1,1 @@
+"""Stand-in for ndsl.dsl; see the package."""

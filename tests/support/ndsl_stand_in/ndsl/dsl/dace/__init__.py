@@ -1,0 +1,1 @@
+"""Stand-in for ndsl.dsl.dace; see the package."""
