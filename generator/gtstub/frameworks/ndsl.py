@@ -14,17 +14,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dace import CompiledSDFG
 from dace.config import Config
 from dace.frontend.python.parser import DaceProgram
 
 from gtstub._host import Overload, Overloads
 from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
-from gtstub.frameworks.dace.internals import types_of
+from gtstub.frameworks.dace.internals import python_of, types_of
 from gtstub.frameworks.dace.variant import Arguments, Options, Variant, build_variant
+from gtstub.settings import Mode, mode
 
 ORCHESTRATION = "ndsl.dsl.dace.orchestration"
 EXECUTABLES = "ndsl.dsl.dace.dace_executable"
+
+_BUILDING = threading.RLock()
 
 
 def orchestrate(
@@ -126,7 +130,6 @@ class _Stubbed:
     daceprog: DaceProgram
     _config: Any
     _fallback: bool
-    _lock: threading.Lock
     _call: Callable[..., Any]
     _last: tuple[tuple[Any, ...], Mapping[str, Any]]
     """The arguments of the last call, of which NDSL reports a hash."""
@@ -138,7 +141,6 @@ class _Stubbed:
         vars(self).update(vars(lazy))
         self._config = config
         self._fallback = fallback
-        self._lock = threading.Lock()
         self._call = self._first_call
         return self
 
@@ -148,12 +150,14 @@ class _Stubbed:
 
     def clear(self) -> None:
         """Forgets the program, so that the next call has NDSL build it anew."""
-        with self._lock:
+        with _BUILDING:
             _executables(self._config).pop(self.daceprog, None)
             self._call = self._first_call
 
     def _first_call(self, *args: Any, **kwargs: Any) -> Any:
-        with self._lock:
+        if mode() == Mode.PYTHON:
+            return python_of(self.daceprog)(*args, **kwargs)
+        with _BUILDING:
             if self._call == self._first_call:
                 try:
                     self._call = self._build(args, kwargs)
@@ -162,6 +166,8 @@ class _Stubbed:
                         raise
                     warnings.warn(f"NDSL makes the calls of '{self.daceprog.name}': {error}", stacklevel=3)
                     self._call = super().__call__  # type: ignore[misc]
+        if getattr(_executables(self._config).get(self.daceprog), "_record", False):
+            return super().__call__(*args, **kwargs)  # type: ignore[misc]  # NDSL records this call
         return self._call(*args, **kwargs)
 
     def _build(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[..., Any]:
@@ -169,40 +175,51 @@ class _Stubbed:
         self._compile(args, kwargs)
         if program not in executables:
             raise RuntimeError(f"NDSL has built no executable of program '{program.name}'.")
-        executable = executables[program].compiled_sdfg
-        variant = build_variant(
-            program,
-            types_of(program, args, kwargs),
-            call := Arguments.of(program, args, kwargs),
-            Options(Config.get("compiler", "build_type"), _flags(), bounds=True),
-            _Ndsl(),
-            Compiled(executable.sdfg, Path(executable.filename)),
-        )
+        call = Arguments.of(program, args, kwargs)
+        variant = self._variant(executables[program].compiled_sdfg, call)
         executables[program] = _with_hash(executables[program], self)
-        given = frozenset(call.places)
 
         def choose(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Overload:
-            call = Arguments.of(program, args, kwargs)
-            if call.places.keys() != given:
+            found = Arguments.of(program, args, kwargs)
+            if found.places.keys() != call.places.keys():
                 raise TypeError(
-                    f"Program '{program.name}' was compiled for calls with the arguments {sorted(given)}, but this one"
-                    f" has {sorted(call.places)}."
+                    f"Program '{program.name}' was compiled for calls with the arguments {sorted(call.places)}, but"
+                    f" this one has {sorted(found.places)}."
                 )
-            return variant.overload(call)
+            return variant.overload(found)
 
         return self._finished(Overloads(program.f.__name__, choose), variant)
 
     def _compile(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Has NDSL parse, build and load the program, unless it has done so already. In mode Build this exits."""
+        """
+        Has NDSL parse, build and load the program, unless it has done so already. In mode Build, NDSL then ends the
+        process; its rank that has built the library builds the stub first.
+        """
         ndsl, program, config = importlib.import_module(ORCHESTRATION), self.daceprog, self._config
-        if hasattr(ndsl, "parse_sdfg"):
-            optimization = getattr(getattr(self, "lazy_method", self), "optimization_config", None)
-            sdfg = ndsl.parse_sdfg(program, config, optimization, *args, **kwargs)
-            ndsl.get_dace_executable(program, sdfg, config, optimization, args, kwargs)
+        is_newer = hasattr(ndsl, "parse_sdfg")
+        optimization = (getattr(getattr(self, "lazy_method", self), "optimization_config", None),) if is_newer else ()
+        parse = ndsl.parse_sdfg if is_newer else ndsl._parse_sdfg
+        sdfg = parse(program, config, *optimization, *args, **kwargs)
+        if program in _executables(config):
             return
-        sdfg = ndsl._parse_sdfg(program, config, *args, **kwargs)
-        if program not in _executables(config):
-            ndsl._build_sdfg(program, sdfg, config, args, kwargs)
+        build = ndsl.get_dace_executable if is_newer else ndsl._build_sdfg
+        try:
+            build(program, sdfg, config, *optimization, args, kwargs)
+        except SystemExit:
+            if sdfg is not None:
+                compiled, _ = program.load_precompiled_sdfg(sdfg.build_folder, *args, **kwargs)
+                self._variant(compiled, Arguments.of(program, args, kwargs))
+            raise
+
+    def _variant(self, compiled: CompiledSDFG, call: Arguments) -> Variant:
+        return build_variant(
+            self.daceprog,
+            types_of(self.daceprog, call.args, call.kwargs),
+            call,
+            Options(Config.get("compiler", "build_type"), _flags(), bounds=True),
+            _Ndsl(),
+            Compiled(compiled.sdfg, Path(compiled.filename)),
+        )
 
     def _finished(self, call: Callable[..., Any], variant: Variant) -> Callable[..., Any]:
         """A call with NDSL's timers and NDSL's results, if there are any."""

@@ -274,6 +274,15 @@ def test_without_orchestration_nothing_changes() -> None:
     assert (a == 3).all()
 
 
+def test_mode_python_calls_the_method_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTSTUB_MODE", "Python")
+    configuration = config()
+    code, a = Plain(configuration), np.zeros(3)
+    code(a, 3)
+    assert (a == 3).all()
+    assert configuration.loaded_dace_executables == {}
+
+
 def test_the_type_keeps_its_name() -> None:
     code = Plain(config())
     assert type(code).__name__ == "Plain"
@@ -328,20 +337,66 @@ def test_the_hash_is_that_of_the_arguments() -> None:
     check_hashes(configuration, lambda: hash_of(configuration))
 
 
-def test_newer_versions_build_by_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    configuration, executables = config(), {}
+@dataclasses.dataclass
+class NewerExecutable:
+    """DaceExecutable of newer versions of NDSL, which makes the calls, and records one."""
+
+    compiled_sdfg: Any
+    recorded: list[Any]
+    _arguments_hash: int = 0
+    _record: bool = True
+
+    def _hash_expected_dsl_args(self, args, kwargs):
+        return dace_executable.DaceExecutable.hash_expected_dsl_args(args, kwargs)
+
+    def run(self, program, args, kwargs):
+        arguments = program._create_sdfg_args(self.compiled_sdfg.sdfg, args, kwargs)
+        self._arguments_hash = self._hash_expected_dsl_args(args, kwargs)
+        if self._record:
+            self.recorded.append(arguments)
+            self._record = False
+        self.compiled_sdfg(**arguments)
+
+
+def test_newer_versions_have_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    executables, recorded = {}, []
     parse, build = orchestration._parse_sdfg, orchestration._build_sdfg
 
     def get_dace_executable(program, sdfg, configuration, optimization, args, kwargs):
         assert optimization is None
         if program not in executables:
             build(program, sdfg, configuration, args, kwargs)
-            executables.update(configuration.loaded_dace_executables)
+            loaded = configuration.loaded_dace_executables.pop(program)
+            executables[program] = NewerExecutable(loaded.compiled_sdfg, recorded)
+        return executables[program]
 
-    monkeypatch.setattr(orchestration, "parse_sdfg", lambda p, c, _, *a, **k: parse(p, c, *a, **k), raising=False)
+    def parse_sdfg(program, configuration, optimization, *args, **kwargs):
+        assert optimization is None
+        return (
+            executables[program].compiled_sdfg
+            if program in executables
+            else parse(program, configuration, *args, **kwargs)
+        )
+
+    def call(self, *args, **kwargs):
+        sdfg = parse_sdfg(self.daceprog, self._dace_config, None, *args, **kwargs)
+        executable = get_dace_executable(self.daceprog, sdfg, self._dace_config, None, args, kwargs)
+        return executable.run(self.daceprog, args, kwargs)
+
+    monkeypatch.setattr(orchestration, "parse_sdfg", parse_sdfg, raising=False)
     monkeypatch.setattr(orchestration, "get_dace_executable", get_dace_executable, raising=False)
+    monkeypatch.setattr(orchestration._Lazy, "__call__", call)
     monkeypatch.setattr(dace_executable, "DACE_EXECUTABLE_CACHE", executables, raising=False)
-    check_hashes(configuration, lambda: next(iter(executables.values())).arguments_hash)
+    check_hashes(config(), lambda: next(iter(executables.values()))._arguments_hash)
+    assert len(recorded) == 1
+
+
+class Defaulting:
+    def __init__(self, configuration: DaceConfig) -> None:
+        orchestrate(obj=self, config=configuration)
+
+    def __call__(self, a, b=1.0):
+        a[:] = a + b
 
 
 class Returning:
@@ -361,6 +416,16 @@ def test_results_are_ndsls() -> None:
     assert not np.shares_memory(first[0], second[0])
 
 
+def test_other_arguments_than_those_of_the_first_call_are_refused() -> None:
+    code = Defaulting(config())
+    code(a := np.zeros(3))
+    assert (a == 1).all()
+    with pytest.raises(
+        TypeError, match=r"compiled for calls with the arguments \['a'\], but this one has \['a', 'b'\]"
+    ):
+        code(a, 2.0)
+
+
 def test_without_results_nothing_is_returned() -> None:
     assert Weighted(config())(quantity(1.0), quantity(0.0)) is None
 
@@ -376,12 +441,14 @@ def test_timers_run_as_ndsls() -> None:
     assert collector.collected == 2
 
 
-def test_mode_build_ends_and_mode_run_loads(caches: Path) -> None:
+def test_mode_build_ends_and_mode_run_loads(caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GTSTUB_MODE", "Build")
     with pytest.raises(SystemExit):
         Weighted(config(DaCeOrchestration.Build))(quantity(1.0), quantity(0.0))
     assert [each.name for each in (caches / "dacecache").iterdir()] == [
         "tests_frameworks_ndsl_test_orchestrate_Weighted___call__"
     ]
+    monkeypatch.setenv("GTSTUB_MODE", "Run")  # the stub is there too
     code, a, b = Weighted(config(DaCeOrchestration.Run)), quantity(1.0), quantity(0.0)
     code(a, b)
     assert (b.data == 12.0).all()

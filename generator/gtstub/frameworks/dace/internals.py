@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import dace
@@ -50,6 +50,13 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
         sdfg = program.auto_optimize(sdfg)
         sdfg.simplify()
     return sdfg
+
+
+def python_of(program: DaceProgram) -> Callable[..., Any]:
+    """The function or bound method that a program was made of."""
+    if program.methodobj is None:
+        return program.f  # type: ignore[no-any-return]
+    return program.f.__get__(program.methodobj)  # type: ignore[no-any-return]
 
 
 def _refresh(program: DaceProgram) -> None:

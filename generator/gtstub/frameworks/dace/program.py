@@ -12,7 +12,7 @@ from dace.frontend.python.parser import DaceProgram
 
 from gtstub._host import Overload, Overloads
 from gtstub.errors import PlanError, SignatureError
-from gtstub.frameworks.dace.internals import Types, types_of
+from gtstub.frameworks.dace.internals import Types, python_of, types_of
 from gtstub.frameworks.dace.variant import Arguments, Options, Variant, build_variant
 from gtstub.settings import Mode, mode
 
@@ -66,18 +66,12 @@ class StubbedProgram(Overloads):
 
     def _choose(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Overload | Callable[..., Any]:
         if mode() == Mode.PYTHON:
-            return self._in_python()
+            return python_of(self.dace_program)
         with self._building:
             variant = self._variant(args, kwargs)
         if not isinstance(variant, Variant):
             return variant
         return variant.overload(Arguments.of(self.dace_program, args, kwargs))
-
-    def _in_python(self) -> Callable[..., Any]:
-        program = self.dace_program
-        if program.methodobj is None:
-            return program.f  # type: ignore[no-any-return]
-        return program.f.__get__(program.methodobj)  # type: ignore[no-any-return]
 
     def _variant(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Variant | Callable[..., Any]:
         program = self.dace_program
