@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
 
 from gtstub.signature.dtypes import DType
-from gtstub.signature.expressions import Expression, parse
+from gtstub.signature.expressions import Expression, parse, syntax_tree
 from gtstub.signature.model import (
     Access,
     ArrayArgument,
@@ -21,10 +22,12 @@ from gtstub.signature.model import (
     Parameter,
     ProgramSignature,
     Property,
+    Requirement,
     Role,
     ScalarArgument,
     ScalarType,
     SdfgSignature,
+    Shapes,
     StaticArgument,
     TupleType,
     Type,
@@ -32,6 +35,7 @@ from gtstub.signature.model import (
     Use,
     Workspace,
 )
+from gtstub.signature.polynomials import Polynomial, from_tree
 
 CELL = Dimension("Cell", "horizontal")
 EDGE = Dimension("Edge", "horizontal")
@@ -220,6 +224,61 @@ WIDE_GATHER_SDFG = dataclasses.replace(
     arguments=tuple(
         dataclasses.replace(each, dtype="int64") if each.name == "gt_conn_E2V" else each
         for each in GATHER_SDFG.arguments
+    ),
+)
+
+
+# A program of DaCe itself: sizes are polynomials of symbols, of which the SDFG does not take T; L has 64 bits.
+SHAPES_PROGRAM = program(
+    "shapes",
+    a=field(K),
+    edges=field(K),
+    twice=field(K),
+    table=field(K),
+    odd=field(K),
+    wide=field(K),
+    f=field(K, CELL),
+    g=field(K, CELL),
+    M=scalar("int32"),
+)
+
+
+def polynomial(text: str) -> Polynomial:
+    found = from_tree(syntax_tree(text))
+    assert found is not None
+    return found
+
+
+def requirement(array: str, axis: int, property_: Literal["size", "stride"], value: str) -> Requirement:
+    return Requirement(array, axis, property_, polynomial(value))
+
+
+SHAPES_SDFG = dataclasses.replace(
+    sdfg(
+        array("a", Axis(start=0, stride=1)),
+        array("edges", Axis(start=0, stride=1)),
+        array("f", Axis(start=0), Axis(start=0, size=2, stride=1)),
+        array("g", Axis(start=0), Axis(start=0, size=2, stride=1), access="write"),
+        array("odd", Axis(start=0, stride=1)),
+        array("table", Axis(start=0, stride=1)),
+        array("twice", Axis(start=0, stride=1)),
+        array("wide", Axis(start=0, stride=0)),
+        symbol("H"),
+        symbol("L", ("wide", 0, "size"), dtype="int64"),
+        symbol("M"),
+        symbol("N", ("a", 0, "size")),
+        name="shapes",
+    ),
+    shapes=Shapes(
+        symbols=(symbol("T", ("f", 0, "size"), ("g", 0, "size")),),
+        requirements=(
+            requirement("edges", 0, "size", "N + 1"),
+            requirement("twice", 0, "size", "2*N"),
+            requirement("table", 0, "size", "M*N"),
+            requirement("odd", 0, "size", "2*H + 1"),
+            requirement("f", 0, "stride", "N + T"),
+            requirement("g", 0, "stride", "2*M"),
+        ),
     ),
 )
 

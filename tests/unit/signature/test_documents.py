@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from gtstub.signature.model import (
     Workspace,
 )
 from tests.support import goldens
+from tests.support.signatures import SHAPES_SDFG
 
 EDGE = Dimension("Edge", "horizontal")
 K = Dimension("K", "vertical")
@@ -275,3 +277,57 @@ def test_nothing_that_is_no_object_is_a_signature() -> None:
     for text in ("[]", "null", "1", '""'):
         message = f"'file.json' is not an SDFG signature: at '$', expected object, found '{text}'."
         assert refusal(documents.sdfg_from_json, text) == message
+
+
+# --- Sizes and strides that are polynomials, and parameters that a host reads -----------------------------------------
+
+
+def test_shapes_survive_a_round_trip() -> None:
+    text = documents.sdfg_to_json(SHAPES_SDFG)
+    assert documents.sdfg_from_json(text, "s.json") == SHAPES_SDFG
+    assert json.loads(text)["shapes"]["requirements"][2]["value"] == "M*N"
+
+
+def test_the_source_of_a_parameter_survives_a_round_trip() -> None:
+    parameters = (Parameter("self_w", FieldType("float64", (K,)), "self.w"), Parameter("x", ScalarType("int32")))
+    signature = ProgramSignature("prog", parameters)
+    text = documents.program_to_json(signature)
+    assert documents.program_from_json(text, "p.json") == signature
+    assert [each.get("source") for each in json.loads(text)["parameters"]] == ["self.w", None]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        (("requirements", 0, "value"), "N // 2", "at '$.shapes.requirements[0].value', expected a"),
+        (
+            ("requirements", 0, "value"),
+            "Z + 1",
+            "at '$.shapes.requirements[0].value', expected names of scalars, found 'Z'",
+        ),
+        (("requirements", 1, "array"), "nowhere", "at '$.shapes.requirements[1]"),
+        (("requirements", 1, "axis"), 1, "at '$.shapes.requirements[1]"),
+        (("requirements", 1, "property"), "start", "at '$.shapes.requirements[1].property'"),
+        (("symbols", 0, "name"), "N", "at '$.shapes.symbols', expected each name once, and not that of an argument"),
+        (("symbols", 0, "name"), "a", "at '$.shapes.symbols', expected each name once, and not that of an argument"),
+        (("symbols", 0, "roles", 0, "axis"), 7, "at '$.shapes.symbols[0]"),
+        (("symbols", 0, "kind"), "array", "at '$.shapes.symbols[0].kind'"),
+    ],
+)
+def test_shapes_that_are_none(path: tuple[str | int, ...], value: Any, problem: str) -> None:
+    document = json.loads(documents.sdfg_to_json(SHAPES_SDFG))
+    place: Any = document["shapes"]
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(SignatureError) as caught:
+        documents.sdfg_from_json(json.dumps(document), "s.json")
+    assert str(caught.value).startswith(f"'s.json' is not an SDFG signature: {problem}")
+
+
+@pytest.mark.parametrize("source", ["", "a b", "w[0]", 3, None])
+def test_a_source_that_is_none(source: object) -> None:
+    document = json.loads(documents.program_to_json(PROGRAM))
+    document["parameters"][1]["source"] = source
+    with pytest.raises(SignatureError, match=re.escape("at '$.parameters[1].source'")):
+        documents.program_from_json(json.dumps(document), "p.json")

@@ -1,0 +1,119 @@
+"""Polynomials of symbols: reading, writing, values, and what is none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gtstub.signature.expressions import syntax_tree
+from gtstub.signature.polynomials import LARGEST_COEFFICIENT, LARGEST_DEGREE, MOST_TERMS, Polynomial, from_tree
+
+NAMES = ("M", "N", "__a_0")
+
+
+def read(text: str) -> Polynomial | None:
+    return from_tree(syntax_tree(text))
+
+
+@st.composite
+def texts(draw: st.DrawFn, depth: int = 3) -> str:
+    """The text of a polynomial, which is Python as well."""
+    form = draw(st.sampled_from(("number", "name") if depth == 0 else ("name", "+", "-", "*", "**", "negative")))
+    if form == "number":
+        return str(draw(st.integers(-20, 20)))
+    if form == "name":
+        return draw(st.sampled_from(NAMES))
+    left = draw(texts(depth=depth - 1))
+    if form == "negative":
+        return f"-({left})"
+    if form == "**":
+        return f"({left})**{draw(st.integers(1, 2))}"
+    return f"({left}) {form} ({draw(texts(depth=depth - 1))})"
+
+
+@given(text=texts(), values=st.lists(st.integers(-9, 9), min_size=len(NAMES), max_size=len(NAMES)))
+def test_values_are_those_of_python(text: str, values: list[int]) -> None:
+    symbols = dict(zip(NAMES, values, strict=True))
+    found = read(text)
+    assert found is not None
+    assert found.value(symbols) == eval(text, {}, symbols)
+    assert read(str(found)) == found, "its text means the same"
+    assert found.symbols <= set(NAMES)
+    assert found.is_constant == (not found.symbols)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("N", "N"),
+        ("1 + N", "N + 1"),
+        ("N*2 - 3", "2*N - 3"),
+        ("-N", "-N"),
+        ("-1 - N", "-N - 1"),
+        ("N*M", "M*N"),
+        ("(N + 1)*(N - 1)", "N*N - 1"),
+        ("N**2", "N*N"),
+        ("N - N", "0"),
+        ("N - N + 4", "4"),
+        ("M + N*M + 2", "M + M*N + 2"),
+        ("symbol($L, dtype=dace.int64)", "L"),
+        ("2*symbol($L, dtype=dace.int64) + $N", "2*L + N"),
+    ],
+)
+def test_texts(text: str, written: str) -> None:
+    assert str(read(text)) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "linear"),
+    [
+        ("N", ("N", 1, 0)),
+        ("3*N - 2", ("N", 3, -2)),
+        ("5 - N", ("N", -1, 5)),
+        ("7", None),
+        ("M + N", None),
+        ("M*N", None),
+    ],
+)
+def test_linear(text: str, linear: tuple[str, int, int] | None) -> None:
+    found = read(text)
+    assert found is not None
+    assert found.linear == linear
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "N // 2",
+        "N / 2",
+        "N % 2",
+        "int_floor(N, 2)",
+        "Min(N, 2)",
+        "N**-1",
+        "N**0",
+        "N**M",
+        "2.5*N",
+        "True",
+        "a.b",
+        "a[0]",
+        "f()",
+        "symbol()",
+        "symbol('N')",
+        "not N",
+        "N <",
+        "",
+        str(LARGEST_COEFFICIENT + 1),
+        f"{LARGEST_COEFFICIENT}*N + {LARGEST_COEFFICIENT}*N",
+        f"N**{LARGEST_DEGREE + 1}",
+        " + ".join(f"n{i}" for i in range(MOST_TERMS + 1)),
+        "(" * 1000 + "N" + ")" * 1000,
+    ],
+)
+def test_what_is_no_polynomial(text: str) -> None:
+    assert read(text) is None
+
+
+def test_the_limits_themselves() -> None:
+    for text in (str(LARGEST_COEFFICIENT), f"N**{LARGEST_DEGREE}", " + ".join(f"n{i}" for i in range(MOST_TERMS))):
+        assert read(text) is not None
