@@ -100,7 +100,8 @@ class Flattening:
         return StaticLeaf(len(self._leaves), name, path, dtype, fitted)
 
     def _scalar(self, name: str, path: str, dtype: DType, *, is_field: bool) -> ScalarLeaf | Unused:
-        argument = self._signatures.arguments.get(name)
+        symbols = {symbol.name: symbol for symbol in self._signatures.shapes.symbols}
+        argument = self._signatures.arguments.get(name, symbols.get(name))
         if argument is None:
             return Unused(path)
         if not isinstance(argument, ScalarArgument):

@@ -12,12 +12,25 @@ from gtstub.plan import model
 from gtstub.plan.model import AxisContract, CallPlan, Collection, FieldLeaf, ScalarLeaf, StaticLeaf, Tuple, Unused
 from gtstub.plan.planner import make_plan
 from gtstub.signature.dtypes import DType
-from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature, StaticDomain, TupleType, Workspace
+from gtstub.signature.model import (
+    Axis,
+    Dimension,
+    ProgramSignature,
+    Requirement,
+    ScalarArgument,
+    SdfgSignature,
+    Shapes,
+    StaticDomain,
+    TupleType,
+    Workspace,
+)
 from tests.support.signatures import (
     CELL,
     E2V,
     EDGE,
     NEIGHBORS,
+    SHAPES_PROGRAM,
+    SHAPES_SDFG,
     VERTEX,
     WHOLE_PROGRAM,
     WHOLE_SDFG,
@@ -26,6 +39,7 @@ from tests.support.signatures import (
     collection_of,
     field,
     program,
+    requirement,
     scalar,
     sdfg,
     symbol,
@@ -670,3 +684,101 @@ def test_refuses_vertex_field_that_shares_the_name_of_a_tuple_element() -> None:
         (sdfg(array("x_0", ANY)), program(x=tuple_of(field(K)), x_0=field(VERTEX))),
         "Two arguments of program 'prog' are called 'x_0' after tuples are flattened.",
     )
+
+
+# --- Sizes and strides that are polynomials ---------------------------------------------------------------------------
+
+
+def shaped(
+    *scalars: ScalarArgument,
+    requirements: tuple[Requirement, ...],
+    symbols: tuple[ScalarArgument, ...] = (),
+) -> SdfgSignature:
+    """An SDFG with arrays `a` and `b` of one axis, and these scalars."""
+    arrays = array("a", Axis(start=0, stride=1)), array("b", Axis(start=0, stride=1))
+    return dataclasses.replace(sdfg(*arrays, *scalars), shapes=Shapes(symbols, requirements))
+
+
+TWO = program(a=field(K), b=field(K))
+
+
+def test_symbols_and_shapes() -> None:
+    plan = make_plan(SHAPES_SDFG, SHAPES_PROGRAM)
+    assert sources(plan) == {
+        **{name: Data(name) for name in ("a", "edges", "f", "g", "odd", "table", "twice", "wide")},
+        "H": AxisValue("odd", 0, "size"),
+        "L": AxisValue("wide", 0, "size"),
+        "M": Value("M"),
+        "N": AxisValue("a", 0, "size"),
+    }
+    (odd,) = (slot.source for slot in plan.slots if slot.name == "H")
+    assert isinstance(odd, model.AxisValue)
+    assert (odd.minus, odd.divisor) == (1, 2)
+    assert [(slot.index, slot.name, shown(slot.source)) for slot in plan.symbols] == [
+        (-1, "T", AxisValue("f", 0, "size"))
+    ]
+    assert assertions(plan) == [("T", AxisValue("f", 0, "size"), AxisValue("g", 0, "size"))]
+    assert [
+        (each.leaf.name, each.axis, each.name, str(each.value), each.has_scalar) for each in plan.required_shapes
+    ] == [
+        ("edges", 0, "size", "N + 1", False),
+        ("twice", 0, "size", "2*N", False),
+        ("table", 0, "size", "M*N", True),
+        ("odd", 0, "size", "2*H + 1", False),
+        ("f", 0, "stride", "N + T", False),
+        ("g", 0, "stride", "2*M", True),
+    ]
+    assert {leaf.name: leaf.axes[0].wide for leaf in plan.fields if leaf.axes[0].wide} == {
+        "table": ("size",),  # computed, and compared as int64
+        "wide": ("size",),
+        "f": ("stride",),
+    }
+
+
+def test_a_symbol_of_an_affine_size() -> None:
+    """A factor of 1 needs no check: any size is one of a value of the symbol."""
+    plan = make_plan(shaped(symbol("n"), requirements=(requirement("a", 0, "size", "n - 2"),)), TWO)
+    (slot,) = (slot for slot in plan.slots if slot.name == "n")
+    assert isinstance(slot.source, model.AxisValue)
+    assert (shown(slot.source), slot.source.minus, slot.source.divisor) == (AxisValue("a", 0, "size"), -2, 1)
+    assert plan.required_shapes == ()
+
+
+def test_a_size_is_a_better_source_than_a_stride() -> None:
+    requirements = requirement("a", 0, "stride", "n + 1"), requirement("b", 0, "size", "n + 2")
+    plan = make_plan(shaped(symbol("n"), requirements=requirements), TWO)
+    assert sources(plan)["n"] == AxisValue("b", 0, "size")
+    assert [(each.leaf.name, each.name) for each in plan.required_shapes] == [("a", "stride")]
+
+
+def test_a_symbol_in_a_product_alone_has_no_source() -> None:
+    signature = shaped(symbol("m"), symbol("n", ("a", 0, "size")), requirements=(requirement("b", 0, "size", "m*n"),))
+    with pytest.raises(PlanError, match="no argument of the program determines symbol 'm' of the SDFG"):
+        make_plan(signature, TWO)
+    plan = make_plan(signature, program(a=field(K), b=field(K), m=scalar("int32")))
+    assert sources(plan)["m"] == Value("m")
+
+
+def test_a_passed_symbol_that_the_sdfg_does_not_take() -> None:
+    roles = ("a", 0, "size"), ("b", 0, "size")
+    signature = shaped(requirements=(), symbols=(symbol("n", *roles),))
+    plan = make_plan(signature, program(a=field(K), b=field(K), n=scalar("int32")))
+    assert assertions(plan) == [
+        ("n", Value("n"), AxisValue("a", 0, "size")),
+        ("n", Value("n"), AxisValue("b", 0, "size")),
+    ]
+    assert sources(plan).keys() == {"a", "b"}
+    with pytest.raises(PlanError, match="'n'"):
+        make_plan(signature, program(a=field(K), b=field(K), n=scalar("int64")))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "is_right"), [("int32", True), ("int64", True), ("int16", False), ("float64", False)]
+)
+def test_types_of_symbols(dtype: DType, is_right: bool) -> None:
+    signature = shaped(symbol("n", ("a", 0, "size"), dtype=dtype), requirements=())
+    if is_right:
+        assert sources(make_plan(signature, TWO))["n"] == AxisValue("a", 0, "size")
+        return
+    with pytest.raises(PlanError, match=f"symbol 'n' has dtype '{dtype}', not 'int32' or 'int64'"):
+        make_plan(signature, TWO)
