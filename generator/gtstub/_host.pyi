@@ -79,11 +79,16 @@ class Overload:
         program: Program,
         places: tuple[int, ...],
         readings: tuple[tuple[Any, tuple[str | tuple[Any], ...], str], ...],
-        constants: tuple[tuple[Any, tuple[str | tuple[Any], ...], str, Any], ...],
+        constants: tuple[
+            tuple[Any, tuple[str | tuple[Any], ...], str, Any]
+            | tuple[Any, tuple[str | tuple[Any], ...], str, None, int],
+            ...,
+        ],
         results: int = 0,
         allocate: Callable[..., tuple[Any, ...]] | None = None,
         out: int = -1,
         single: bool = False,
+        exact: tuple[tuple[int, tuple[type, ...], str], ...] = (),
     ) -> Self: ...
 
 class Overloads:

@@ -70,7 +70,7 @@ def setup_program(
             _warn_about_python(program.__name__)
         bound = {**constant_args, **horizontal_sizes, **vertical_sizes}
         return functools.partial(program.with_backend(None), **bound, offset_provider=offset_provider)
-    return compile(
+    return compile(  # type: ignore[no-any-return]
         program,
         horizontal_sizes=horizontal_sizes,
         vertical_sizes=vertical_sizes,

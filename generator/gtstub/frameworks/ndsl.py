@@ -20,9 +20,10 @@ from dace.frontend.python.parser import DaceProgram
 
 from gtstub._host import Overload, Overloads
 from gtstub.errors import PlanError, SignatureError
+from gtstub.frameworks.dace.call_arguments import Arguments
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
 from gtstub.frameworks.dace.internals import python_of, types_of
-from gtstub.frameworks.dace.variant import Arguments, Options, Variant, build_variant
+from gtstub.frameworks.dace.variant import Options, Variant, build_variant
 from gtstub.settings import Mode, mode
 
 ORCHESTRATION = "ndsl.dsl.dace.orchestration"
@@ -214,6 +215,8 @@ class _Stubbed:
     def _variant(self, compiled: CompiledSDFG, call: Arguments) -> Variant:
         return build_variant(
             self.daceprog,
+            call.args,
+            call.kwargs,
             types_of(self.daceprog, call.args, call.kwargs),
             call,
             Options(Config.get("compiler", "build_type"), _flags(), bounds=True),

@@ -50,7 +50,7 @@ static bool is_same(PyObject *a, PyObject *b)
         return true;
     if (Py_TYPE(a) != Py_TYPE(b))
         return false;
-    if (PyFloat_CheckExact(a)) /* NaN is the same as NaN, but -0.0 is not 0.0 */
+    if (PyFloat_Check(a)) /* NaN is the same as NaN, but -0.0 is not 0.0 */
         return memcmp(&((PyFloatObject *)a)->ob_fval, &((PyFloatObject *)b)->ob_fval, sizeof(double)) == 0;
     const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
     if (equal < 0)
@@ -58,10 +58,32 @@ static bool is_same(PyObject *a, PyObject *b)
     return equal > 0;
 }
 
+static GTS_COLD int refuse_another(const gts_py_overload *self, const gts_py_reading *constant)
+{
+    PyErr_Format(PyExc_ValueError,
+                 "Program '%s' was compiled for one array as '%U' and '%U', but these are two now; call its method "
+                 "clear() to compile it anew.",
+                 self->program->program->stub->name, self->readings[constant->same].text, constant->text);
+    return -1;
+}
+
+/* Checks that a path still leads to the array that another reading reads, too. */
+static int check_shared(const gts_py_overload *self, const gts_py_reading *constant, PyObject *const *args)
+{
+    PyObject *const found = read_object(self, constant, args);
+    PyObject *const expected = found == NULL ? NULL : read_object(self, &self->readings[constant->same], args);
+    const int status = expected == NULL ? -1 : expected == found ? 0 : refuse_another(self, constant);
+    Py_XDECREF(found);
+    Py_XDECREF(expected);
+    return status;
+}
+
 /* Checks a constant. If a call passes another one, then *refused, because another overload may have been compiled. */
 static int check_constant(const gts_py_overload *self, const gts_py_reading *constant, PyObject *const *args,
                           bool *refused)
 {
+    if (constant->same >= 0)
+        return check_shared(self, constant, args);
     PyObject *const found = read_object(self, constant, args);
     const bool is_right = found != NULL && is_same(found, constant->value);
     *refused = !is_right && constant->argument >= 0;
@@ -71,6 +93,23 @@ static int check_constant(const gts_py_overload *self, const gts_py_reading *con
         (void)refuse_change(self, constant, found);
     Py_DECREF(found);
     return is_right ? 0 : -1;
+}
+
+static GTS_COLD int refuse_type(const gts_py_overload *self, const gts_py_exact *exact, PyObject *found)
+{
+    PyErr_Format(PyExc_TypeError, "Program '%s' was compiled for another type of '%U' than '%s'.",
+                 self->program->program->stub->name, exact->text, Py_TYPE(found)->tp_name);
+    return -1;
+}
+
+static int check_type(const gts_py_overload *self, const gts_py_exact *exact, PyObject *const *args)
+{
+    PyObject *const found = args[exact->argument];
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(exact->types); ++i) {
+        if (GTS_LIKELY((PyObject *)Py_TYPE(found) == PyTuple_GET_ITEM(exact->types, i)))
+            return 0;
+    }
+    return refuse_type(self, exact, found);
 }
 
 /* ---- Results --------------------------------------------------------------------------------------------------- */
@@ -95,6 +134,27 @@ static PyObject *find_results(const gts_py_overload *self, PyObject *const *args
     return NULL;
 }
 
+/*
+ * After no results could be made for the arguments before them, probably because these are not as the program takes
+ * them: the program says so in better words, and *refused is true. Otherwise, the exception stays.
+ */
+static GTS_COLD void refuse_arguments(const gts_py_overload *self, PyObject **argv, bool *refused)
+{
+    if (self->out >= 0 || PyErr_ExceptionMatches(PyExc_MemoryError))
+        return;
+    PyObject *const error = PyErr_GetRaisedException();
+    for (uint32_t i = self->count - self->result_count; i < self->count; ++i)
+        argv[i] = Py_None;
+    argv[self->count] = NULL;
+    PyObject *const returned = gts_py_call_in_order(self->program, argv);
+    *refused = returned == NULL && self->program->refused;
+    Py_XDECREF(returned);
+    if (returned == NULL)
+        Py_DECREF(error);
+    else
+        PyErr_SetRaisedException(error);
+}
+
 /* ---- Calling --------------------------------------------------------------------------------------------------- */
 
 PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *args, bool *refused)
@@ -106,6 +166,12 @@ PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *arg
     for (uint32_t i = 0; i < self->constant_count; ++i) {
         if (GTS_UNLIKELY(check_constant(self, &self->constants[i], args, refused) != 0))
             return NULL;
+    }
+    for (uint32_t i = 0; i < self->exact_count; ++i) {
+        if (GTS_UNLIKELY(check_type(self, &self->exact[i], args) != 0)) {
+            *refused = true;
+            return NULL;
+        }
     }
     const uint32_t passed = self->count - self->result_count;
     for (uint32_t i = 0; i < passed; ++i) {
@@ -124,8 +190,10 @@ PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *arg
     }
     if (self->result_count > 0) {
         results = find_results(self, args, argv);
-        if (results == NULL)
+        if (results == NULL) {
+            refuse_arguments(self, argv, refused);
             goto done;
+        }
         for (uint32_t i = 0; i < self->result_count; ++i)
             argv[passed + i] = PyTuple_GET_ITEM(results, i);
     }
@@ -143,8 +211,9 @@ done:
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
-/* Reads a tuple of (root, names, text) or (root, names, text, value). */
-static int set_readings(PyObject *items, bool have_values, gts_py_reading **readings, uint32_t *count)
+/* Reads a tuple of (root, names, text), or of (root, names, text, value) and (root, names, text, None, same). */
+static int set_readings(gts_py_overload *self, PyObject *items, bool have_values, gts_py_reading **readings,
+                        uint32_t *count)
 {
     const Py_ssize_t length = PyTuple_GET_SIZE(items);
     *readings = PyMem_Calloc((size_t)length + 1, sizeof **readings);
@@ -154,15 +223,43 @@ static int set_readings(PyObject *items, bool have_values, gts_py_reading **read
     }
     for (Py_ssize_t i = 0; i < length; ++i) {
         gts_py_reading *const reading = &(*readings)[i];
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, i), have_values ? "OO!UO:constant" : "OO!U:reading",
-                              &reading->root, &PyTuple_Type, &reading->names, &reading->text, &reading->value))
+        reading->same = -1;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, i), have_values ? "OO!UO|i:constant" : "OO!U:reading",
+                              &reading->root, &PyTuple_Type, &reading->names, &reading->text, &reading->value,
+                              &reading->same))
             return -1;
         reading->argument = -1;
         if (PyLong_CheckExact(reading->root))
             reading->argument = (int32_t)PyLong_AsLong(reading->root);
         if (reading->argument == -1 && PyErr_Occurred())
             return -1;
+        if (reading->argument >= self->least_arguments)
+            self->least_arguments = reading->argument + 1;
+        if (reading->same < -1 || reading->same >= (int32_t)self->reading_count)
+            return gts_py_fail(PyExc_ValueError, "There is no reading %d.", (int)reading->same);
         ++*count;
+    }
+    return 0;
+}
+
+/* Reads a tuple of (argument, types, text). */
+static int set_exact(gts_py_overload *self, PyObject *items)
+{
+    const Py_ssize_t length = PyTuple_GET_SIZE(items);
+    self->exact = PyMem_Calloc((size_t)length + 1, sizeof *self->exact);
+    if (self->exact == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (; self->exact_count < (uint32_t)length; ++self->exact_count) {
+        gts_py_exact *const exact = &self->exact[self->exact_count];
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, self->exact_count), "iO!U:exact", &exact->argument, &PyTuple_Type,
+                              &exact->types, &exact->text))
+            return -1;
+        if (exact->argument < 0)
+            return gts_py_fail(PyExc_ValueError, "There is no argument %d.", (int)exact->argument);
+        if (exact->argument >= self->least_arguments)
+            self->least_arguments = exact->argument + 1;
     }
     return 0;
 }
@@ -180,21 +277,24 @@ static int set_places(gts_py_overload *self, PyObject *places)
         if (place < -(long)self->reading_count || place > INT16_MAX)
             return gts_py_fail(PyExc_ValueError, "The place %ld is that of no argument and of no reading.", place);
         self->place[i] = (int16_t)place;
+        if (place >= self->least_arguments)
+            self->least_arguments = (int32_t)place + 1;
     }
     return 0;
 }
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"program", "places", "readings", "constants", "results", "allocate", "out", "single", NULL};
+    static char *names[] = {"program",  "places", "readings", "constants", "results",
+                            "allocate", "out",    "single",   "exact",     NULL};
     gts_py_state *const state = gts_py_find_state(type);
-    PyObject *places, *readings, *constants, *allocate = Py_None, *program;
+    PyObject *places, *readings, *constants, *allocate = Py_None, *program, *exact = NULL;
     unsigned int results = 0;
     int out = -1, is_single = 0;
     if (state == NULL ||
-        !PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!|IOip:Overload", names, state->program_type, &program,
+        !PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!O!|IOipO!:Overload", names, state->program_type, &program,
                                      &PyTuple_Type, &places, &PyTuple_Type, &readings, &PyTuple_Type, &constants,
-                                     &results, &allocate, &out, &is_single))
+                                     &results, &allocate, &out, &is_single, &PyTuple_Type, &exact))
         return NULL;
     gts_py_overload *const self = (gts_py_overload *)type->tp_alloc(type, 0);
     if (self == NULL)
@@ -204,14 +304,16 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->result_count = results;
     self->allocate = allocate;
     self->out = out;
+    self->least_arguments = out + 1;
     self->is_single = is_single;
-    self->spec = PyTuple_Pack(5, program, places, readings, constants, allocate);
+    self->spec = PyTuple_Pack(6, program, places, readings, constants, allocate, exact == NULL ? Py_None : exact);
     int status = self->spec == NULL ? -1 : 0;
     if (status == 0 && (self->count > GTS_PY_MAX_PARAMETERS || results > self->count || (is_single && results != 1)))
         status = gts_py_fail(PyExc_ValueError, "Program '%s' cannot have %u parameters of which %u are results.",
                              self->program->program->stub->name, self->count, results);
-    if (status != 0 || set_readings(readings, false, &self->readings, &self->reading_count) != 0 ||
-        set_readings(constants, true, &self->constants, &self->constant_count) != 0 || set_places(self, places) != 0) {
+    if (status != 0 || set_readings(self, readings, false, &self->readings, &self->reading_count) != 0 ||
+        set_readings(self, constants, true, &self->constants, &self->constant_count) != 0 ||
+        set_places(self, places) != 0 || (exact != NULL && set_exact(self, exact) != 0)) {
         Py_DECREF(self);
         return NULL;
     }
@@ -233,20 +335,25 @@ static void dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     PyMem_Free(self->readings);
     PyMem_Free(self->constants);
+    PyMem_Free(self->exact);
     Py_XDECREF(self->spec);
     type->tp_free(object);
     Py_DECREF(type);
 }
 
-PyDoc_STRVAR(DOC,
-             "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False)\n--\n\n"
-             "A way to call `program`, a Program. `places` has for each of its parameters but the last `results` "
-             "the number of an\n"
-             "argument of the call, or -1 - n for reading n. A reading is (root, names, text): the item of a dict, "
-             "the content of a\n"
-             "cell, or `root` itself, then its attributes. A constant has the value that it must equal as well. "
-             "Results come from\n"
-             "allocate(*others), or from argument `out` of the call; they are returned, as a tuple or `single`.");
+PyDoc_STRVAR(
+    DOC, "Overload(program, places, readings, constants, results=0, allocate=None, out=-1, single=False, exact=())\n"
+         "--\n\n"
+         "A way to call `program`, a Program. `places` has for each of its parameters but the last `results` "
+         "the number of an\n"
+         "argument of the call, or -1 - n for reading n. A reading is (root, names, text): the item of a dict, "
+         "the content of a\n"
+         "cell, or `root` itself, then its attributes. A constant has the value that it must equal as well, or None "
+         "and the number of\n"
+         "the reading whose very object it must be. `exact` has (argument, types, name): the argument must be of "
+         "one of these types.\n"
+         "Results come from allocate(*others), or from argument `out` of the call; they are returned, as a tuple "
+         "or `single`.");
 
 static PyType_Slot SLOTS[] = {
     {Py_tp_doc, (void *)DOC}, {Py_tp_new, make}, {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {0, NULL},

@@ -47,7 +47,31 @@ static PyObject *choose(const overloads *self, PyObject *const *args, Py_ssize_t
         target = PyObject_CallFunctionObjArgs(self->choose, positional, named, NULL);
     Py_XDECREF(positional);
     Py_XDECREF(named);
+    const Py_ssize_t count = given + (keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords));
+    if (target != NULL && Py_IS_TYPE(target, self->overload_type) &&
+        ((const gts_py_overload *)target)->least_arguments > count) {
+        PyErr_Format(PyExc_ValueError, "A call of program '%U' with %zd arguments cannot use an Overload of %d.",
+                     self->name, count, (int)((const gts_py_overload *)target)->least_arguments);
+        Py_CLEAR(target);
+    }
     return target;
+}
+
+/* A new reference to the target of a call site with an equal tuple of names, or NULL: func(*args, **kwargs) makes one. */
+static GTS_COLD PyObject *find_equal(const overloads *self, Py_ssize_t given, PyObject *keywords)
+{
+    const Py_ssize_t count = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    for (int i = 0; count > 0 && i < GTS_PY_SITES; ++i) {
+        const site *const entry = &self->site[i];
+        Py_ssize_t equal = 0;
+        if (entry->given != given || entry->keywords == NULL || PyTuple_GET_SIZE(entry->keywords) != count)
+            continue;
+        while (equal < count && PyTuple_GET_ITEM(entry->keywords, equal) == PyTuple_GET_ITEM(keywords, equal))
+            ++equal; /* names are interned */
+        if (equal == count)
+            return Py_NewRef(entry->target);
+    }
+    return NULL;
 }
 
 /* Remembers the target of a call site. Names that are no plain texts may run code when they are released. */
@@ -114,6 +138,8 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
             break;
         }
     }
+    if (GTS_UNLIKELY(target == NULL))
+        target = find_equal(self, given, keywords);
     if (GTS_UNLIKELY(target == NULL)) {
         target = choose(self, args, given, keywords);
         if (target == NULL)

@@ -17,7 +17,15 @@ typedef struct gts_py_reading {
     PyObject *names;  /* tuple: the item of a dict; then names of attributes, and (index,) for items */
     PyObject *value;  /* what the object must equal; NULL if it may be any */
     PyObject *text;   /* str, how its user writes it: self.w */
+    int32_t same;     /* the reading whose very object it must be, or -1 */
 } gts_py_reading;
+
+/* An argument whose type decides between overloads, because its parameter has no type of its own. */
+typedef struct gts_py_exact {
+    int32_t argument;
+    PyObject *types; /* tuple: the argument is of one of these very types */
+    PyObject *text;  /* str, the name of the parameter */
+} gts_py_exact;
 
 /* How a call from one kind of call site becomes a call of a Program. */
 typedef struct gts_py_overload {
@@ -29,10 +37,13 @@ typedef struct gts_py_overload {
     gts_py_reading *readings; /* [reading_count] */
     uint32_t constant_count;
     gts_py_reading *constants; /* [constant_count], whose values were compiled in */
-    uint32_t result_count;     /* parameters that are results; they are the last ones */
-    PyObject *allocate;        /* called with the arguments before the results; returns a tuple of the results */
-    int32_t out;               /* the argument of the call that has the results instead, or -1 */
-    bool is_single;            /* the call returns the only result, not a tuple */
+    uint32_t exact_count;
+    gts_py_exact *exact;     /* [exact_count] */
+    uint32_t result_count;   /* parameters that are results; they are the last ones */
+    PyObject *allocate;      /* called with the arguments before the results; returns a tuple of the results */
+    int32_t out;             /* the argument of the call that has the results instead, or -1 */
+    int32_t least_arguments; /* of a call */
+    bool is_single;          /* the call returns the only result, not a tuple */
 } gts_py_overload;
 
 /* ---- overload.c ------------------------------------------------------------------------------------------------ */

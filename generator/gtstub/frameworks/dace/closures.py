@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
 import sys
-from collections.abc import Collection, Iterator, Mapping
-from types import CodeType, FunctionType, ModuleType
+from collections.abc import Iterator, Mapping
+from types import CellType, CodeType, ModuleType
 from typing import Any
 
 from dace.frontend.python.common import SDFGClosure
@@ -14,6 +15,7 @@ from dace.frontend.python.parser import DaceProgram
 
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.front_end import FrontEnd
+from gtstub.frameworks.dace.source_paths import source_paths
 
 LIBRARIES = ("dace", "math", "numpy")
 """The modules whose attributes never change."""
@@ -23,8 +25,8 @@ Step = str | tuple[Any]
 
 
 @dataclasses.dataclass(frozen=True)
-class Given:
-    """An argument of the call, by the name of its parameter."""
+class Passed:
+    """The argument of a call for the parameter `name`."""
 
     name: str
 
@@ -41,75 +43,89 @@ class Reading:
     source: str
 
     def plain(self, places: Mapping[str, int]) -> tuple[Any, tuple[Step, ...], str]:
-        """As the C host wants it. `places` has the numbers of the arguments of a call."""
-        return places[self.root.name] if isinstance(self.root, Given) else self.root, self.steps, self.source
+        """As the host takes it. `places` has the number of each argument of a call."""
+        root = places[self.root.name] if isinstance(self.root, Passed) else self.root
+        return root, self.steps, self.source
+
+    def read(self, arguments: Mapping[str, Any]) -> Any:
+        """What a call with these arguments reads; raises the error of the step that fails."""
+        found, steps = self.root, self.steps
+        if isinstance(found, Passed):
+            found = arguments[found.name]
+        elif isinstance(found, CellType):
+            found = found.cell_contents
+        elif isinstance(found, dict) and steps:
+            found, steps = found[steps[0]], steps[1:]
+        for step in steps:
+            found = found[step[0]] if isinstance(step, tuple) else getattr(found, step)
+        return found
 
 
 @dataclasses.dataclass(frozen=True)
 class Closure:
     """
     The arrays that a program reads and the functions that it calls, by their names in the SDFG, and the values that
-    were compiled in. DaCe binds the arguments of a function that are no data; calls use what it has made.
+    were compiled in. DaCe binds the arguments of a function that are no data; calls use what it has made. `shared` are
+    the other paths to an array that was at several paths when the program was compiled, each with the array's name in
+    the SDFG.
     """
 
     arrays: Mapping[str, Reading]
     callbacks: Mapping[str, Reading]
     constants: tuple[tuple[Reading, Any], ...]
+    shared: tuple[tuple[Reading, str], ...]
 
 
-def closure_of(program: DaceProgram, given: Mapping[str, Any], front_end: FrontEnd) -> Closure:
+def closure_of(program: DaceProgram, arguments: Mapping[str, Any], front_end: FrontEnd) -> Closure:
     """
-    The closure of a program that DaCe has parsed, and of the programs that it calls. `given` are the arguments of the
-    call by the names of their parameters.
+    The closure of a program that DaCe has parsed for the arguments of a call, and of the programs that it calls.
+    `arguments` are those that were compiled in.
 
-    Raises SignatureError for an array that a call cannot read again, or that it could read from two places.
+    Raises SignatureError for an array that a call cannot read again.
     """
     parts = list(_parts(program, program.resolver, front_end))
-    by_evaluator = {
-        id(evaluator): (each, source)
-        for each, part in parts
-        for source, _, evaluator, is_nested in part.closure_arrays.values()
-        if not is_nested
-    }
-    leaves = _leaves(given, front_end)
-    arrays = {}
-    for name, (_, _, evaluator, _) in program.resolver.closure_arrays.items():
-        owner, source = by_evaluator.get(id(evaluator), (None, name))
-        reading = None if owner is None else _reading(owner, source, given if owner is program else ())
+    leaves = _leaves(arguments, front_end)
+    mentioned = [
+        each for owner, part in parts for each in _mentioned(owner, part, arguments if owner is program else {})
+    ]
+    mentioned += [(reading, value, False) for reading, value in leaves]
+    arrays, shared = {}, []
+    for name, (source, _, evaluator, _) in program.resolver.closure_arrays.items():
         array = evaluator()
-        found = [leaf for leaf, value in leaves if value is array]
-        if reading is None and found:
-            reading = found[0]
-        if reading is None:
+        readings = list({_identity(reading): reading for reading, value, _ in mentioned if value is array}.values())
+        if not readings:
             raise SignatureError(
                 f"Program '{program.name}' reads the array '{source}', which a call cannot find again."
             )
-        if places := [leaf.source for leaf in found if (leaf.root, leaf.steps) != (reading.root, reading.steps)]:
-            raise SignatureError(
-                f"Program '{program.name}' cannot be compiled with '{reading.source}' and '{places[0]}' being the same"
-                " array, because DaCe makes one of both."
-            )
-        arrays[name] = dataclasses.replace(reading, steps=(*reading.steps, *front_end.steps(array)))
-    constants = []
+        steps = front_end.steps(array)
+        readings = [dataclasses.replace(reading, steps=(*reading.steps, *steps)) for reading in readings]
+        arrays[name] = readings[0]
+        shared += [(reading, name) for reading in readings[1:]]
+    constants = {}
     for each, part in parts:
         for source, value in part.closure_constants.items():
-            reading = _reading(each, source, given if each is program else ())
-            if reading is not None and not _is_fixed(reading):
-                constants.append((reading, value))
-            elif reading is None and each is not program:  # perhaps of an argument that a called program has got
+            reading = _reading(each, source, arguments if each is program else {})
+            if reading is not None:
+                constants[_identity(reading)] = reading, value
+            elif each is not program:  # perhaps of an argument that a called program has got
                 _, _, rest = source.partition(".")
-                constants += [(leaf, found) for leaf, found in leaves if rest and leaf.source.endswith(f".{rest}")]
+                of_leaves = [(leaf, found) for leaf, found in leaves if rest and leaf.source.endswith(f".{rest}")]
+                constants |= {_identity(leaf): (leaf, found) for leaf, found in of_leaves}
+    for reading, value, is_called in mentioned:
+        if is_called or _is_plain(value):
+            constants.setdefault(_identity(reading), (reading, copy.copy(value) if _is_plain(value) else value))
+    kept = tuple((reading, value) for reading, value in constants.values() if not _is_of_library(reading))
     callbacks = {
         name: Reading(function, (), source) for name, (source, function, _) in program.resolver.callbacks.items()
     }
-    return Closure(arrays, callbacks, tuple(constants))
+    return Closure(arrays, callbacks, kept, tuple(shared))
 
 
-def _leaves(given: Mapping[str, Any], front_end: FrontEnd) -> list[tuple[Reading, Any]]:
+def _leaves(arguments: Mapping[str, Any], front_end: FrontEnd) -> list[tuple[Reading, Any]]:
     """What the compile-time arguments that calls read contain."""
     return [
-        (Reading(Given(name), steps, ".".join((name, *steps))), leaf)
-        for name, value in given.items()
+        (Reading(Passed(name), steps, ".".join((name, *steps))), leaf)
+        for name, value in arguments.items()
         for steps, leaf in front_end.leaves(value)
     ]
 
@@ -125,7 +141,44 @@ def _parts(
             yield from _parts(callee, inner, front_end)
 
 
-def _reading(program: DaceProgram, source: str, given: Collection[str]) -> Reading | None:
+def _mentioned(
+    program: DaceProgram, closure: SDFGClosure, arguments: Mapping[str, Any]
+) -> Iterator[tuple[Reading, Any, bool]]:
+    """What the source of a program reads from around it: how, what is there now, and whether it is called."""
+    pending = [(source, False) for source, *_, is_nested in closure.closure_arrays.values() if not is_nested]
+    pending += source_paths(program.f).items()
+    known = set()
+    while pending:
+        source, is_called = pending.pop(0)
+        reading = _reading(program, source, arguments)
+        if reading is None or _identity(reading) in known:
+            continue
+        known.add(_identity(reading))
+        try:
+            value = reading.read(arguments)
+        except Exception:  # of any object's attributes
+            continue
+        yield reading, value, is_called
+        if isinstance(value, list | tuple):
+            pending += [(f"{source}[{index}]", False) for index in range(len(value))]
+        elif isinstance(value, dict) and value is not reading.root:
+            pending += [(f"{source}[{key!r}]", False) for key in value if isinstance(key, str | int)]
+
+
+def _identity(reading: Reading) -> tuple[Any, tuple[Step, ...]]:
+    return reading.root if isinstance(reading.root, Passed) else id(reading.root), reading.steps
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a collection of numbers and texts, whose size may be compiled in, too."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    elif not isinstance(value, list | tuple):
+        return False
+    return all(isinstance(each, bool | int | float | str | None) for each in value)
+
+
+def _reading(program: DaceProgram, source: str, arguments: Mapping[str, Any]) -> Reading | None:
     """How to read `source`, a text in a program; None if it is the default of a parameter, or not a path."""
     try:
         node = ast.parse(source, mode="eval").body
@@ -142,8 +195,8 @@ def _reading(program: DaceProgram, source: str, given: Collection[str]) -> Readi
                 return None
         node = value
     root, function = node.id, program.f
-    if root in given:
-        return Reading(Given(root), tuple(steps), source)
+    if root in arguments:
+        return Reading(Passed(root), tuple(steps), source)
     if root == program.objname and program.methodobj is not None:
         return Reading(program.methodobj, tuple(steps), source)
     if root in _parameters(function.__code__):
@@ -161,11 +214,9 @@ def _parameters(code: CodeType) -> tuple[str, ...]:
     return code.co_varnames[: count + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)]
 
 
-def _is_fixed(reading: Reading) -> bool:
-    """Whether it is an attribute of a library, or a function, of which only the name is compiled in."""
+def _is_of_library(reading: Reading) -> bool:
+    """Whether it is an attribute of a library."""
     if not isinstance(reading.root, dict) or not isinstance(reading.steps[0], str):
         return False
     first = reading.root.get(reading.steps[0])
-    if isinstance(first, ModuleType):
-        return first.__name__.partition(".")[0] in LIBRARIES
-    return isinstance(first, FunctionType | type) and len(reading.steps) == 1
+    return isinstance(first, ModuleType) and first.__name__.partition(".")[0] in LIBRARIES

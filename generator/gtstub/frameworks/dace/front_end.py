@@ -31,6 +31,7 @@ class FrontEnd:
 
     def program_of(self, callee: Any) -> DaceProgram | None:
         """The program that a call of an object in another program calls; None if it is none of DaCe's."""
+        callee = getattr(callee, "dace_program", callee)
         return callee if isinstance(callee, DaceProgram) else None
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Union, get_args, get_origin
 
 import dace
 from dace import config, data
 from dace.frontend.python import parser
 from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
+
+from gtstub.frameworks.dace.source_paths import source_paths
 
 
 def fixed_settings() -> dict[str, Any]:
@@ -27,19 +30,65 @@ def fixed_settings() -> dict[str, Any]:
 class Types:
     """
     What DaCe compiles a program for, with the arguments of one call: the descriptors of the parameters that are data,
-    the compile-time values, and the names of the parameters that the call passes.
+    the compile-time values, the names of the arguments that the call passes, and those of the parameters whose types
+    are annotations.
     """
 
     descriptors: Mapping[str, data.Data]
     values: Mapping[str, Any]
     given: frozenset[str]
+    annotated: frozenset[str]
 
 
 def types_of(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Types:
     """As DaceProgram.__call__ finds them, in DaCe 2.0.0a10."""
     _refresh(program)
     descriptors, _, values, given = program._get_type_annotations(args, dict(kwargs))
-    return Types(descriptors, values, frozenset(name for name in given if isinstance(name, str)))
+    names = frozenset(name for name in (*given, *kwargs) if isinstance(name, str))
+    parameters = program.signature.parameters.values()
+    return Types(descriptors, values, names, frozenset(each.name for each in parameters if _is_typed(program, each)))
+
+
+def _is_typed(program: DaceProgram, parameter: inspect.Parameter) -> bool:
+    """Whether the annotation of a parameter is a type of DaCe; otherwise, the type of the argument counts."""
+    annotation = parameter.annotation
+    starred = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    if starred or program.ignore_type_hints or annotation is parameter.empty:
+        return False
+    if get_origin(annotation) is Union:  # None, and another one
+        (annotation,) = (each for each in get_args(annotation) if each is not type(None))
+    try:
+        return data.create_datadescriptor(program._evaluate_annotation(annotation)) is not None
+    except (TypeError, ValueError):
+        return True
+
+
+def examples(program: DaceProgram, signature: inspect.Signature) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """
+    Descriptors in place of the arguments without which a program cannot be called.
+
+    Raises TypeError if a parameter has no annotation that is a type.
+    """
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for name, parameter in signature.parameters.items():
+        starred = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if starred or parameter.default is not parameter.empty:
+            continue
+        if not _is_typed(program, parameter):
+            raise TypeError(f"Program '{program.f.__name__}' needs an example of '{name}', which has no annotation.")
+        descriptor = data.create_datadescriptor(program._evaluate_annotation(parameter.annotation))
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            kwargs[name] = descriptor
+        else:
+            args.append(descriptor)
+    return tuple(args), kwargs
+
+
+def number_types(dtype: dace.typeclass) -> tuple[type, ...]:
+    """The types of the numbers that DaCe takes for a scalar of this type."""
+    numpy_type = dtype.type
+    return (numpy_type, *(each for each in (bool, int, float) if dace.typeclass(each) == dtype))
 
 
 def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dace.SDFG:
@@ -59,8 +108,24 @@ def python_of(program: DaceProgram) -> Callable[..., Any]:
     return program.f.__get__(program.methodobj)  # type: ignore[no-any-return]
 
 
-def _refresh(program: DaceProgram) -> None:
-    """Reads the globals of a program again, because DaCe keeps a copy of them."""
+def _refresh(program: DaceProgram, known: frozenset[int] = frozenset()) -> None:
+    """Reads the globals of a program and of those that it calls again, because DaCe keeps copies of them."""
+    if id(program) in known:
+        return
     program.global_vars = parser._get_locals_and_globals(program.f)
     if program.methodobj is not None:
         program.global_vars[program.objname] = program.methodobj
+    for path, is_called in source_paths(program.f).items():
+        if is_called:
+            inner = _evaluate(path, program.global_vars)
+            inner = getattr(inner, "dace_program", inner)
+            if isinstance(inner, DaceProgram):
+                _refresh(inner, known | {id(program)})
+
+
+def _evaluate(path: str, names: dict[str, Any]) -> Any:
+    """What a path in the source of a program is; None if that does not exist."""
+    try:
+        return eval(path, names)
+    except Exception:  # of any object's attributes
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 import dace
@@ -12,11 +13,16 @@ from dace.frontend.python.parser import DaceProgram
 
 from gtstub._host import Overload, Overloads
 from gtstub.errors import PlanError, SignatureError
-from gtstub.frameworks.dace.internals import Types, python_of, types_of
-from gtstub.frameworks.dace.variant import Arguments, Options, Variant, build_variant
+from gtstub.frameworks.dace.call_arguments import Arguments, signature_of
+from gtstub.frameworks.dace.internals import Types, examples, python_of, types_of
+from gtstub.frameworks.dace.variant import Options, Variant, build_variant
+from gtstub.programs import registry
 from gtstub.settings import Mode, mode
 
 NOTHING: Mapping[str, Any] = {}
+
+_PARSING = threading.RLock()
+"""DaCe's parser is not made for several threads, and programs that call each other share what it finds."""
 
 
 class StubbedProgram(Overloads):
@@ -26,6 +32,7 @@ class StubbedProgram(Overloads):
     """
 
     dace_program: DaceProgram
+    __qualname__: str
     __wrapped__: Callable[..., Any]
     __signature__: inspect.Signature
     fallback_calls: int
@@ -33,7 +40,6 @@ class StubbedProgram(Overloads):
     _options: Options
     _fallback: bool
     _variants: list[tuple[Types, Variant | Callable[..., Any]]]
-    _building: threading.Lock
 
     @classmethod
     def make(cls, program: DaceProgram, options: Options, *, fallback: bool) -> StubbedProgram:
@@ -46,47 +52,72 @@ class StubbedProgram(Overloads):
         self._options = options
         self._fallback = fallback
         self._variants = []
-        self._building = threading.Lock()
         self.__doc__ = program.f.__doc__
+        self.__module__ = program.f.__module__
+        self.__qualname__ = program.f.__qualname__
         self.__wrapped__ = program.f
-        self.__signature__ = program.signature
+        self.__signature__ = self._signature
         return self
 
     def compile(self, *args: Any, **kwargs: Any) -> StubbedProgram:
-        """Builds the variant for these arguments. A program whose parameters are all annotated needs none."""
-        with self._building:
-            self._variant(args, kwargs)
+        """
+        Builds the variant for these arguments. A program whose parameters are all annotated needs none.
+
+        Raises TypeError if a parameter without annotation has no argument.
+        """
+        if mode() == Mode.PYTHON:
+            return self
+        if not args and not kwargs:
+            args, kwargs = examples(self.dace_program, self._signature)
+        call = self._bind(args, kwargs)
+        with _PARSING:
+            self._variant(call)
         return self
 
     def clear(self) -> None:
         """Forgets all variants; the next call parses the program again."""
-        with self._building:
+        with _PARSING:
             self._variants.clear()
         self.forget()
 
     def _choose(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Overload | Callable[..., Any]:
         if mode() == Mode.PYTHON:
             return python_of(self.dace_program)
-        with self._building:
-            variant = self._variant(args, kwargs)
+        call = self._bind(args, kwargs)
+        with _PARSING:
+            variant = self._variant(call)
         if not isinstance(variant, Variant):
             return variant
-        return variant.overload(Arguments.of(self.dace_program, args, kwargs))
+        if mode() == Mode.BUILD:
+            registry.stop([variant.entry])
+        return variant.overload(call)
 
-    def _variant(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Variant | Callable[..., Any]:
+    @property
+    def _signature(self) -> inspect.Signature:
+        return signature_of(self.dace_program)
+
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
+        call = Arguments.bind(self.__name__, self._signature, args, kwargs)
+        call.check_complete(self.__name__, self._signature)
+        return call
+
+    def _variant(self, call: Arguments) -> Variant | Callable[..., Any]:
         program = self.dace_program
+        args, kwargs = call.without_defaults(self._signature)
         given = {name: value for name, value in kwargs.items() if name != "out" or name in program.argnames}
         types = types_of(program, args, given)
         for known, variant in self._variants:
             if _is_same(known, types):
                 return variant
-        variant = self._built(types, args, kwargs)
+        variant = self._built(args, given, types, call)
         self._variants.append((types, variant))
         return variant
 
-    def _built(self, types: Types, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Variant | Callable[..., Any]:
+    def _built(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], types: Types, call: Arguments
+    ) -> Variant | Callable[..., Any]:
         try:
-            return build_variant(self.dace_program, types, Arguments.of(self.dace_program, args, kwargs), self._options)
+            return build_variant(self.dace_program, args, kwargs, types, call, self._options)
         except (SignatureError, PlanError):
             if not self._fallback:
                 raise
@@ -95,6 +126,24 @@ class StubbedProgram(Overloads):
     def _call_dace(self, *args: Any, **kwargs: Any) -> Any:
         self.fallback_calls += 1
         return self.dace_program(*args, **kwargs)
+
+    # What DaCe asks of an object that another of its programs calls.
+
+    def __sdfg__(self, *args: Any, **kwargs: Any) -> dace.SDFG:
+        return self.dace_program.__sdfg__(*args, **kwargs)
+
+    def __sdfg_signature__(self) -> tuple[Any, Any]:
+        return self.dace_program.__sdfg_signature__()  # type: ignore[no-any-return]
+
+    def __sdfg_closure__(self, reevaluate: dict[str, str] | None = None) -> dict[str, Any]:
+        return self.dace_program.__sdfg_closure__(reevaluate)  # type: ignore[no-any-return]
+
+    def closure_resolver(self, constant_args: Any, given_args: Any, parent_closure: Any = None) -> Any:
+        return self.dace_program.closure_resolver(constant_args, given_args, parent_closure)
+
+    def __reduce__(self) -> str:
+        """As a function, it is pickled by its name, and a copy is the object itself."""
+        return self.__qualname__
 
     def __repr__(self) -> str:
         count = len(self._variants)
@@ -118,8 +167,14 @@ def _is_equivalent(a: dace.data.Data, b: dace.data.Data) -> bool:
 def _is_equal(a: Any, b: Any) -> bool:
     if a is b:
         return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):  # as the host compares them: NaN is NaN, and -0.0 is not 0.0
+        return repr(a) == repr(b)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_is_equal, a, b))
     try:
-        return type(a) is type(b) and bool(a == b)
+        return bool(a == b)
     except Exception:  # of any object's comparison
         return False
 
@@ -169,13 +224,15 @@ def program(
         )
     how = Options(build_type, dict(dace_config), bounds)
     how.build("cpu").ingredients  # noqa: B018  raises ConfigError
+    if options and not isinstance(function, FunctionType):
+        raise TypeError(f"Pass {', '.join(map(repr, options))} to dace.program(), which has made this program.")
     if isinstance(function, DaceProgram):
         return StubbedProgram.make(function, how, fallback=fallback)
     if hasattr(function, "wrapped") and hasattr(function, "__get__"):  # dace.method
         return StubbedMethod(
             lambda instance: StubbedProgram.make(function.__get__(instance, type(instance)), how, fallback=fallback)
         )
-    if not callable(function):
+    if not isinstance(function, FunctionType):
         raise TypeError(f"gtstub.program() takes a function or a DaCe program, not '{type(function).__name__}'.")
     if _is_method(function):
         return program(

@@ -88,7 +88,7 @@ def _path(source: str) -> str | None:
 
 def _type(sdfg: dace.SDFG, name: str, described: Mapping[str, Any]) -> Type:
     descriptor = described.get(name)
-    dtype = sdfg.symbols[name] if descriptor is None else descriptor.dtype
+    dtype = sdfg.symbols.get(name, dace.int32) if descriptor is None else descriptor.dtype
     if isinstance(dtype, dace.callback):
         return CallbackType()
     checked = checked_dtype(f"SDFG '{sdfg.name}'", name, dtype.to_string())

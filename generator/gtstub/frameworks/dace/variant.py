@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,19 +16,21 @@ from dace.frontend.python.parser import DaceProgram
 from gtstub import settings
 from gtstub._host import Overload, Program
 from gtstub.building.waiting import build_once
+from gtstub.cache.entry import Entry
 from gtstub.codegen.stub import make_stub
 from gtstub.frameworks.dace.build import Build
+from gtstub.frameworks.dace.call_arguments import Arguments
 from gtstub.frameworks.dace.callbacks import callbacks_of
-from gtstub.frameworks.dace.closures import Closure, Given, Reading, closure_of
+from gtstub.frameworks.dace.closures import Closure, Passed, Reading, closure_of
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
-from gtstub.frameworks.dace.internals import Types, parse_program
+from gtstub.frameworks.dace.internals import Types, number_types, parse_program
 from gtstub.frameworks.dace.program_signature import Parameters, program_signature, renamed, results_of
 from gtstub.frameworks.dace.request import make_request
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.versions import dace_versions
 from gtstub.plan.model import AxisValue, CallPlan, Slot, Value
 from gtstub.signature.dtypes import NAMES
-from gtstub.signature.model import Device
+from gtstub.signature.model import Device, SdfgSignature
 from gtstub.toolchain import cpu
 from gtstub.toolchain.arch import named_arch, toolkit
 
@@ -50,55 +51,20 @@ class Options:
 
 
 @dataclasses.dataclass(frozen=True)
-class Arguments:
-    """The arguments of a call by the names that DaCe gives their parameters, and the number of each in the call."""
-
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    places: Mapping[str, int]
-
-    @classmethod
-    def of(cls, program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
-        parameters = [each for name, each in program.signature.parameters.items() if name != program.objname]
-        return cls.bind(program.signature.replace(parameters=parameters), args, kwargs)
-
-    @classmethod
-    def bind(cls, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
-        """Starred parameters become '__arg0' and '__kwarg_x', as in DaCe. Other names may be those of symbols."""
-        places: dict[str, int] = {}
-        named = {name: len(args) + number for number, name in enumerate(kwargs)}
-        next_ = 0
-        for name, parameter in signature.parameters.items():
-            match parameter.kind:
-                case inspect.Parameter.VAR_POSITIONAL:
-                    places |= {f"__arg{i}": place for i, place in enumerate(range(next_, len(args)))}
-                    next_ = len(args)
-                case inspect.Parameter.VAR_KEYWORD:
-                    places |= {f"__kwarg_{each}": named.pop(each) for each in list(named)}
-                case inspect.Parameter.KEYWORD_ONLY:
-                    if name in named:
-                        places[name] = named.pop(name)
-                case _ if next_ < len(args):
-                    places[name] = next_
-                    next_ += 1
-                case _ if name in named:
-                    places[name] = named.pop(name)
-        return cls(args, kwargs, places | named)
-
-    def __getitem__(self, name: str) -> Any:
-        return [*self.args, *self.kwargs.values()][self.places[name]]
-
-
-@dataclasses.dataclass(frozen=True)
 class Variant:
-    """A compiled program. `constants` are the compile-time arguments of the call that it was compiled for."""
+    """
+    A compiled program. `constants` are the compile-time arguments of the call that it was compiled for, and `exact` the
+    types of those numbers for whose types it was compiled, because their parameters have none.
+    """
 
     program: Program
     plan: CallPlan
     parameters: Parameters
     closure: Closure
-    constants: Mapping[str, Any]
+    constants: dict[str, Any]
+    exact: Mapping[str, tuple[type, ...]]
     devices_array: Callable[..., Any]
+    entry: Entry
     front_end: FrontEnd
 
     @functools.cached_property
@@ -107,34 +73,50 @@ class Variant:
 
     def overload(self, call: Arguments) -> Overload:
         """How calls like `call` call the program; the same object for calls of the same form."""
-        steps = {name: self.front_end.steps(call[name]) for name in self.parameters.passed}
+        if "out" in call.places and not self.parameters.results and "out" not in self.parameters.passed:
+            raise TypeError(f"Program '{self.plan.name}' returns nothing, so that it takes no argument 'out'.")
+        given = call.by_name
+        steps = {name: self.front_end.steps(given[name]) for name in self.parameters.passed}
         form = len(call.args), tuple(call.kwargs), tuple(steps.values())
         if form not in self._overloads:
-            self._overloads[form] = self._make_overload(call, steps)
+            self._overloads[form] = self._make_overload(call, given, steps)
         return self._overloads[form]
 
-    def _make_overload(self, call: Arguments, steps: Mapping[str, tuple[str, ...]]) -> Overload:
-        held = {name: Reading(Given(name), found, name) for name, found in steps.items() if found}
+    def _make_overload(
+        self, call: Arguments, given: Mapping[str, Any], steps: Mapping[str, tuple[str, ...]]
+    ) -> Overload:
+        held = {name: Reading(Passed(name), found, name) for name, found in steps.items() if found}
         readings = {**self.parameters.read, **held}
-        numbers = {name: -1 - number for number, name in enumerate(readings)}
-        places = [numbers[name] if name in numbers else call.places[name] for name in self.parameters.passed]
+        number = {name: number for number, name in enumerate(readings)}
+        passed = [-1 - number[name] if name in held else call.places[name] for name in self.parameters.passed]
         results = len(self.parameters.results)
-        constants = [self._constant(name, value) for name, value in self.constants.items()]
+        nones: dict[str, Any] = {
+            name: None for name in given.keys() - set(self.parameters.passed) if given[name] is None
+        }
+        constants = [self._constant(name, value) for name, value in (self.constants | nones).items()]
         return Overload(
             self.program,
-            (*places, *(numbers[name] for name in self.parameters.read)),
+            (*passed, *(-1 - number[name] for name in self.parameters.read)),
             tuple(reading.plain(call.places) for reading in readings.values()),
-            tuple((*reading.plain(call.places), value) for reading, value in (*constants, *self.closure.constants)),
+            (
+                *((*reading.plain(call.places), value) for reading, value in (*constants, *self.closure.constants)),
+                *(
+                    (*reading.plain(call.places), None, number[name])
+                    for reading, name in self.closure.shared
+                    if name in number
+                ),
+            ),
             results,
             self._allocator() if results else None,
             call.places.get("out", -1) if results else -1,
             results == 1,
+            tuple((call.places[name], types, name) for name, types in self.exact.items()),
         )
 
     def _constant(self, name: str, value: Any) -> tuple[Reading, Any]:
         if self.front_end.is_read(value):
-            return Reading(Given(name), ("__class__",), f"type({name})"), type(value)
-        return Reading(Given(name), (), name), value
+            return Reading(Passed(name), ("__class__",), f"type({name})"), type(value)
+        return Reading(Passed(name), (), name), value
 
     def _allocator(self) -> Callable[..., tuple[Any, ...]]:
         """A function of the arguments before the results that makes new arrays for the results."""
@@ -191,6 +173,8 @@ def _value(slot: Slot, argument: Any) -> int:
 
 def build_variant(
     program: DaceProgram,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
     types: Types,
     call: Arguments,
     options: Options,
@@ -198,17 +182,25 @@ def build_variant(
     compiled: Compiled | None = None,
 ) -> Variant:
     """
-    Parses a program, unless it was `compiled` already, and finds or builds its entry.
+    Parses a program, unless it was `compiled` already, and finds or builds its entry. `args` and `kwargs` are the
+    arguments of the `call` without those that are None by default.
 
-    Raises SignatureError and PlanError for what no stub can carry, the errors of DaCe, and those of a build.
+    Raises SignatureError and PlanError for what no stub can carry, TypeError for unknown names of arguments, the errors
+    of DaCe, and those of a build.
     """
-    sdfg = parse_program(program, call.args, call.kwargs) if compiled is None else compiled.sdfg
-    closure = closure_of(program, {name: call[name] for name in call.places}, front_end)
-    parameters = _parameters(sdfg, types, call, closure)
+    if compiled is None:
+        with options.build("cpu").context():
+            sdfg = parse_program(program, args, kwargs)
+    else:
+        sdfg = compiled.sdfg
+    given = call.by_name
+    _check_names(program, sdfg, given)
+    closure = closure_of(program, {name: given[name] for name in types.values if name in given}, front_end)
     raw = sdfg.to_json()
+    described = sdfg_signature(sdfg, raw, bounds=options.bounds and settings.bounds(), has_domains=False)
+    parameters = _parameters(sdfg, described, types, given, closure)
     signature = program_signature(sdfg, parameters)
     names = parameters.names
-    described = sdfg_signature(sdfg, raw, bounds=options.bounds and settings.bounds(), has_domains=False)
     made = renamed(described, names)
     stub = make_stub(made, signature)
     build = options.build(made.device)
@@ -240,18 +232,34 @@ def build_variant(
                 ),
             )
     constants = {name: value for name, value in types.values.items() if name in call.places}
-    constants |= {name: None for name, place in call.places.items() if call[name] is None}
-    return Variant(entry.load(), stub.plan, parameters, closure, constants, _array_maker(build.device), front_end)
+    exact = {
+        name: number_types(descriptor.dtype)
+        for name, descriptor in types.descriptors.items()
+        if name in parameters.passed and name not in types.annotated and isinstance(descriptor, dace.data.Scalar)
+    }
+    maker = _array_maker(build.device)
+    return Variant(entry.load(), stub.plan, parameters, closure, constants, exact, maker, entry, front_end)
 
 
-def _parameters(sdfg: dace.SDFG, types: Types, call: Arguments, closure: Closure) -> Parameters:
+def _check_names(program: DaceProgram, sdfg: dace.SDFG, given: Mapping[str, Any]) -> None:
+    """Raises TypeError for an argument that is neither a parameter nor a symbol."""
+    symbols = {each.name for each in program.global_vars.values() if isinstance(each, dace.symbol)}
+    for name in given.keys() - symbols - sdfg.symbols.keys() - sdfg.arglist().keys() - {"out"}:
+        if name not in program.argnames and not name.startswith(("__arg", "__kwarg_")):
+            raise TypeError(f"Program '{program.name}' has no parameter and no symbol '{name}'.")
+
+
+def _parameters(
+    sdfg: dace.SDFG, described: SdfgSignature, types: Types, given: Mapping[str, Any], closure: Closure
+) -> Parameters:
     arguments = sdfg.arglist()
+    symbols = {symbol.name for symbol in described.shapes.symbols} if described.shapes else set()
     passed = [
         name
-        for name in (*types.descriptors, *call.places)
-        if name in call.places and call[name] is not None and name not in types.values and name != "out"
+        for name in (*types.descriptors, *given)
+        if given.get(name) is not None and name not in types.values and (name != "out" or name in types.descriptors)
     ]
-    passed = [name for name in dict.fromkeys(passed) if name in arguments or name in sdfg.arrays]
+    passed = [name for name in dict.fromkeys(passed) if name in arguments or name in sdfg.arrays or name in symbols]
     read = {name: reading for name, reading in closure.arrays.items() if name in arguments}
     read |= {name: closure.callbacks[sdfg.callback_mapping.get(name, name)] for name in callbacks_of(sdfg)}
     return Parameters(tuple(passed), read, results_of(arguments))
@@ -265,14 +273,29 @@ def _array_maker(device: Device) -> Callable[..., Any]:
     return cupy.empty  # type: ignore[no-any-return]
 
 
+_NAMES = (
+    "_arrays",
+    "symbols",
+    "constants_prop",
+    "in_connectors",
+    "out_connectors",
+    "symbol_mapping",
+    "callback_mapping",
+)
+"""Tables in the JSON form of an SDFG whose keys are names of the program."""
+
 _NOT_IN_KEY = ("debuginfo", "guid", "hash", "transformation_hist", "orig_sdfg", "dace_version", "cfg_list_id")
 """What the JSON form of an SDFG says of where it comes from; the version of DaCe is an ingredient of its own."""
 
 
-def _plain(raw: Any) -> Any:
-    """The JSON form of an SDFG without what does not change the library."""
+def _plain(raw: Any, *, names: bool = False) -> Any:
+    """The JSON form of an SDFG without what does not change the library. `names`: the keys are names of the program."""
     if isinstance(raw, dict):
-        return {name: _plain(value) for name, value in raw.items() if name not in _NOT_IN_KEY}
+        return {
+            name: _plain(value, names=not names and name in _NAMES)
+            for name, value in raw.items()
+            if names or name not in _NOT_IN_KEY
+        }
     if isinstance(raw, Sequence) and not isinstance(raw, str):
         return [_plain(value) for value in raw]
     return raw if isinstance(raw, str | int | float | bool | None) else str(raw)

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dace.frontend.python.parser import DaceProgram
 from gt4py.next import backend as gtx_backend
 from gt4py.next import common
 from gt4py.next.otf import runners
@@ -16,6 +17,8 @@ from gtstub.backends.choice import Tag, choose
 from gtstub.backends.tables import load_tables
 from gtstub.cache.lookup import Request
 from gtstub.errors import ConfigError
+from gtstub.frameworks.dace.program import StubbedProgram
+from gtstub.frameworks.dace.program import program as dace_program
 from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
@@ -76,13 +79,15 @@ def compile(  # noqa: A001  gt4py's own word for it
     offset_provider: common.OffsetProvider | Sequence[common.OffsetProvider] = NOTHING,
     static_horizontal_sizes: bool = False,
     overridable: bool = False,
-) -> CompiledProgram:
+) -> Any:
     """
-    Compiles a gt4py program or field operator, and binds some of its arguments.
+    Compiles a gt4py program or field operator, and binds some of its arguments. Or compiles a DaCe program whose
+    parameters are all annotated; it takes none of these options, and comes back as from `gtstub.program`.
 
-    Returns a callable that takes the unbound parameters by position or keyword. gtstub builds all variants, the product
-    of the lists in `static_args`, in parallel. The first call of a variant waits for its build, as does
-    `gtstub.wait_for_compilation()`, or this function if GTSTUB_WAIT=1 is set. `CompiledProgram.compile` adds variants.
+    Returns a `CompiledProgram`, a callable that takes the unbound parameters by position or keyword. gtstub builds all
+    variants, the product of the lists in `static_args`, in parallel. The first call of a variant waits for its build,
+    as does `gtstub.wait_for_compilation()`, or this function if GTSTUB_WAIT=1 is set. `CompiledProgram.compile` adds
+    variants.
 
     - `horizontal_sizes`: scalars to bind. With `static_horizontal_sizes` they are also compiled in, and ranks of a
       parallel run with different sizes compile their own variants.
@@ -98,6 +103,8 @@ def compile(  # noqa: A001  gt4py's own word for it
     """
     options = locals().copy()
     del options["program"]
+    if isinstance(program, DaceProgram | StubbedProgram):
+        return _compile_dace_program(program, CompileOptions(**options))
     target, interface, combinations = _prepare(program, CompileOptions(**options))
     static_value = target.argument_types.static_value
     builder = Builder(static_value, target.start, target.load, runners.reset_default_runner)
@@ -107,6 +114,13 @@ def compile(  # noqa: A001  gt4py's own word for it
         compiled.wait()
     registry.register(compiled)  # Not before: a caller that has handled an error must not get it again.
     return compiled
+
+
+def _compile_dace_program(program: DaceProgram | StubbedProgram, options: CompileOptions) -> StubbedProgram:
+    if options != CompileOptions():
+        raise TypeError("A DaCe program takes no options of 'gtstub.compile()': pass them to 'gtstub.program()'.")
+    stubbed = program if isinstance(program, StubbedProgram) else dace_program(program)
+    return stubbed.compile()
 
 
 def requests(program: Any, options: CompileOptions) -> list[Request]:
