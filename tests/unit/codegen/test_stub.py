@@ -22,6 +22,8 @@ from tests.support.checkout import ROOT
 from tests.support.goldens import FOLDER, Golden
 from tests.support.signatures import (
     EDGE,
+    SHAPES_PROGRAM,
+    SHAPES_SDFG,
     SMALL_PROGRAM,
     SMALL_SDFG,
     WHOLE_PROGRAM,
@@ -47,6 +49,7 @@ EMPTY = sdfg(), program()
 STUBS: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     "whole": (WHOLE_SDFG, WHOLE_PROGRAM),
     "prog": SMALL,
+    "shapes": (SHAPES_SDFG, SHAPES_PROGRAM),
 }
 
 
