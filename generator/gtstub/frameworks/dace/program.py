@@ -236,13 +236,13 @@ def program(
         raise TypeError(f"gtstub.program() takes a function or a DaCe program, not '{type(function).__name__}'.")
     if _is_method(function):
         return program(
-            dace.method(function, **options),
+            dace.method(**options)(function),
             fallback=fallback,
             build_type=build_type,
             dace_config=dace_config,
             bounds=bounds,
         )
-    return StubbedProgram.make(dace.program(function, **options), how, fallback=fallback)
+    return StubbedProgram.make(dace.program(**options)(function), how, fallback=fallback)
 
 
 def _is_method(function: Any) -> bool:

@@ -62,19 +62,19 @@ def sdfg_signature(
     shapes = None if has_domains else ShapeReader(name, roles)
     for argument, descriptor in sdfg.arglist().items():
         if isinstance(descriptor.dtype, dace.callback):
-            callbacks[argument] = callback_argument(
-                name, argument, descriptor.dtype, is_parallel=calls_in_parallel(sdfg)
-            )
+            is_parallel = calls_in_parallel(sdfg)
+            callbacks[argument] = callback_argument(name, argument, descriptor.dtype, is_parallel=is_parallel)
             continue
-        dtype = checked_dtype(f"SDFG '{name}'", argument, descriptor.dtype.to_string())
-        if isinstance(descriptor, dace.data.Scalar):
-            scalars[argument] = dtype
-            continue
-        fixed = reduced["arrays"][argument]
-        if fixed["type"] != "Array":
+        is_scalar = isinstance(descriptor, dace.data.Scalar)
+        fixed = reduced["arrays"].get(argument, {})
+        if not is_scalar and fixed["type"] != "Array":
             raise SignatureError(
                 f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar, but has type '{fixed['type']}'."
             )
+        dtype = checked_dtype(f"SDFG '{name}'", argument, descriptor.dtype.to_string())
+        if is_scalar:
+            scalars[argument] = dtype
+            continue
         arrays[argument] = ArrayArgument(
             name=argument,
             dtype=dtype,
