@@ -339,6 +339,23 @@ def single(a: dace.float64[N]):
     return a > 1
 
 
+@gtstub.program
+@dace.program
+def sized_by_symbols(a: dace.float64[N]):
+    found = np.zeros((N + 2 * K, 2, K))
+    found[:] = a[0]
+    return found
+
+
+def test_sizes_of_results() -> None:
+    check_like_dace(sized_by_symbols, whole(3) + 1, K=2)
+    assert sized_by_symbols(whole(4), K=3).shape == (10, 2, 3)
+    with pytest.raises(TypeError, match=r"A call of program '.*' lacks the symbol 'K'"):
+        sized_by_symbols(whole(3))
+    with pytest.raises(TypeError, match="has no parameter and no symbol '__return'"):
+        sized_by_symbols(whole(3), K=2, __return=np.zeros(3))
+
+
 def test_results() -> None:
     first = check_like_dace(several, whole(4), 3.0)
     second = several(whole(4), 3.0)

@@ -29,8 +29,9 @@ from gtstub.frameworks.dace.request import make_request
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.versions import dace_versions
 from gtstub.plan.model import AxisValue, CallPlan, Slot, Value
-from gtstub.signature.dtypes import NAMES
+from gtstub.signature.dtypes import NAMES, DType
 from gtstub.signature.model import Device, SdfgSignature
+from gtstub.signature.polynomials import Polynomial
 from gtstub.toolchain import cpu
 from gtstub.toolchain.arch import named_arch, toolkit
 
@@ -119,7 +120,10 @@ class Variant:
         return Reading(Passed(name), (), name), value
 
     def _allocator(self) -> Callable[..., tuple[Any, ...]]:
-        """A function of the arguments before the results that makes new arrays for the results."""
+        """
+        A function of the arguments before the results that makes new arrays for the results. Raises TypeError if the
+        call lacks a symbol on which a size depends.
+        """
         names, plan = self.parameters.names, self.plan
         order = [names[name] for name in (*self.parameters.passed, *self.parameters.read)]
         place = {name: number for number, name in enumerate(order)}
@@ -137,20 +141,42 @@ class Variant:
             if isinstance(each.later, AxisValue) and each.later.name == "size"
         }
 
+        unknown = {
+            (slot.source.leaf.name, slot.source.axis): slot.name
+            for slot in (*plan.slots, *plan.symbols)
+            if isinstance(slot.source, AxisValue) and slot.source.name == "size"
+        }
+        shapes: list[tuple[DType, list[int | str | Polynomial]]] = []
+        for leaf in results:
+            shape: list[int | str | Polynomial] = []
+            for number, axis in enumerate(leaf.axes):
+                if axis.fixed.size is not None:
+                    shape.append(axis.fixed.size)
+                elif (leaf.name, number) in sizes:
+                    shape.append(sizes[leaf.name, number])
+                elif (leaf.name, number) in required:
+                    shape.append(required[leaf.name, number])
+                else:
+                    shape.append(unknown[leaf.name, number])
+            shapes.append((leaf.dtype, shape))
+        needed = {each for _, shape in shapes for each in shape if isinstance(each, str)}
+        needed |= {
+            name for _, shape in shapes for each in shape if isinstance(each, Polynomial) for name in each.symbols
+        }
+        if missing := needed.difference(slot.name for slot, _ in known):
+            raise TypeError(f"A call of program '{plan.name}' lacks the symbol '{min(missing)}'.")
+
         def allocate(*arguments: Any) -> tuple[Any, ...]:
             symbols = {slot.name: _value(slot, arguments[number]) for slot, number in known}
-            made = []
-            for leaf in results:
-                shape = []
-                for number, axis in enumerate(leaf.axes):
-                    if axis.fixed.size is not None:
-                        shape.append(axis.fixed.size)
-                    elif (leaf.name, number) in sizes:
-                        shape.append(symbols[sizes[leaf.name, number]])
-                    else:
-                        shape.append(required[leaf.name, number].value(symbols))
-                made.append(self.devices_array(tuple(shape), NAMES_OF_NUMPY.get(leaf.dtype, leaf.dtype)))
-            return tuple(made)
+
+            def size(each: int | str | Polynomial) -> int:
+                if isinstance(each, Polynomial):
+                    return each.value(symbols)
+                return symbols[each] if isinstance(each, str) else each
+
+            return tuple(
+                self.devices_array(tuple(map(size, shape)), NAMES_OF_NUMPY.get(dtype, dtype)) for dtype, shape in shapes
+            )
 
         return allocate
 
@@ -244,7 +270,7 @@ def build_variant(
 def _check_names(program: DaceProgram, sdfg: dace.SDFG, given: Mapping[str, Any]) -> None:
     """Raises TypeError for an argument that is neither a parameter nor a symbol."""
     symbols = {each.name for each in program.global_vars.values() if isinstance(each, dace.symbol)}
-    for name in given.keys() - symbols - sdfg.symbols.keys() - sdfg.arglist().keys() - {"out"}:
+    for name in given.keys() - symbols - sdfg.symbols.keys() - {"out"}:
         if name not in program.argnames and not name.startswith(("__arg", "__kwarg_")):
             raise TypeError(f"Program '{program.name}' has no parameter and no symbol '{name}'.")
 
