@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
@@ -10,10 +11,21 @@ import pytest
 
 from gtstub.recorded.archive import archives
 from gtstub.signature.dtypes import DType
-from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature
+from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature, Shapes
 from tests.support.fortran_hosts import Build, run, works
 from tests.support.programs import needs, reason
-from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG, K, array, field, program, scalar, sdfg, symbol
+from tests.support.signatures import (
+    WHOLE_PROGRAM,
+    WHOLE_SDFG,
+    K,
+    array,
+    field,
+    program,
+    requirement,
+    scalar,
+    sdfg,
+    symbol,
+)
 
 HERE = Path(__file__).parent
 
@@ -59,7 +71,31 @@ def _types() -> tuple[SdfgSignature, ProgramSignature]:
     return sdfg(*arrays, *scalars, name="types"), program("types", **parameters)
 
 
-PROGRAMS = {"whole": (WHOLE_SDFG, WHOLE_PROGRAM), "ranks": _ranks(), "types": _types()}
+def _shapes() -> tuple[SdfgSignature, ProgramSignature]:
+    """A program of DaCe itself, whose sizes and strides are polynomials, with a symbol of 64 bits."""
+    unit = Axis(start=0, stride=1)
+    arguments = [array(name, unit) for name in ("a", "edges", "table", "wide")]
+    arguments.append(array("columns", unit, Axis(start=0), access="write"))
+    symbols = symbol("L", ("wide", 0, "size"), dtype="int64"), symbol("M"), symbol("N", ("a", 0, "size"))
+    shapes = Shapes(
+        symbols=(),
+        requirements=(
+            requirement("edges", 0, "size", "N + 1"),
+            requirement("table", 0, "size", "M*N"),
+            requirement("columns", 1, "stride", "2*N"),
+        ),
+    )
+    fields = {each.name: field(*DIMS[: len(each.axes)]) for each in arguments}
+    signature = sdfg(*sorted(arguments, key=lambda each: each.name), *symbols, name="shapes")
+    return dataclasses.replace(signature, shapes=shapes), program("shapes", **fields, M=scalar("int32"))
+
+
+PROGRAMS = {
+    "whole": (WHOLE_SDFG, WHOLE_PROGRAM),
+    "ranks": _ranks(),
+    "types": _types(),
+    "shapes": _shapes(),
+}
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +133,7 @@ WHOLE = (HERE / "harness.f90", HERE / "whole_arguments.f90")
         ("whole", "untyped"),
         ("ranks", "ranks"),
         ("types", "types"),
+        ("shapes", "shapes"),
     ],
 )
 def test_host(name: str, host: str, flags: str, build_of: Callable[[str, str], Build]) -> None:
