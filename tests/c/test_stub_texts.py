@@ -11,18 +11,23 @@ import pytest
 
 from gtstub.install import INCLUDE
 from gtstub.signature.dtypes import DType
-from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
+from gtstub.signature.model import Axis, CallbackType, ProgramSignature, SdfgSignature
 from tests.support import goldens
 from tests.support.programs import need
 from tests.support.signatures import (
+    CALLING_PROGRAM,
+    CALLING_SDFG,
     SMALL_PROGRAM,
     SMALL_SDFG,
     WHOLE_PROGRAM,
     WHOLE_SDFG,
     K,
     array,
+    callback,
     collection_of,
     field,
+    number,
+    numbers,
     program,
     scalar,
     sdfg,
@@ -36,6 +41,15 @@ WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I"
 
 # Names that generated C uses for its own things, or that mean something elsewhere.
 TRICKY = "a self host args init run convert status memory_symbols LEAVES none i x_items".split()  # noqa: SIM905
+OF_CALLBACKS = "s a0 frame values returned shape0 function data call back prog RUNNING".split()  # noqa: SIM905
+TRICKY_CALLBACKS = [*TRICKY, *OF_CALLBACKS]
+
+# One of every type, as an argument and as a result.
+MANY = callback(
+    "many",
+    *(value for dtype in get_args(DType) for value in (number(dtype), numbers(dtype, "2", "3", strides=("3", "1")))),
+    returns=tuple(value for dtype in get_args(DType) for value in (number(dtype), numbers(dtype, "4"))),
+)
 
 # The values at which a compiler might warn.
 STATIC = with_static(
@@ -53,6 +67,11 @@ STATIC = with_static(
 SIGNATURES: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     "whole": (WHOLE_SDFG, WHOLE_PROGRAM),
     "small": (SMALL_SDFG, SMALL_PROGRAM),
+    "calling": (CALLING_SDFG, CALLING_PROGRAM),
+    "tricky_callbacks": (
+        sdfg(*(callback(name, number("int32"), returns=(number("bool"),)) for name in TRICKY_CALLBACKS), MANY),
+        program(**dict.fromkeys([*TRICKY_CALLBACKS, MANY.name], CallbackType())),
+    ),
     "empty": (sdfg(), program()),
     "unused": (sdfg(), program(x=field(K))),
     "static": (sdfg(), STATIC),
@@ -111,7 +130,9 @@ def test_header_is_cpp(name: str, compiler: str, tmp_path: Path) -> None:
     compiles(compiler, "-std=c++17", user, folder=tmp_path)
 
 
-@pytest.mark.parametrize("header", ["gtstub.h", "replay.h", "stub.h", "contract.h", "arrays.h", "program.h", "host.h"])
+@pytest.mark.parametrize(
+    "header", ["gtstub.h", "replay.h", "stub.h", "contract.h", "arrays.h", "program.h", "host.h", "callback.h"]
+)
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_header_of_the_runtime_stands_alone(header: str, compiler: str, tmp_path: Path) -> None:
     user = tmp_path / "user.c"

@@ -12,6 +12,9 @@ from gtstub.signature.model import (
     ArrayArgument,
     Axis,
     Bounds,
+    CallbackArgument,
+    CallbackType,
+    CallbackValue,
     Claim,
     Condition,
     Connectivity,
@@ -85,16 +88,38 @@ def symbol(name: str, *roles: tuple[str, int, Property], dtype: DType = "int32")
     return ScalarArgument(name, dtype, tuple(Role(*role) for role in roles))
 
 
+def number(dtype: DType) -> CallbackValue:
+    return CallbackValue(dtype)
+
+
+def numbers(dtype: DType, *shape: str, strides: tuple[str, ...] = ("1",)) -> CallbackValue:
+    """An array that a callback takes or returns; sizes and strides are polynomials."""
+    return CallbackValue(dtype, tuple(map(polynomial, shape)), tuple(map(polynomial, strides)))
+
+
+def polynomial(text: str) -> Polynomial:
+    found = from_tree(syntax_tree(text))
+    assert found is not None
+    return found
+
+
+def callback(
+    name: str, *arguments: CallbackValue, returns: tuple[CallbackValue, ...] = (), is_parallel: bool = False
+) -> CallbackArgument:
+    return CallbackArgument(name, arguments, returns, is_parallel)
+
+
 def sdfg(
-    *arguments: ArrayArgument | ScalarArgument,
+    *arguments: ArrayArgument | ScalarArgument | CallbackArgument,
     name: str = "prog",
     init: tuple[str, ...] = (),
     memory_symbols: tuple[str, ...] = (),
     workspaces: tuple[Workspace, ...] = (),
     device: Device = "cpu",
     bounds: Bounds | None = None,
+    shapes: Shapes | None = None,
 ) -> SdfgSignature:
-    return SdfgSignature(name, device, f"lib{name}.so", arguments, init, memory_symbols, workspaces, bounds)
+    return SdfgSignature(name, device, f"lib{name}.so", arguments, init, memory_symbols, workspaces, bounds, shapes)
 
 
 def value(text: str) -> Expression:
@@ -165,6 +190,35 @@ WHOLE_SDFG = sdfg(
         ),
         unknown=(Unknown("x_0", "in a branch on data", 2),),
     ),
+)
+
+
+# A program that calls functions of every form. Its SDFG does not take M, on which the size of `split` depends.
+CALLING_PROGRAM = program(
+    "calling",
+    x=field(K),
+    y=field(EDGE, K, dtype="float32"),
+    a=scalar("float64"),
+    now=CallbackType(),
+    see=CallbackType(),
+    weigh=CallbackType(),
+    smooth=CallbackType(),
+    split=CallbackType(),
+)
+
+CALLING_SDFG = sdfg(
+    array("x", Axis(start=0, stride=1), access="readwrite"),
+    array("y", Axis(start=0), Axis(start=0, stride=1), dtype="float32"),
+    symbol("N", ("x", 0, "size"), ("y", 0, "size")),
+    symbol("a", dtype="float64"),
+    callback("now", returns=(number("float64"),)),
+    callback("see", numbers("float64", "N"), numbers("float32", "N", "M", strides=("M", "1"))),
+    callback("smooth", numbers("float64", "2*N + 1", strides=("3",)), returns=(numbers("float64", "N"),)),
+    callback("split", number("float64"), returns=(number("int32"), numbers("float32", "4", "M", strides=("M", "1")))),
+    callback("weigh", number("float64"), number("int32"), number("bool"), returns=(number("bool"),), is_parallel=True),
+    name="calling",
+    init=("N", "a", "now", "see", "smooth", "split", "weigh"),
+    shapes=Shapes((symbol("M", ("y", 0, "stride"), ("y", 1, "size")),), ()),
 )
 
 

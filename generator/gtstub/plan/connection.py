@@ -77,10 +77,10 @@ class Connection:
     def _sources(self, argument: Argument) -> list[Source]:
         """All sources of the value of an argument: a scalar of the same name first, then axes in program order."""
         name = argument.name
-        if name in METRICS:
-            return [Metric(name)]
         if isinstance(argument, CallbackArgument):
             return [Function(self._callbacks[name])] if name in self._callbacks else []
+        if name in METRICS:
+            return [Metric(name)]
         if isinstance(argument, ArrayArgument):
             return [Data(self._fields[name])] if name in self._fields else []
         values = [

@@ -296,7 +296,7 @@ class Slot:
     def c_type(self) -> str:
         """The type of the argument in C."""
         if isinstance(self.source, Function):
-            return f"{self.source.leaf.name}_function *"
+            return f"callback_{self.source.leaf.name} *"
         return f"{NAMES[self.dtype].c} *" if self.is_array else NAMES[self.dtype].c
 
 

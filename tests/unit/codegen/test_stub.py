@@ -21,6 +21,8 @@ from gtstub.toolchain import compiler
 from tests.support.checkout import ROOT
 from tests.support.goldens import FOLDER, Golden
 from tests.support.signatures import (
+    CALLING_PROGRAM,
+    CALLING_SDFG,
     EDGE,
     SHAPES_PROGRAM,
     SHAPES_SDFG,
@@ -50,6 +52,7 @@ STUBS: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
     "whole": (WHOLE_SDFG, WHOLE_PROGRAM),
     "prog": SMALL,
     "shapes": (SHAPES_SDFG, SHAPES_PROGRAM),
+    "calling": (CALLING_SDFG, CALLING_PROGRAM),
 }
 
 

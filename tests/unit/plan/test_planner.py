@@ -9,11 +9,24 @@ import pytest
 
 from gtstub.errors import PlanError
 from gtstub.plan import model
-from gtstub.plan.model import AxisContract, CallPlan, Collection, FieldLeaf, ScalarLeaf, StaticLeaf, Tuple, Unused
+from gtstub.plan.model import (
+    AxisContract,
+    CallbackLeaf,
+    CallPlan,
+    Collection,
+    FieldLeaf,
+    ScalarLeaf,
+    StaticLeaf,
+    Tuple,
+    Unused,
+)
 from gtstub.plan.planner import make_plan
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import (
+    ArrayArgument,
     Axis,
+    CallbackType,
+    CallbackValue,
     Dimension,
     ProgramSignature,
     Requirement,
@@ -22,9 +35,12 @@ from gtstub.signature.model import (
     Shapes,
     StaticDomain,
     TupleType,
+    Type,
     Workspace,
 )
 from tests.support.signatures import (
+    CALLING_PROGRAM,
+    CALLING_SDFG,
     CELL,
     E2V,
     EDGE,
@@ -36,8 +52,11 @@ from tests.support.signatures import (
     WHOLE_SDFG,
     K,
     array,
+    callback,
     collection_of,
     field,
+    number,
+    numbers,
     program,
     requirement,
     scalar,
@@ -65,6 +84,10 @@ def Value(leaf: str) -> Source:  # noqa: N802
     return "value", leaf
 
 
+def Function(leaf: str) -> Source:  # noqa: N802
+    return "function", leaf
+
+
 def Metric(name: str) -> Source:  # noqa: N802
     return "metric", name
 
@@ -77,6 +100,8 @@ def shown(source: model.Source) -> Source:
             return AxisValue(leaf.name, axis, property_)
         case model.Value(leaf):
             return Value(leaf.name)
+        case model.Function(leaf):
+            return Function(leaf.name)
         case _:
             return Metric(source.name)
 
@@ -316,6 +341,46 @@ def test_parameter_that_is_called_like_a_connectivity_is_a_parameter() -> None:
     plan = make_plan(sdfg(array("gt_conn_E2V", ANY)), program(gt_conn_E2V=field(EDGE)))
     assert plan.connectivities == ()
     assert [leaf.name for leaf in plan.leaves] == ["gt_conn_E2V"]
+
+
+def test_callbacks() -> None:
+    plan = make_plan(CALLING_SDFG, CALLING_PROGRAM)
+    assert [leaf.name for leaf in plan.callbacks] == ["now", "see", "weigh", "smooth", "split"]
+    assert {name: source for name, source in sources(plan).items() if source[0] == "function"} == {
+        name: Function(name) for name in ("now", "see", "smooth", "split", "weigh")
+    }
+    assert [(symbol.name, shown(symbol.source)) for symbol in plan.symbols] == [("M", AxisValue("y", 0, "stride"))]
+    assert [slot.c_type for slot in plan.init] == [
+        "int32_t",
+        "double",
+        *(f"callback_{name} *" for name in ("now", "see", "smooth", "split", "weigh")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("results", "returned", "passed"),
+    [
+        ((), None, []),
+        ((number("bool"),), "bool", []),
+        ((numbers("int64", "4"),), None, ["int64"]),
+        ((number("bool"), number("int8")), None, ["bool", "int8"]),
+    ],
+)
+def test_results_of_callbacks(results: tuple[CallbackValue, ...], returned: str | None, passed: list[str]) -> None:
+    taken = sdfg(callback("f", number("float64"), returns=results))
+    leaf = make_plan(taken, program(f=CallbackType())).leaves[0]
+    assert isinstance(leaf, CallbackLeaf)
+    assert (leaf.returned and leaf.returned.dtype) == returned
+    assert [value.dtype for value in leaf.values] == ["float64", *passed]
+
+
+def test_callback_that_is_called_like_a_metric_is_a_callback() -> None:
+    plan = make_plan(sdfg(callback("gt_metrics_level")), program(gt_metrics_level=CallbackType()))
+    assert sources(plan) == {"gt_metrics_level": Function("gt_metrics_level")}
+
+
+def test_callback_may_be_unused() -> None:
+    assert make_plan(sdfg(), program(f=CallbackType())).parameters == (Unused("f"),)
 
 
 def test_metrics_slots_are_no_arguments_of_the_program() -> None:
@@ -566,6 +631,34 @@ def test_refuses_scalar_for_an_array() -> None:
         (sdfg(array("x", ANY)), program(x=field(K))),
         (sdfg(array("x", ANY)), program(x=scalar("float64"))),
         CONTRADICT + "'x' is a scalar in the program, but an array in the SDFG.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind"), [(scalar("float64"), "a scalar"), (field(dtype="float64"), "a scalar"), (field(K), "a field")]
+)
+def test_refuses_callback_for_another_kind(type_: Type, kind: str) -> None:
+    refuses(
+        (sdfg(callback("x")), program(x=CallbackType())),
+        (sdfg(callback("x")), program(x=type_)),
+        CONTRADICT + f"'x' is {kind} in the program, but a callback in the SDFG.",
+    )
+
+
+@pytest.mark.parametrize("argument", [array("x", ANY), symbol("x")])
+def test_refuses_another_kind_for_a_callback(argument: ArrayArgument | ScalarArgument) -> None:
+    refuses(
+        (sdfg(callback("x")), program(x=CallbackType())),
+        (sdfg(argument), program(x=CallbackType())),
+        CONTRADICT + "'x' is a callback in the program, but not in the SDFG.",
+    )
+
+
+def test_refuses_callback_that_nobody_passes() -> None:
+    refuses(
+        (sdfg(callback("f")), program(f=CallbackType())),
+        (sdfg(callback("f")), program()),
+        CONTRADICT + "no argument of the program determines callback 'f' of the SDFG.",
     )
 
 

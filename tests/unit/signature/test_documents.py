@@ -8,15 +8,19 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from gtstub.errors import SignatureError
 from gtstub.signature import documents
+from gtstub.signature.dtypes import DType
 from gtstub.signature.model import (
     ArrayArgument,
     Axis,
+    CallbackArgument,
+    CallbackType,
+    CallbackValue,
     Connectivity,
     Dimension,
     FieldType,
@@ -32,7 +36,7 @@ from gtstub.signature.model import (
     Workspace,
 )
 from tests.support import goldens
-from tests.support.signatures import SHAPES_SDFG
+from tests.support.signatures import SHAPES_SDFG, polynomial
 
 EDGE = Dimension("Edge", "horizontal")
 K = Dimension("K", "vertical")
@@ -44,6 +48,7 @@ PROGRAM = ProgramSignature(
     parameters=(
         Parameter("x", TupleType((FieldType("float64", (EDGE, K)), TupleType((ScalarType("int32"),))))),
         Parameter("zero", FieldType("bool", ())),
+        Parameter("see", CallbackType(), "self.see"),
         Parameter("state", TupleType((ScalarType("int8"), TupleType(())), ("vn", "w"))),
     ),
     connectivities=(Connectivity("E2V", "int32", EDGE, E2V, VERTEX, 2, has_skip_values=False),),
@@ -59,11 +64,20 @@ SDFG = SdfgSignature(
         ArrayArgument("x_0", "float64", "cuda", "readwrite", (Axis(stride=1), Axis(size=4, start=0, stop=4))),
         ScalarArgument("__x_0_Edge_range_0", "int32", (Role("x_0", 0, "start"),)),
         ScalarArgument("x_1_0", "int32"),
+        CallbackArgument(
+            "see",
+            (CallbackValue("bool"), CallbackValue("float32", (polynomial("2*x_1_0 + 1"),), (polynomial("1"),))),
+            (CallbackValue("int64"),),
+            is_parallel=True,
+        ),
     ),
     init=("__x_0_Edge_range_0", "x_1_0"),
     memory_symbols=("x_1_0",),
     workspaces=(Workspace("GPU_Global", "cuda"),),
 )
+
+
+DTYPES = ", ".join(map(repr, get_args(DType)))
 
 
 def program_document() -> Any:
@@ -262,6 +276,24 @@ def test_violation_of_the_program_schema(path: tuple[str | int, ...], value: Any
             "at '$.arguments[1].roles[0].axis', expected an axis of 'x_0', which has 2, found '2'",
         ),
         (("init", 0), "x_0", "at '$.init[0]', expected the name of a scalar argument, found 'x_0'"),
+        (("arguments", 3, "is_parallel"), 1, "at '$.arguments[3].is_parallel', expected boolean, found '1'"),
+        (
+            ("arguments", 3, "arguments", 0, "dtype"),
+            "string",
+            f"at '$.arguments[3].arguments[0].dtype', expected one of {DTYPES}, found '\"string\"'",
+        ),
+        (("arguments", 3, "arguments", 1, "shape", 0), "N // 2", "'\"N // 2\"' is not a polynomial of symbols"),
+        (
+            ("arguments", 3, "arguments", 1, "strides"),
+            [],
+            "a value of a callback has 1 sizes, but 0 strides",
+        ),
+        (
+            ("arguments", 3, "results", 0),
+            {"dtype": "int8", "shape": ["M*y"], "strides": ["1"]},
+            "at '$.arguments', expected names of scalars in the sizes of 'see', found 'M'",
+        ),
+        (("arguments", 3, "name"), "x_0", "at '$.arguments', expected each name once, found 'x_0' several times"),
         (("memory_symbols", 0), "y", "at '$.memory_symbols[0]', expected a name in 'init', found 'y'"),
         (("arguments", 2, "name"), "x_0", "at '$.arguments', expected each name once, found 'x_0' several times"),
     ],
