@@ -36,8 +36,10 @@ int gts_callbacks_begin(gts_program **running, gts_program *self)
     struct timespec pause = {.tv_nsec = 1000};
     for (;;) {
         gts_program *other = NULL;
-        if (__atomic_compare_exchange_n(running, &other, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        if (__atomic_compare_exchange_n(running, &other, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            self->outer_callback = gts_innermost_callback;
             return 0;
+        }
         if (gts_calls_back(other)) /* it ends only after this call */
             return refuse_nested(self);
         (void)nanosleep(&pause, NULL);

@@ -25,9 +25,14 @@ int gts_py_callback(gts_program *program, uint32_t index, void *object)
 
 static bool is_array_of(const gts_array *array, const gts_callback_value *value)
 {
-    const size_t bytes = (size_t)value->rank * sizeof(int64_t);
-    return array->data == value->data && array->dtype == value->dtype && array->rank == value->rank &&
-           memcmp(array->shape, value->shape, bytes) == 0 && memcmp(array->strides, value->strides, bytes) == 0;
+    if (array->data != value->data || array->dtype != value->dtype || array->rank != value->rank)
+        return false;
+    for (int32_t axis = 0; axis < value->rank; ++axis) {
+        if (array->shape[axis] != value->shape[axis] ||
+            (array->strides[axis] != value->strides[axis] && array->shape[axis] > 1))
+            return false;
+    }
+    return true;
 }
 
 /* The object that the caller has passed for this very array, borrowed; NULL if there is none. */
@@ -94,9 +99,12 @@ static PyObject *object_of(const gts_program *program, const gts_callback_value 
 
 /* ---- Results --------------------------------------------------------------------------------------------------- */
 
-/* Assigns to the elements of an array, as numpy does. */
+/* Assigns to the elements of an array, as numpy does, but for None, which numpy takes for NaN. */
 static int write_array(const gts_program *program, const char *path, const gts_callback_value *value, PyObject *object)
 {
+    if (object == Py_None)
+        return gts_py_fail(PyExc_TypeError, "Callback '%s' of program '%s' must return an array of '%s', not None.",
+                           path, program->stub->name, gts_dtype_name(value->dtype));
     PyObject *const array = object_of(program, value);
     if (array == NULL)
         return -1;
@@ -117,20 +125,25 @@ static int write_array(const gts_program *program, const char *path, const gts_c
 
 static int write_result(gts_program *program, uint32_t leaf, const gts_callback_value *value, PyObject *object)
 {
-    const gts_py_program *const self = gts_py_of(program);
-    const char *const path = program->stub->leaves[leaf].path;
+    const char *const path = program->stub->leaves[leaf].path, *const name = program->stub->name;
     if (value->rank > 0)
         return write_array(program, path, value, object);
     gts_error error;
-    char name[256];
-    (void)PyOS_snprintf(name, sizeof name, "%s()", path);
-    const gts_py_argument argument = {.state = self->state,
-                                      .program = program->stub->name,
-                                      .path = name,
+    const gts_py_argument argument = {.state = gts_py_of(program)->state,
+                                      .program = name,
+                                      .path = path,
                                       .dtype = value->dtype,
                                       .device = GTS_CPU,
                                       .error = &error};
-    return gts_py_read_scalar(&argument, object, value->data) == 0 ? 0 : gts_py_raise(&error);
+    if (GTS_LIKELY(gts_py_read_scalar(&argument, object, value->data) == 0))
+        return 0;
+    if (PyErr_Occurred())
+        return -1;
+    if (error.kind == GTS_VALUE_ERROR)
+        return gts_py_fail(PyExc_ValueError, "Callback '%s' of program '%s' has returned %R, which does not fit '%s'.",
+                           path, name, object, gts_dtype_name(value->dtype));
+    return gts_py_fail(PyExc_TypeError, "Callback '%s' of program '%s' must return a scalar of '%s', not '%s'.", path,
+                       name, gts_dtype_name(value->dtype), Py_TYPE(object)->tp_name);
 }
 
 static int write_results(gts_program *program, uint32_t leaf, const gts_callback_value *values, uint32_t count,

@@ -1,4 +1,5 @@
 /* Entering and leaving a program from Python, and raising exceptions. */
+#include "gtstub/callback.h"
 #include "python/host.h"
 
 #include <stdarg.h>
@@ -70,6 +71,8 @@ int gts_py_enter(gts_py_program *self)
 
 const gts_py_program *gts_py_called_here(void)
 {
+    if (gts_innermost_callback != NULL) /* in any thread of the SDFG */
+        return gts_py_of(gts_innermost_callback->program);
     const PyThreadState *const thread = PyThreadState_Get();
     const gts_py_program *program = gts_py_programs;
     while (program != NULL && program->caller != thread)

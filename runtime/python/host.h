@@ -66,7 +66,7 @@ GTS_COLD int gts_py_raise(const gts_error *error);
 /* Enters the program, waiting without the GIL for other calls. After -1 an exception is set and nothing was entered. */
 int gts_py_enter(gts_py_program *);
 void gts_py_leave(gts_py_program *);
-/* The program that this thread is calling; NULL outside calls. What waits for calls of all programs is refused in one. */
+/* The program that this thread is calling, or whose callback it runs; NULL outside calls. What waits for calls of all programs is refused in one. */
 const gts_py_program *gts_py_called_here(void);
 /* Keeps a new reference until gts_py_leave(). */
 void gts_py_hold(gts_py_program *, PyObject *object);

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import faulthandler
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,14 +21,6 @@ from tests.support.signatures import K, field, program, scalar, sdfg, symbol
 from tests.support.signatures import array as array_argument
 
 pytestmark = pytest.mark.sanitizer
-
-
-@pytest.fixture
-def no_deadlock() -> Iterator[None]:
-    """A deadlock that holds the GIL can be ended by C code only."""
-    faulthandler.dump_traceback_later(120, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
 
 
 def in_threads(count: int, function: Callable[[int], None]) -> None:

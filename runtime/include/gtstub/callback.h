@@ -22,8 +22,9 @@ typedef struct gts_callback_value {
 
 /** A callback that this thread is running. They form a list, because a callback may call another program. */
 typedef struct gts_callback_frame {
-    const gts_program *program;             /**< whose SDFG has called it */
-    const struct gts_callback_frame *outer; /**< the callback in which that program was called */
+    const gts_program *program;                /**< whose SDFG has called it */
+    const struct gts_callback_frame *outer;    /**< the callback in which that program was called, in any thread */
+    const struct gts_callback_frame *previous; /**< the innermost callback of this thread before */
 } gts_callback_frame;
 
 /** The innermost callback of this thread; NULL outside callbacks. */
@@ -35,17 +36,18 @@ static inline int gts_callback_begin(const gts_program *self, gts_callback_frame
     if (GTS_UNLIKELY(__atomic_load_n(&self->callback_failed, __ATOMIC_ACQUIRE)))
         return -1;
     frame->program = self;
-    frame->outer = gts_innermost_callback;
+    frame->outer = self->outer_callback;
+    frame->previous = gts_innermost_callback;
     gts_innermost_callback = frame;
     return 0;
 }
 
 static inline void gts_callback_end(const gts_callback_frame *frame)
 {
-    gts_innermost_callback = frame->outer;
+    gts_innermost_callback = frame->previous;
 }
 
-/** Whether this thread is running a callback of `self`, so that a call of `self` would wait for itself. */
+/** Whether this thread runs for a callback of `self`, so that a call of `self` would wait for itself. */
 GTS_EXPORT bool gts_calls_back(const gts_program *self);
 
 /**

@@ -53,6 +53,7 @@ struct gts_program {
     gts_runtime *runtime;   /**< owned by the runtime */
     gts_error error;        /**< the last one */
     bool callback_failed;   /**< a callback of the running call has failed */
+    const struct gts_callback_frame *outer_callback; /**< in which the running call was made; NULL if in none */
     /** For a host that has its own objects: calls a callback (gts_callback_host()); -1 if it has failed. */
     int (*call_back)(gts_program *, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
                      uint32_t results);
