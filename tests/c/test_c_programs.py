@@ -8,9 +8,11 @@ import shutil
 import pytest
 
 from tests.support.c_hosts import PROG, SOURCES, WHOLE, Build, address, plain, thread
+from tests.support.calling_programs import CALLING
 from tests.support.programs import needs
 from tests.support.sdfg_libraries import recording_source
 from tests.support.signatures import WHOLE_SDFG
+from tests.support.stubs import write_stub
 
 
 @address
@@ -86,6 +88,33 @@ def test_threads(build: Build) -> None:
 @thread
 def test_threads_do_not_race(build: Build) -> None:
     build.run("threads.c", *WHOLE, stubs=["whole_stub.so"])
+
+
+NO_OPENMP = "-Wno-unknown-pragmas"  # clang may lack its library, and a sanitizer does not know its locks
+
+
+def write_calling(build: Build, *flags: str) -> None:
+    (build.folder / "calling.c").write_text(CALLING.source, encoding="utf-8")
+    build.shared("libcalling.so", "calling.c", *flags)
+    build.shared("calling_stub.so", write_stub(CALLING.sdfg, CALLING.program, build.folder), "-fvisibility=hidden")
+
+
+@address
+def test_callbacks(build: Build) -> None:
+    write_calling(build, NO_OPENMP)
+    build.run("callbacks.c", *PROG, stubs=["calling_stub.so", "prog_stub.so"])
+
+
+@plain
+def test_callbacks_in_threads_of_openmp(build: Build) -> None:
+    write_calling(build, "-fopenmp")
+    build.run("callbacks.c", *PROG, stubs=["calling_stub.so", "prog_stub.so"])
+
+
+@thread
+def test_callbacks_do_not_race(build: Build) -> None:
+    write_calling(build, NO_OPENMP)
+    build.run("callbacks.c", *PROG, stubs=["calling_stub.so", "prog_stub.so"])
 
 
 @address

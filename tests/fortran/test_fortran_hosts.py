@@ -12,6 +12,7 @@ import pytest
 from gtstub.recorded.archive import archives
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature, Shapes
+from tests.support.calling_programs import CALLING
 from tests.support.fortran_hosts import Build, run, works
 from tests.support.programs import needs, reason
 from tests.support.signatures import (
@@ -95,6 +96,7 @@ PROGRAMS = {
     "ranks": _ranks(),
     "types": _types(),
     "shapes": _shapes(),
+    "calling": (CALLING.sdfg, CALLING.program),
 }
 
 
@@ -139,6 +141,15 @@ WHOLE = (HERE / "harness.f90", HERE / "whole_arguments.f90")
 def test_host(name: str, host: str, flags: str, build_of: Callable[[str, str], Build]) -> None:
     shared = WHOLE if name == "whole" and host != "untyped" else WHOLE[:1]
     done = run(build_of(name, flags).host(*shared, HERE / f"{host}.f90"))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("flags", BUILDS)
+def test_callbacks(flags: str, build_of: Callable[[str, str], Build]) -> None:
+    build = build_of("calling", flags)
+    (build.folder / "calling.c").write_text(CALLING.source, encoding="utf-8")
+    build.c(CALLING.sdfg.library, "calling.c", "-shared", "-fopenmp")
+    done = run(build.host(HERE / "callbacks.f90"))
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -192,7 +192,12 @@ def arguments(calls: list[tuple[str, tuple[Any, ...]]], **returned: object) -> d
 
         return function
 
-    return {"x": np.zeros(4), "y": np.zeros((4, 3), np.float32), "a": 0.5, **{name: make(name) for name in results}}
+    return {
+        "x": np.zeros(4),
+        "y": np.zeros((4, 3), np.float32, order="F"),
+        "a": 0.5,
+        **{name: make(name) for name in results},
+    }
 
 
 def test_arrays_of_the_sdfg_itself(calling: Built) -> None:
@@ -218,7 +223,7 @@ def test_several_results(calling: Built) -> None:
     given = arguments([], split=lambda a: (int(8 * a), np.arange(12).reshape(4, 3)))
     calling.load()(**given)
     assert given["x"].tolist() == [4.0, 110.0, 0.0, 0.0]
-    assert given["y"].ravel().tolist() == [*range(12)]
+    assert given["y"].ravel(order="K").tolist() == [*range(12)]
 
 
 @pytest.mark.parametrize(

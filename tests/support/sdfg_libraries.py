@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gtstub.signature.dtypes import NAMES
-from gtstub.signature.model import Argument, ArrayArgument, SdfgSignature
+from gtstub.signature.model import Argument, ArrayArgument, CallbackArgument, ScalarArgument, SdfgSignature
 
 FUNCTIONS = ("program", "init", "exit", "workspace_bytes", "workspace_install")
 """What a record is of; the position is the number in the library."""
@@ -140,6 +140,8 @@ def build_library(source: str, output: Path, command: Sequence[str]) -> Path:
 
 
 def _parameter(argument: Argument, name: str) -> str:
+    if isinstance(argument, CallbackArgument):
+        return f"void (*{name})(void)"
     return f"{NAMES[argument.dtype].c} {'*' if isinstance(argument, ArrayArgument) else ''}{name}"
 
 
@@ -298,7 +300,7 @@ def recording_source(signature: SdfgSignature) -> str:
     name, init = signature.name, _init_arguments(signature)
 
     def pairs(arguments: Sequence[Argument]) -> list[tuple[str, str]]:
-        return [(a.name, "pointer" if isinstance(a, ArrayArgument) else a.dtype) for a in arguments]
+        return [(a.name, a.dtype if isinstance(a, ScalarArgument) else "pointer") for a in arguments]
 
     layout = json.dumps(
         {

@@ -208,17 +208,17 @@ CALLING_PROGRAM = program(
 
 CALLING_SDFG = sdfg(
     array("x", Axis(start=0, stride=1), access="readwrite"),
-    array("y", Axis(start=0), Axis(start=0, stride=1), dtype="float32"),
-    symbol("N", ("x", 0, "size"), ("y", 0, "size")),
+    array("y", Axis(start=0, stride=1), Axis(start=0), dtype="float32"),
+    symbol("N", ("x", 0, "size"), ("y", 0, "size"), ("y", 1, "stride")),
     symbol("a", dtype="float64"),
     callback("now", returns=(number("float64"),)),
-    callback("see", numbers("float64", "N"), numbers("float32", "N", "M", strides=("M", "1"))),
+    callback("see", numbers("float64", "N"), numbers("float32", "N", "M", strides=("1", "N"))),
     callback("smooth", numbers("float64", "2*N + 1", strides=("3",)), returns=(numbers("float64", "N"),)),
     callback("split", number("float64"), returns=(number("int32"), numbers("float32", "4", "M", strides=("M", "1")))),
     callback("weigh", number("float64"), number("int32"), number("bool"), returns=(number("bool"),), is_parallel=True),
     name="calling",
     init=("N", "a", "now", "see", "smooth", "split", "weigh"),
-    shapes=Shapes((symbol("M", ("y", 0, "stride"), ("y", 1, "size")),), ()),
+    shapes=Shapes((symbol("M", ("y", 1, "size")),), ()),
 )
 
 

@@ -189,7 +189,7 @@ def test_a_state_with_another_compiled_value_is_refused() -> None:
 
 def test_a_state_with_one_array_in_two_places_is_refused() -> None:
     code, state = Typed(config()), fields(1.0)
-    with pytest.raises(SignatureError, match=r"'q' and 'state\.b' being the same array"):
+    with pytest.raises(SignatureError, match=r"'state\.b' and 'q' being the same array"):
         code(state.b, state)
 
 
