@@ -198,13 +198,11 @@ def test_parameters_without_annotation() -> None:
     """One call site whose arguments change their types, ranks, sizes and strides."""
     cases = [
         (whole(3), whole(3)),
-        (whole(4), whole(4)),
         (whole(2, 3), whole(2, 3)),
         (whole(2, 3, order="F"), whole(2, 3, order="F")),
         (whole(6)[::2], whole(3)),
         (7.0, 2.0),
         (7, 2),
-        (np.float32(7), np.float32(2)),
         (2**60, 3),
     ]
     for _ in range(2):
