@@ -297,12 +297,6 @@ SHAPES_PROGRAM = program(
 )
 
 
-def polynomial(text: str) -> Polynomial:
-    found = from_tree(syntax_tree(text))
-    assert found is not None
-    return found
-
-
 def requirement(array: str, axis: int, property_: Literal["size", "stride"], value: str) -> Requirement:
     return Requirement(array, axis, property_, polynomial(value))
 

@@ -69,7 +69,9 @@ def sdfg_from_json(text: str | bytes, source: str) -> model.SdfgSignature:
         name=document["name"],
         device=document["device"],
         library=document["library"],
-        arguments=tuple(_argument(item, source) for item in document["arguments"]),
+        arguments=tuple(
+            _argument(item, source, f"$.arguments[{index}]") for index, item in enumerate(document["arguments"])
+        ),
         init=tuple(document["init"]),
         memory_symbols=tuple(document["memory_symbols"]),
         workspaces=tuple(model.Workspace(**item) for item in document["workspaces"]),
@@ -121,11 +123,14 @@ def _type(item: dict[str, Any]) -> model.Type:
             return model.TupleType(tuple(_type(element) for element in item["elements"]), keys)
 
 
-def _argument(item: dict[str, Any], source: str) -> model.Argument:
+def _argument(item: dict[str, Any], source: str, place: str) -> model.Argument:
     if item["kind"] == "scalar":
         return _scalar(item)
     if item["kind"] == "callback":
-        arguments, results = (tuple(_value(each, source) for each in item[name]) for name in ("arguments", "results"))
+        arguments, results = (
+            tuple(_value(each, source, f"{place}.{name}[{index}]") for index, each in enumerate(item[name]))
+            for name in ("arguments", "results")
+        )
         return model.CallbackArgument(item["name"], arguments, results, item["is_parallel"])
     axes = tuple(model.Axis(**axis) for axis in item["axes"])
     return model.ArrayArgument(item["name"], item["dtype"], item["device"], item["access"], axes)
@@ -135,27 +140,35 @@ def _scalar(item: dict[str, Any]) -> model.ScalarArgument:
     return model.ScalarArgument(item["name"], item["dtype"], tuple(model.Role(**role) for role in item["roles"]))
 
 
-def _value(item: dict[str, Any], source: str) -> model.CallbackValue:
-    shape, strides = (tuple(_polynomial(text, source) for text in item[name]) for name in ("shape", "strides"))
+def _value(item: dict[str, Any], source: str, place: str) -> model.CallbackValue:
+    shape, strides = (
+        tuple(_polynomial(text, source, f"{place}.{name}[{index}]") for index, text in enumerate(item[name]))
+        for name in ("shape", "strides")
+    )
     if len(shape) != len(strides):
         raise SignatureError(
-            f"'{source}' is not an SDFG signature: a value of a callback has {len(shape)} sizes, but {len(strides)}"
-            " strides."
+            f"'{source}' is not an SDFG signature: at '{place}', expected as many strides as sizes, found {len(shape)}"
+            f" sizes and {len(strides)} strides."
         )
     return model.CallbackValue(item["dtype"], shape, strides)
 
 
 def _shapes(item: dict[str, Any], source: str) -> model.Shapes:
     requirements = (
-        model.Requirement(**each | {"value": _polynomial(each["value"], source)}) for each in item["requirements"]
+        model.Requirement(
+            **each | {"value": _polynomial(each["value"], source, f"$.shapes.requirements[{index}].value")}
+        )
+        for index, each in enumerate(item["requirements"])
     )
     return model.Shapes(tuple(map(_scalar, item["symbols"])), tuple(requirements))
 
 
-def _polynomial(text: str, source: str) -> polynomials.Polynomial:
+def _polynomial(text: str, source: str, place: str) -> polynomials.Polynomial:
     value = polynomials.from_tree(syntax_tree(text))
     if value is None:
-        raise SignatureError(f"'{source}' is not an SDFG signature: {_shorten(text)} is not a polynomial of symbols.")
+        raise SignatureError(
+            f"'{source}' is not an SDFG signature: at '{place}', expected a polynomial, found {_shorten(text)}."
+        )
     return value
 
 
