@@ -14,7 +14,7 @@ from gtstub.signature.model import CallbackArgument, CallbackValue, checked_dtyp
 from gtstub.signature.polynomials import Polynomial, from_tree
 
 
-def callback_argument(sdfg: str, name: str, type_: dtypes.callback, *, is_parallel: bool) -> CallbackArgument:
+def callback_argument(sdfg: str, name: str, signature: dtypes.callback, *, is_parallel: bool) -> CallbackArgument:
     """
     A callback of an SDFG. Raises SignatureError for arguments and results that are neither numbers nor arrays of known
     sizes.
@@ -23,8 +23,10 @@ def callback_argument(sdfg: str, name: str, type_: dtypes.callback, *, is_parall
     def value(described: Any) -> CallbackValue:
         if described is None or not isinstance(described, data.Data | dtypes.typeclass):
             raise SignatureError(f"Callback '{name}' of SDFG '{sdfg}' has an argument or a result without a type.")
-        type_name = (described.dtype if isinstance(described, data.Data) else described).to_string()
-        dtype = checked_dtype(f"a callback of SDFG '{sdfg}'", name, type_name)
+        type_ = described.dtype if isinstance(described, data.Data) else described
+        if isinstance(type_, dtypes.pyobject):
+            raise SignatureError(f"Callback '{name}' of SDFG '{sdfg}' takes or returns a Python object.")
+        dtype = checked_dtype(f"a callback of SDFG '{sdfg}'", name, type_.to_string())
         if not isinstance(described, data.Array):
             return CallbackValue(dtype)
         return CallbackValue(dtype, sizes(described.shape), sizes(described.strides))
@@ -39,7 +41,7 @@ def callback_argument(sdfg: str, name: str, type_: dtypes.callback, *, is_parall
         return found
 
     return CallbackArgument(
-        name, tuple(map(value, type_.input_types)), tuple(map(value, type_.return_types)), is_parallel
+        name, tuple(map(value, signature.input_types)), tuple(map(value, signature.return_types)), is_parallel
     )
 
 
