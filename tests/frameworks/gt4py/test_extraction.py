@@ -8,7 +8,8 @@ import dace
 import pytest
 
 from gtstub.errors import SignatureError
-from gtstub.frameworks.dace.sdfg_signature import _affine, check_arguments, sdfg_signature
+from gtstub.frameworks.dace.arguments import check_arguments
+from gtstub.frameworks.dace.sdfg_signature import _affine, sdfg_signature
 from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.signature.documents import program_to_json, sdfg_to_json
 from gtstub.signature.model import ArrayArgument, Axis, Role, ScalarArgument, SdfgSignature
@@ -48,10 +49,10 @@ def test_compiled_arguments_that_differ_are_refused() -> None:
     case = CASES["in_place"]
     sdfg = dace.SDFG.from_json(lower(case).source.source_code)
     signature = signature_of(case)
-    check_arguments(sdfg, signature)
+    check_arguments(sdfg, signature, {})
     sdfg.add_array("another", [1], dace.float64)
     with pytest.raises(SignatureError) as caught:
-        check_arguments(sdfg, signature)
+        check_arguments(sdfg, signature, {})
     message = "DaCe changed the arguments of SDFG 'in_place' when it compiled it: expected [('a', 'float64'), "
     assert str(caught.value).startswith(message)
 

@@ -80,8 +80,13 @@ def test_a_workspace_reaches_the_backend() -> None:
     assert getattr(chosen({"device": CPU, "external_workspace": workspace}), "external_workspace", None) is workspace
 
 
+class Stream:
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, 4096
+
+
 def test_a_stream_reaches_the_backend() -> None:
-    stream = object()
+    stream = Stream()
     backend = chosen({"device": DeviceType.CUDA, "stream": stream})
     assert getattr(backend, "stream", None) is stream
 
