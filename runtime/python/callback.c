@@ -63,9 +63,21 @@ static PyObject *tuple_of(const int64_t *numbers, int32_t count, int64_t times)
     return tuple;
 }
 
-/* A numpy array of the memory of a value, which belongs to the SDFG; NULL after an exception. */
-static PyObject *make_array(const gts_callback_value *value)
+/* Finds numpy's types; false after an exception. */
+static bool import_numpy(gts_py_state *state)
 {
+    if (GTS_LIKELY(gts_py_find_numpy(state)))
+        return true;
+    PyObject *const numpy = PyErr_Occurred() ? NULL : PyImport_ImportModule("numpy");
+    Py_XDECREF(numpy);
+    return numpy != NULL && gts_py_find_numpy(state);
+}
+
+/* A numpy array of the memory of a value, which belongs to the SDFG; NULL after an exception. */
+static PyObject *make_array(gts_py_state *state, const gts_callback_value *value)
+{
+    if (!import_numpy(state))
+        return NULL;
     const int64_t itemsize = (int64_t)gts_dtype_size(value->dtype);
     int64_t low = 0, high = itemsize; /* the bytes around `data` */
     for (int32_t axis = 0; axis < value->rank; ++axis) {
@@ -73,15 +85,15 @@ static PyObject *make_array(const gts_callback_value *value)
         low += reach < 0 ? reach : 0;
         high += reach > 0 ? reach : 0;
     }
-    PyObject *const numpy = PyImport_ImportModule("numpy");
     PyObject *const memory = PyMemoryView_FromMemory((char *)value->data + low, high - low, PyBUF_WRITE);
     PyObject *const shape = tuple_of(value->shape, value->rank, 1);
     PyObject *const strides = tuple_of(value->strides, value->rank, itemsize);
+    PyObject *const offset = PyLong_FromLongLong(-low);
+    PyObject *const arguments[] = {shape, (PyObject *)state->numpy.scalar[value->dtype], memory, offset, strides};
     PyObject *found = NULL;
-    if (numpy != NULL && memory != NULL && shape != NULL && strides != NULL)
-        found = PyObject_CallMethod(numpy, "ndarray", "OsOnO", shape, gts_dtype_name(value->dtype), memory,
-                                    (Py_ssize_t)-low, strides);
-    Py_XDECREF(numpy);
+    if (memory != NULL && shape != NULL && strides != NULL && offset != NULL)
+        found = PyObject_Vectorcall((PyObject *)state->numpy.ndarray, arguments, 5, NULL);
+    Py_XDECREF(offset);
     Py_XDECREF(memory);
     Py_XDECREF(shape);
     Py_XDECREF(strides);
@@ -94,7 +106,7 @@ static PyObject *object_of(const gts_program *program, const gts_callback_value 
     if (value->rank == 0)
         return gts_py_scalar_object(value->dtype, value->data);
     PyObject *const known = find_object(program, value);
-    return known != NULL ? Py_NewRef(known) : make_array(value);
+    return known != NULL ? Py_NewRef(known) : make_array(gts_py_of(program)->state, value);
 }
 
 /* ---- Results --------------------------------------------------------------------------------------------------- */
@@ -171,13 +183,14 @@ static int call_function(gts_program *program, uint32_t leaf, const gts_callback
                          uint32_t results)
 {
     const gts_py_program *const self = gts_py_of(program);
-    PyObject *argv[MOST_ARGUMENTS], *returned = NULL;
+    PyObject *room[1 + MOST_ARGUMENTS], *returned = NULL; /* a bound method puts its object before the arguments */
+    PyObject **const argv = room + 1;
     uint32_t count = 0;
     while (count < arguments && (argv[count] = object_of(program, &values[count])) != NULL)
         ++count;
     if (count == arguments) {
         PyObject *const function = Py_NewRef(self->leaf[leaf].callable);
-        returned = PyObject_Vectorcall(function, argv, count, NULL);
+        returned = PyObject_Vectorcall(function, argv, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
         Py_DECREF(function);
     }
     const int status = returned == NULL ? -1 : write_results(program, leaf, values + arguments, results, returned);

@@ -192,32 +192,6 @@ def test_an_exception_passes_through_two_programs(serial: Built, parallel: Built
     assert calls == [0]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(
-    ("context", "problem"),
-    [
-        (gtstub.profile, "A profile cannot end within a call of program 'parallel'."),
-        (lambda: gtstub.checks("only no_program; nan"), "Checks cannot end within a call of program 'parallel'."),
-    ],
-)
-def test_what_waits_for_calls_cannot_end_in_a_callback(
-    parallel: Built, threads: int, context: Callable[[], Any], problem: str
-) -> None:
-    program = parallel.load()
-    errors: list[str] = []
-
-    def f(_: int, __: object) -> float:
-        try:
-            with context():
-                pass
-        except RuntimeError as error:
-            errors.append(str(error))
-        return 1.0
-
-    assert call(program, f, 4, threads).tolist() == [1.0] * 4
-    assert errors == [problem] * 4
-
-
 def test_a_profile_counts_the_programs_of_callbacks(serial: Built, parallel: Built) -> None:
     outer, inner = parallel.load(), serial.load()
     with gtstub.profile() as report:

@@ -88,6 +88,32 @@ print(out.tolist(), os.waitpid(children[0], 0)[1])
     assert run_script(SCRIPT + text, serial.stub, serial.library) == "[0.0, 1.0, 2.0, 3.0] 0\n"
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("context", "problem"),
+    [
+        ("profile()", "A profile cannot end within a call of program 'parallel'."),
+        ("checks('nan')", "Checks cannot end within a call of program 'parallel'."),
+    ],
+)
+def test_what_waits_for_calls_cannot_end_in_a_callback(
+    parallel: Built, context: str, problem: str, threads: int
+) -> None:
+    """It goes on then, and so has a process of its own."""
+    text = f"""
+import gtstub
+def f(i, x):
+    try:
+        with gtstub.{context}:
+            pass
+    except RuntimeError as error:
+        sys.stdout.write(f"{{error}}\\n")
+    return 1.0
+program(x, out, {threads}, f)
+"""
+    assert run_script(SCRIPT + text, parallel.stub, parallel.library) == f"{problem}\n" * 4
+
+
 # --- What watches calls -----------------------------------------------------------------------------------------------
 
 

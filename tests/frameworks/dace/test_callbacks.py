@@ -12,6 +12,7 @@ import pytest
 
 import gtstub
 from gtstub.errors import SignatureError
+from gtstub.frameworks.dace.callbacks import calls_in_parallel
 
 N = dace.symbol("N")
 
@@ -216,6 +217,13 @@ def test_a_map_calls_in_threads() -> None:
     x[100] = 1
     mapped(x, y)
     assert y.tolist() == (x * x).tolist()
+
+
+def test_sections_of_openmp_call_in_threads() -> None:
+    sdfg = inner.to_sdfg()
+    assert not calls_in_parallel(sdfg)
+    sdfg.openmp_sections = True
+    assert calls_in_parallel(sdfg)
 
 
 # --- What cannot be carried -------------------------------------------------------------------------------------------

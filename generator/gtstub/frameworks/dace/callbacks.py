@@ -46,8 +46,8 @@ def callback_argument(sdfg: str, name: str, signature: dtypes.callback, *, is_pa
 
 
 def calls_in_parallel(sdfg: dace.SDFG) -> bool:
-    """Whether a map may call callbacks: its iterations run in several threads."""
-    return _calls(sdfg, in_map=False)
+    """Whether several threads may call callbacks: those of a map, or of the sections of OpenMP in a state."""
+    return any(each.openmp_sections for each in sdfg.all_sdfgs_recursive()) or _calls(sdfg, in_map=False)
 
 
 def _calls(sdfg: dace.SDFG, *, in_map: bool) -> bool:
