@@ -187,10 +187,36 @@ def test_a_state_with_another_compiled_value_is_refused() -> None:
         code(q, dry)
 
 
-def test_a_state_with_one_array_in_two_places_is_refused() -> None:
+def test_an_array_in_two_places_must_stay_in_both() -> None:
+    """DaCe compiles it as one."""
     code, state = Typed(config()), fields(1.0)
-    with pytest.raises(SignatureError, match=r"'state\.b' and 'q' being the same array"):
-        code(state.b, state)
+    code(state.b, state)
+    assert (state.b.data == state.a.data + state.inner.c.data).all()
+    with pytest.raises(ValueError, match=r"compiled for one array as 'q' and 'state\.b', but these are two now"):
+        code(quantity(1.0), state)
+
+
+class Doubled:
+    """Reads one Quantity by two names."""
+
+    def __init__(self, configuration: DaceConfig) -> None:
+        self.w = self.z = quantity(10.0)
+        orchestrate(obj=self, config=configuration)
+
+    def __call__(self, b):
+        b[:] = self.w + self.z
+
+
+def test_two_attributes_that_were_one_array_must_stay_so() -> None:
+    code, b = Doubled(config()), quantity(0.0)
+    code(b)
+    assert (b.data == 20.0).all()
+    code.z = quantity(1.0)
+    with pytest.raises(ValueError, match=r"one array as 'self\.\w' and 'self\.\w', but these are two now"):
+        code(b)
+    code.w = code.z
+    code(b)
+    assert (b.data == 2.0).all()
 
 
 def test_the_stand_in_has_the_faults() -> None:

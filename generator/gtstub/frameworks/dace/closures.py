@@ -6,7 +6,7 @@ import ast
 import copy
 import dataclasses
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import CellType, CodeType, ModuleType
 from typing import Any
 
@@ -76,19 +76,15 @@ class Closure:
     shared: tuple[tuple[Reading, str], ...]
 
 
-def closure_of(
-    program: DaceProgram, given: Mapping[str, Any], compiled_in: Collection[str], front_end: FrontEnd
-) -> Closure:
+def closure_of(program: DaceProgram, arguments: Mapping[str, Any], front_end: FrontEnd) -> Closure:
     """
-    The closure of a program that DaCe has parsed for the arguments `given`, some of which were `compiled_in`, and of
-    the programs that it calls.
+    The closure of a program that DaCe has parsed for the arguments of a call, and of the programs that it calls.
+    `arguments` are those that were compiled in.
 
-    Raises SignatureError for an array that a call cannot read again, or that it also passes by itself.
+    Raises SignatureError for an array that a call cannot read again.
     """
     parts = list(_parts(program, program.resolver, front_end))
-    arguments = {name: given[name] for name in compiled_in if name in given}
     leaves = _leaves(arguments, front_end)
-    passed = _leaves({name: value for name, value in given.items() if name not in arguments}, front_end)
     mentioned = [
         each for owner, part in parts for each in _mentioned(owner, part, arguments if owner is program else {})
     ]
@@ -100,11 +96,6 @@ def closure_of(
         if not readings:
             raise SignatureError(
                 f"Program '{program.name}' reads the array '{source}', which a call cannot find again."
-            )
-        if places := [leaf.source for leaf, value in passed if value is array]:
-            raise SignatureError(
-                f"Program '{program.name}' cannot be compiled with '{readings[0].source}' and '{places[0]}' being the"
-                " same array, because DaCe makes one of both."
             )
         steps = front_end.steps(array)
         readings = [dataclasses.replace(reading, steps=(*reading.steps, *steps)) for reading in readings]

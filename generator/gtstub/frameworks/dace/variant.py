@@ -221,7 +221,7 @@ def build_variant(
         sdfg = compiled.sdfg
     given = call.by_name
     _check_names(program, sdfg, given)
-    closure = closure_of(program, given, types.values.keys(), front_end)
+    closure = closure_of(program, {name: given[name] for name in types.values if name in given}, front_end)
     raw = sdfg.to_json()
     described = sdfg_signature(sdfg, raw, bounds=options.bounds and settings.bounds(), has_domains=False)
     parameters = _parameters(sdfg, described, types, given, closure)
