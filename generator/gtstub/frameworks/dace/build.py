@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -26,7 +26,7 @@ from gtstub.frameworks.dace.streams import one_stream
 from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import compiler
-from gtstub.toolchain.arch import arch, toolkit
+from gtstub.toolchain.arch import arch, named_arch, toolkit
 from gtstub.toolchain.compiler import Toolchain
 
 if TYPE_CHECKING:
@@ -39,6 +39,18 @@ GPU_COMPILERS = {
     "rocm": "install ROCm, and put 'hipcc' on PATH or name it in HIPCXX",
 }
 """What to do without the compiler of a GPU."""
+
+
+def with_gpu_arch(
+    device: Device, overrides: Mapping[str, Any], detect: Callable[[], str | None] = lambda: None
+) -> Mapping[str, Any]:
+    """
+    Settings of the DaCe configuration, with the architecture of the GPU for a program that runs on one: that in
+    GTSTUB_ARCH, or else what `detect` finds. What `overrides` says comes first.
+    """
+    if device == "cpu" or not (known := named_arch("gpu").removeprefix("sm_") or detect()):
+        return overrides
+    return {"compiler.cuda.cuda_arch": known, "compiler.cuda.hip_arch": known, **overrides}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -61,8 +61,3 @@ def _calls(sdfg: dace.SDFG, *, in_map: bool) -> bool:
             if isinstance(node, nodes.Tasklet) and is_inside and any(name in node.code.as_string for name in callbacks):
                 return True
     return False
-
-
-def callbacks_of(sdfg: dace.SDFG) -> list[str]:
-    """The names of the arguments that are callbacks."""
-    return [name for name, each in sdfg.arglist().items() if isinstance(each.dtype, dtypes.callback)]

@@ -15,13 +15,10 @@ from dace.frontend.python.parser import DaceProgram
 
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.front_end import FrontEnd
-from gtstub.frameworks.dace.source_paths import source_paths
+from gtstub.frameworks.dace.source_paths import Step, path_of, source_paths
 
 LIBRARIES = ("dace", "math", "numpy")
 """The modules whose attributes never change."""
-
-Step = str | tuple[Any]
-"""An attribute by its name, or an item by its index."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,26 +181,18 @@ def _reading(program: DaceProgram, source: str, arguments: Mapping[str, Any]) ->
         node = ast.parse(source, mode="eval").body
     except SyntaxError:
         return None
-    steps: list[Step] = []
-    while not isinstance(node, ast.Name):
-        match node:
-            case ast.Attribute(value=value, attr=name):
-                steps.insert(0, sys.intern(name))
-            case ast.Subscript(value=value, slice=ast.Constant(value=index)):
-                steps.insert(0, (index,))
-            case _:
-                return None
-        node = value
-    root, function = node.id, program.f
+    if (path := path_of(node)) is None:
+        return None
+    (root, steps), function = path, program.f
     if root in arguments:
-        return Reading(Passed(root), tuple(steps), source)
+        return Reading(Passed(root), steps, source)
     if root == program.objname and program.methodobj is not None:
-        return Reading(program.methodobj, tuple(steps), source)
+        return Reading(program.methodobj, steps, source)
     if root in _parameters(function.__code__):
         return None
     if function.__closure__ is not None and root in function.__code__.co_freevars:
         cell = function.__closure__[function.__code__.co_freevars.index(root)]
-        return Reading(cell, tuple(steps), source)
+        return Reading(cell, steps, source)
     if root in function.__globals__:
         return Reading(function.__globals__, (sys.intern(root), *steps), source)
     return None

@@ -10,6 +10,8 @@ from typing import Any
 import dace
 from dace.frontend.python.parser import DaceProgram
 
+from gtstub.frameworks.dace.internals import program_of
+
 
 class FrontEnd:
     """DaCe's own way; the base of others."""
@@ -31,8 +33,7 @@ class FrontEnd:
 
     def program_of(self, callee: Any) -> DaceProgram | None:
         """The program that a call of an object in another program calls; None if it is none of DaCe's."""
-        callee = getattr(callee, "dace_program", callee)
-        return callee if isinstance(callee, DaceProgram) else None
+        return program_of(callee)
 
 
 @dataclasses.dataclass(frozen=True)

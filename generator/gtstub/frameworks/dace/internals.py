@@ -108,6 +108,12 @@ def python_of(program: DaceProgram) -> Callable[..., Any]:
     return program.f.__get__(program.methodobj)  # type: ignore[no-any-return]
 
 
+def program_of(callee: Any) -> DaceProgram | None:
+    """The DaCe program that a call of an object calls, through a stub or not; None if it is none."""
+    callee = getattr(callee, "dace_program", callee)
+    return callee if isinstance(callee, DaceProgram) else None
+
+
 def _refresh(program: DaceProgram, known: frozenset[int] = frozenset()) -> None:
     """Reads the globals of a program and of those that it calls again, because DaCe keeps copies of them."""
     if id(program) in known:
@@ -117,9 +123,8 @@ def _refresh(program: DaceProgram, known: frozenset[int] = frozenset()) -> None:
         program.global_vars[program.objname] = program.methodobj
     for path, is_called in source_paths(program.f).items():
         if is_called:
-            inner = _evaluate(path, program.global_vars)
-            inner = getattr(inner, "dace_program", inner)
-            if isinstance(inner, DaceProgram):
+            inner = program_of(_evaluate(path, program.global_vars))
+            if inner is not None:
                 _refresh(inner, known | {id(program)})
 
 

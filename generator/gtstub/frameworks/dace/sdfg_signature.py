@@ -60,9 +60,11 @@ def sdfg_signature(
     scalars: dict[str, DType] = {}
     callbacks: dict[str, CallbackArgument] = {}
     shapes = None if has_domains else ShapeReader(name, roles)
-    for argument, descriptor in sdfg.arglist().items():
+    described = sdfg.arglist()
+    has_callbacks = any(isinstance(each.dtype, dace.callback) for each in described.values())
+    is_parallel = has_callbacks and calls_in_parallel(sdfg)
+    for argument, descriptor in described.items():
         if isinstance(descriptor.dtype, dace.callback):
-            is_parallel = calls_in_parallel(sdfg)
             callbacks[argument] = callback_argument(name, argument, descriptor.dtype, is_parallel=is_parallel)
             continue
         is_scalar = isinstance(descriptor, dace.data.Scalar)
@@ -97,7 +99,7 @@ def sdfg_signature(
         name=name,
         device=gpu if reduced["gpu"] or any(array.device != "cpu" for array in arrays.values()) else "cpu",
         library=f"lib{name}.so",
-        arguments=tuple(arguments[argument] for argument in sdfg.arglist()),
+        arguments=tuple(arguments[argument] for argument in described),
         init=init,
         memory_symbols=tuple(symbol for symbol in init if symbol in memory),
         workspaces=tuple(

@@ -5,8 +5,13 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import sys
 import textwrap
 from types import FunctionType
+from typing import Any
+
+Step = str | tuple[Any]
+"""An attribute by its name, or an item by its index."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -27,20 +32,24 @@ def source_paths(function: FunctionType) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for statement in definition.body:
         for node in ast.walk(statement):
-            root = path_root(node)
-            if root is not None and root not in local:
+            path = path_of(node)
+            if path is not None and path[0] not in local:
                 text = ast.unparse(node)
                 found[text] = found.get(text, False) or id(node) in called
     return found
 
 
-def path_root(node: ast.AST) -> str | None:
-    """The name with which a path begins; None for what is no path."""
+def path_of(node: ast.AST) -> tuple[str, tuple[Step, ...]] | None:
+    """The name with which a path begins, and the steps from there; None for what is no path."""
+    steps: list[Step] = []
     while True:
         match node:
             case ast.Name(id=name):
-                return name
-            case ast.Attribute(value=value) | ast.Subscript(value=value, slice=ast.Constant()):
-                node = value
+                return name, tuple(reversed(steps))
+            case ast.Attribute(value=value, attr=name):
+                steps.append(sys.intern(name))
+            case ast.Subscript(value=value, slice=ast.Constant(value=index)):
+                steps.append((index,))
             case _:
                 return None
+        node = value

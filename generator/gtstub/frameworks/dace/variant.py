@@ -18,9 +18,8 @@ from gtstub._host import Overload, Program
 from gtstub.building.waiting import build_once
 from gtstub.cache.entry import Entry
 from gtstub.codegen.stub import make_stub
-from gtstub.frameworks.dace.build import Build
+from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.call_arguments import Arguments
-from gtstub.frameworks.dace.callbacks import callbacks_of
 from gtstub.frameworks.dace.closures import Closure, Passed, Reading, closure_of
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
 from gtstub.frameworks.dace.internals import Types, number_types, parse_program
@@ -30,10 +29,10 @@ from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.versions import dace_versions
 from gtstub.plan.model import AxisValue, CallPlan, Slot, Value
 from gtstub.signature.dtypes import NAMES, DType
-from gtstub.signature.model import Device, SdfgSignature
+from gtstub.signature.model import CallbackArgument, Device, SdfgSignature
 from gtstub.signature.polynomials import Polynomial
 from gtstub.toolchain import cpu
-from gtstub.toolchain.arch import named_arch, toolkit
+from gtstub.toolchain.arch import toolkit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +44,7 @@ class Options:
     bounds: bool
 
     def build(self, device: Device) -> Build:
-        overrides = self.dace_config
-        if device != "cpu" and (known := named_arch("gpu").removeprefix("sm_")):
-            overrides = {"compiler.cuda.cuda_arch": known, "compiler.cuda.hip_arch": known, **overrides}
-        return Build(device, device, self.build_type, overrides)
+        return Build(device, device, self.build_type, with_gpu_arch(device, self.dace_config))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -278,7 +274,8 @@ def _check_names(program: DaceProgram, sdfg: dace.SDFG, given: Mapping[str, Any]
 def _parameters(
     sdfg: dace.SDFG, described: SdfgSignature, types: Types, given: Mapping[str, Any], closure: Closure
 ) -> Parameters:
-    arguments = sdfg.arglist()
+    arguments = [each.name for each in described.arguments]
+    callbacks = [each.name for each in described.arguments if isinstance(each, CallbackArgument)]
     symbols = {symbol.name for symbol in described.shapes.symbols} if described.shapes else set()
     passed = [
         name
@@ -287,7 +284,7 @@ def _parameters(
     ]
     passed = [name for name in dict.fromkeys(passed) if name in arguments or name in sdfg.arrays or name in symbols]
     read = {name: reading for name, reading in closure.arrays.items() if name in arguments}
-    read |= {name: closure.callbacks[sdfg.callback_mapping.get(name, name)] for name in callbacks_of(sdfg)}
+    read |= {name: closure.callbacks[sdfg.callback_mapping.get(name, name)] for name in callbacks}
     return Parameters(tuple(passed), read, results_of(arguments))
 
 

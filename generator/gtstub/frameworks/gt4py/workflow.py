@@ -24,7 +24,7 @@ from gtstub.cache.key import differences
 from gtstub.cache.lookup import Request
 from gtstub.codegen.stub import Stub, make_stub
 from gtstub.errors import CacheError
-from gtstub.frameworks.dace.build import Build
+from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.dace.streams import make_asynchronous
 from gtstub.frameworks.gt4py.describe import describe
@@ -43,7 +43,7 @@ from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import cpu
-from gtstub.toolchain.arch import named_arch, toolkit
+from gtstub.toolchain.arch import toolkit
 
 # --- Lowering ---------------------------------------------------------------------------------------------------------
 
@@ -230,8 +230,7 @@ class StubCompilation:
         """The build in the current environment."""
         devices: Mapping[str, Device] = {"CPU": "cpu", "ROCM": "rocm"}
         name = self.step.device_type.name
-        device, overrides = devices.get(name, "cuda"), self.dace_config
+        device = devices.get(name, "cuda")
         # As in gt4py, a build must not query the GPU. An architecture that is named is what the entry says it needs.
-        if device != "cpu" and (known := named_arch("gpu").removeprefix("sm_") or get_device_arch()):
-            overrides = {"compiler.cuda.cuda_arch": known, "compiler.cuda.hip_arch": known, **overrides}
+        overrides = with_gpu_arch(device, self.dace_config, get_device_arch)
         return Build(device, name.lower(), self.step.cmake_build_type.value, overrides)
