@@ -16,29 +16,18 @@
 
 /* ---- Fields on a GPU ------------------------------------------------------------------------------------------- */
 
-/* Makes room for `size` bytes. The contents are lost. */
-static bool reserve(gts_checked *checked, size_t size)
-{
-    if (size <= checked->copy_size)
-        return true;
-    free(checked->copy);
-    checked->copy = malloc(size);
-    checked->copy_size = checked->copy == NULL ? 0 : size;
-    return checked->copy != NULL;
-}
-
 static int copy_to_host(gts_program *self, gts_checked *checked, const gts_contract *contract, gts_array *array)
 {
     const gts_cuda *const cuda = gts_gpu_functions(self);
     void *const stream = self->runtime->gpu.stream;
     size_t size;
     gts_extent extent;
-    if (!gts_measure(array, &size, &extent) || !reserve(checked, (size_t)(extent.high - extent.low)))
+    if (!gts_measure(array, &size, &extent) || !gts_buffer_reserve(&checked->copy, (size_t)(extent.high - extent.low)))
         return GTS_REFUSE(self, contract, GTS_RUNTIME_ERROR, "cannot be checked: out of memory.");
     if (size == 0)
         return 0;
-    int error = cuda->memcpy_async(checked->copy, (char *)array->data + extent.low, (size_t)(extent.high - extent.low),
-                                   GTS_CUDA_ANY_DIRECTION, stream);
+    int error = cuda->memcpy_async(checked->copy.bytes, (char *)array->data + extent.low,
+                                   (size_t)(extent.high - extent.low), GTS_CUDA_ANY_DIRECTION, stream);
     if (error == 0)
         error = cuda->stream_synchronize(stream);
     if (error != 0) {
@@ -48,7 +37,7 @@ static int copy_to_host(gts_program *self, gts_checked *checked, const gts_contr
         GTS_TRY(gts_gpu_wait(self));  /* which names the program after which the GPU runs nothing */
         return GTS_REFUSE(self, contract, GTS_RUNTIME_ERROR, "cannot be copied from the GPU to be checked: %s.", text);
     }
-    array->data = checked->copy - extent.low;
+    array->data = checked->copy.bytes - extent.low;
     return 0;
 }
 

@@ -52,7 +52,7 @@ static bool select_program(gts_checks *checks, const char *name)
 static void free_checked(gts_checked *checked)
 {
     free(checked->applies);
-    free(checked->copy);
+    free(checked->copy.bytes);
     free(checked);
 }
 

@@ -2,6 +2,7 @@
 #ifndef GTSTUB_DEBUG_CHECKED_H
 #define GTSTUB_DEBUG_CHECKED_H
 
+#include "base/buffer.h"
 #include "debug/text.h"
 #include "program/hooks.h"
 
@@ -16,15 +17,14 @@ typedef struct gts_checked_field {
 struct gts_checked {
     gts_checked *next;
     gts_checks *checks;
-    bool *applies;      /* whether a rule applies to an argument, [leaf_count][rule_count] */
-    bool is_selected;   /* the program is one of those that are checked */
-    bool is_running;    /* a call is being checked */
-    bool was_captured;  /* it was said that captured calls are not checked */
-    bool was_elsewhere; /* it was said that an argument on a GPU cannot be copied */
-    bool synchronized;  /* gpu.synchronizes, as it was before the call */
-    uint64_t calls;     /* number of calls that have begun */
-    char *copy;         /* of a field on a GPU */
-    size_t copy_size;
+    bool *applies;              /* whether a rule applies to an argument, [leaf_count][rule_count] */
+    bool is_selected;           /* the program is one of those that are checked */
+    bool is_running;            /* a call is being checked */
+    bool was_captured;          /* it was said that captured calls are not checked */
+    bool was_elsewhere;         /* it was said that an argument on a GPU cannot be copied */
+    bool synchronized;          /* gpu.synchronizes, as it was before the call */
+    uint64_t calls;             /* number of calls that have begun */
+    gts_buffer copy;            /* of a field on a GPU */
     gts_checked_field fields[]; /* [leaf_count] */
 };
 

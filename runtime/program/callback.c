@@ -25,7 +25,7 @@ void gts_callback_host(gts_program *self, uint32_t leaf, const gts_callback_valu
         __atomic_store_n(&self->callback_failed, true, __ATOMIC_RELEASE);
 }
 
-static GTS_COLD int refuse_nested(gts_program *self)
+int gts_refuse_own_callback(gts_program *self)
 {
     return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' was called by one of its own callbacks.",
                          self->stub->name);
@@ -41,7 +41,7 @@ int gts_callbacks_begin(gts_program **running, gts_program *self)
             return 0;
         }
         if (gts_calls_back(other)) /* it ends only after this call */
-            return refuse_nested(self);
+            return gts_refuse_own_callback(self);
         (void)nanosleep(&pause, NULL);
         pause.tv_nsec = gts_min(2 * pause.tv_nsec, 128000);
     }

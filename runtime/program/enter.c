@@ -53,8 +53,7 @@ int gts_enter(gts_program *self, bool wait)
                              "Program '%s' was loaded before this process was forked; load it again in the child.",
                              self->stub->name);
     if (GTS_UNLIKELY(gts_calls_back(self)))
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' was called by one of its own callbacks.",
-                             self->stub->name);
+        return gts_refuse_own_callback(self);
     if (GTS_UNLIKELY(!gts_lock(self, wait ? LONGEST_WAIT_NS : 0)))
         return 1;
     gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_RELAXED);

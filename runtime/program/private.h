@@ -43,6 +43,11 @@ static inline bool gts_is_set(const char *variable)
     return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
 }
 
+/* ---- callback.c ------------------------------------------------------------------------------------------------ */
+
+/* Refuses a call that would wait for the call whose callback makes it. Returns -1. */
+GTS_COLD int gts_refuse_own_callback(gts_program *self);
+
 /* ---- library.c ------------------------------------------------------------------------------------------------- */
 
 /*

@@ -10,25 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Memory on the host, which grows. */
-typedef struct memory {
-    char *bytes;
-    size_t size;
-} memory;
+#include "base/buffer.h"
 
-static memory packed; /* that a value is packed into */
-static memory copies; /* of the arrays on a GPU */
-
-/* Makes room for `size` bytes; false with errno. The contents are lost. */
-static bool reserve(memory *memory, size_t size)
-{
-    if (size <= memory->size)
-        return true;
-    free(memory->bytes);
-    memory->bytes = malloc(size);
-    memory->size = memory->bytes == NULL ? 0 : size;
-    return memory->bytes != NULL;
-}
+static gts_buffer packed; /* that a value is packed into */
+static gts_buffer copies; /* of the arrays on a GPU */
 
 /* ---- Copies of arrays on a GPU --------------------------------------------------------------------------------- */
 
@@ -65,7 +50,7 @@ static bool copy_to_host(gts_program *self, gts_recorder_call *call, bool only_w
         size += only_written && !self->stub->leaves[i].written ? 0 : bytes_to_copy(&call->values[i]);
     if (size == 0)
         return true;
-    if (!reserve(&copies, size))
+    if (!gts_buffer_reserve(&copies, size))
         return false;
     const gts_cuda *const cuda = gts_gpu_functions(self);
     call->gpu_error = enqueue_copies(self, call, only_written);
@@ -113,7 +98,7 @@ static int64_t put(gts_recorder_program *program, uint32_t leaf, gts_recorder_va
         value->store = find_store(program, leaf, &value->array);
     if (value->store == NULL)
         return -1; /* calloc() has set errno */
-    if (!reserve(&packed, value->size))
+    if (!gts_buffer_reserve(&packed, value->size))
         return -1;
     gts_array array = value->array;
     array.data = value->host;
@@ -250,5 +235,5 @@ bool gts_snapshot_after(gts_program *self, gts_recorder_call *call)
 
 void gts_snapshot_forget(void)
 {
-    packed = copies = (memory){0};
+    packed = copies = (gts_buffer){0};
 }

@@ -56,8 +56,7 @@ static int check(const gts_py_dispatcher *self, gts_py_site *site)
     return 0;
 }
 
-/* Whether all names are of type str, as they are in source text. Other objects may run code when they are released. */
-static bool is_plain(PyObject *keywords)
+bool gts_py_is_plain(PyObject *keywords)
 {
     for (Py_ssize_t i = 0; keywords != NULL && i < PyTuple_GET_SIZE(keywords); ++i) {
         if (!PyUnicode_CheckExact(PyTuple_GET_ITEM(keywords, i)))
@@ -71,7 +70,7 @@ const gts_py_site *gts_py_add_site(gts_py_dispatcher *self, Py_ssize_t given, Py
     *scratch = (gts_py_site){.keywords = keywords, .given = given};
     if (GTS_UNLIKELY(check(self, scratch) != 0))
         return NULL;
-    if (!is_plain(keywords))
+    if (!gts_py_is_plain(keywords))
         return scratch;
     gts_py_site *const site = &self->site[self->next_site];
     self->next_site = (self->next_site + 1) % GTS_PY_SITES;

@@ -76,6 +76,8 @@ extern PyType_Spec gts_py_dispatcher_spec;
 
 /* ---- call_site.c ----------------------------------------------------------------------------------------------- */
 
+/* Whether all names are of type str, as they are in source text. Other objects may run code when they are released. */
+bool gts_py_is_plain(PyObject *keywords);
 /* Checks a call from a new site, and remembers the site or fills *scratch; NULL after an exception. */
 const gts_py_site *gts_py_add_site(gts_py_dispatcher *, Py_ssize_t given, PyObject *keywords, gts_py_site *scratch);
 

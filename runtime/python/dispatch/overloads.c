@@ -74,13 +74,11 @@ static GTS_COLD PyObject *find_equal(const overloads *self, Py_ssize_t given, Py
     return NULL;
 }
 
-/* Remembers the target of a call site. Names that are no plain texts may run code when they are released. */
+/* Remembers the target of a call site, if its names are plain. */
 static void remember(overloads *self, Py_ssize_t given, PyObject *keywords, PyObject *target)
 {
-    for (Py_ssize_t i = 0; keywords != NULL && i < PyTuple_GET_SIZE(keywords); ++i) {
-        if (!PyUnicode_CheckExact(PyTuple_GET_ITEM(keywords, i)))
-            return;
-    }
+    if (!gts_py_is_plain(keywords))
+        return;
     site *entry = NULL;
     for (int i = 0; i < GTS_PY_SITES && entry == NULL; ++i) {
         if (self->site[i].given == given && self->site[i].keywords == keywords)
