@@ -14,7 +14,7 @@ import pytest
 from gtstub import _host
 from gtstub.signature.dtypes import DType
 from gtstub.toolchain.compiler import Toolchain
-from tests.support.calling_programs import CALLING, DTYPES, EVERY_DTYPE, PARALLEL, SERIAL, Built
+from tests.support.calling_programs import CALLING, DTYPES, EVERY_DTYPE, PARALLEL, SERIAL, Built, call
 from tests.support.hosting import domain
 
 pytestmark = pytest.mark.sanitizer
@@ -38,13 +38,6 @@ def parallel(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> 
 @pytest.fixture(scope="module")
 def every(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> _host.Program:
     return EVERY_DTYPE.build(tmp_path_factory.mktemp("every"), toolchain).load()
-
-
-def call(program: _host.Program, f: Callable[..., Any], x: Any = None, count: int = 3, threads: int = 1) -> Any:
-    """Calls `f(i, x)` for each i below `count`; returns the results."""
-    out = np.full(count, -1.0)
-    program(np.zeros(4) if x is None else x, out, threads, f)
-    return out
 
 
 # --- Scalars ----------------------------------------------------------------------------------------------------------
@@ -155,7 +148,7 @@ def test_an_array_arrives_as_the_object_that_was_passed(serial: _host.Program, k
     first, second = of_kind(kind), of_kind(kind)
     for x in (first, first, first, second, first, second, second, of_kind(kind)):
         got: list[Any] = []
-        call(serial, lambda _, array: got.append(array) or 0.0, x)  # noqa: B023
+        call(serial, lambda _, array: got.append(array) or 0.0, 3, x=x)  # noqa: B023
         assert [each is x for each in got] == [True] * 3
 
 
@@ -163,7 +156,7 @@ def test_an_array_of_the_same_memory_with_other_strides_is_not_taken_for_the_fir
     memory = np.arange(8.0)
     for x in (memory[:4], memory[::2], memory[:4], memory[:3]):
         got: list[Any] = []
-        call(serial, lambda _, array: got.append(array) or 0.0, x)  # noqa: B023
+        call(serial, lambda _, array: got.append(array) or 0.0, 3, x=x)  # noqa: B023
         assert got[0] is x
 
 
@@ -175,7 +168,7 @@ def test_callbacks_keep_no_arguments_alive(serial: _host.Program) -> None:
     f, x = Function(), np.zeros(4)
     dead = weakref.ref(f), weakref.ref(x)
     for _ in range(3):
-        call(serial, f, x)
+        call(serial, f, 3, x=x)
     del f, x
     assert [each() for each in dead] == [None, None]
 
@@ -298,5 +291,5 @@ def test_a_read_only_array_is_no_result(serial: _host.Program) -> None:
         return 0.0
 
     with pytest.raises(ValueError, match=r"^assignment destination is read-only$"):
-        call(serial, write, x)
+        call(serial, write, 3, x=x)
     assert x[0] == 0.0

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import gtstub
-from gtstub import _host
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.allocations import growth, held
-from tests.support.calling_programs import PARALLEL, SERIAL, Built
+from tests.support.calling_programs import PARALLEL, SERIAL, Built, another_thread, call
 
 pytestmark = [pytest.mark.sanitizer, pytest.mark.usefixtures("no_deadlock")]
 
@@ -31,21 +30,10 @@ def parallel(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> 
 
 
 @pytest.fixture
-def another_thread() -> Iterator[None]:
+def released_gil() -> Iterator[None]:
     """While another thread of Python exists, calls release the GIL."""
-    ended = threading.Event()
-    other = threading.Thread(target=ended.wait)
-    other.start()
-    yield
-    ended.set()
-    other.join()
-
-
-def call(program: _host.Program, f: Callable[..., Any], count: int = 10, threads: int = 1) -> Any:
-    """Calls `f(i, x)` for each i below `count`; returns the results."""
-    out = np.full(count, -1.0)
-    program(np.zeros(4), out, threads, f)
-    return out
+    with another_thread():
+        yield
 
 
 def in_thread(function: Callable[[], object]) -> Any:
@@ -73,7 +61,7 @@ def test_without_other_threads_the_gil_is_kept(serial: Built) -> None:
     assert call(serial.load(), lambda *_: in_thread(lambda: 3.0)).tolist() == [3.0] * 10
 
 
-@pytest.mark.usefixtures("another_thread")
+@pytest.mark.usefixtures("released_gil")
 def test_a_callback_waits_for_a_thread(serial: Built) -> None:
     assert call(serial.load(), lambda *_: in_thread(lambda: 3.0)).tolist() == [3.0] * 10
 

@@ -7,14 +7,13 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
 from gtstub import _host
 from gtstub.toolchain.compiler import Toolchain
-from tests.support.calling_programs import PARALLEL, SERIAL
+from tests.support.calling_programs import PARALLEL, SERIAL, another_thread, call
 
 pytestmark = [pytest.mark.sanitizer, pytest.mark.usefixtures("no_deadlock")]
 
@@ -35,19 +34,8 @@ def gil(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.param == "kept":
         yield
         return
-    ended = threading.Event()
-    other = threading.Thread(target=ended.wait)
-    other.start()
-    yield
-    ended.set()
-    other.join()
-
-
-def call(program: _host.Program, f: Callable[..., Any], count: int = 10, threads: int = 1) -> Any:
-    """Calls `f(i, x)` for each i below `count`; returns the results."""
-    out = np.full(count, -1.0)
-    program(np.zeros(4), out, threads, f)
-    return out
+    with another_thread():
+        yield
 
 
 def fails_at(number: int, error: Callable[[], BaseException], calls: list[int]) -> Callable[..., float]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
+
+import numpy as np
 
 from gtstub import _host
 from gtstub.signature.dtypes import NAMES, DType
@@ -185,3 +189,23 @@ EVERY_DTYPE = CallingProgram(
         f"    for (int i = 0; i < 3; ++i)\n        out_{dtype}[i] = f_{dtype}(in_{dtype}[i]);\n" for dtype in DTYPES
     ),
 )
+
+
+def call(program: _host.Program, f: Callable[..., Any], count: int = 10, threads: int = 1, x: Any = None) -> Any:
+    """Has SERIAL or PARALLEL call `f(i, x)` for each i below `count`; returns the results."""
+    out = np.full(count, -1.0)
+    program(np.zeros(4) if x is None else x, out, threads, f)
+    return out
+
+
+@contextlib.contextmanager
+def another_thread() -> Iterator[None]:
+    """Another thread of Python, so that calls release the GIL."""
+    ended = threading.Event()
+    other = threading.Thread(target=ended.wait)
+    other.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        other.join()
