@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,7 @@ from tests.support.hosting import (
     EK,
     LEVELS,
     Bound,
+    Field,
     address,
     call,
     edge_field,
@@ -90,21 +93,94 @@ def test_an_object_that_has_no_weak_references_is_read_at_each_call(bound: Bound
     assert vn.reads == 3
 
 
+def pass_thrice(bound: Bound) -> set[int]:
+    """Passes a field; it is dead when this returns its address."""
+    vn = edge_field()
+    for _ in range(3):
+        call(bound, vn=vn)
+    return {id(vn)}
+
+
+def swap(bound: Bound) -> set[int]:
+    now, new = edge_field(), edge_field()
+    for vn in (now, new, now, new, now):
+        call(bound, vn=vn)
+    return {id(now), id(new)}
+
+
+def pass_in_a_cycle(bound: Bound) -> set[int]:
+    """The collector finds the field, and not a reference count."""
+    vn = edge_field()
+    object.__setattr__(vn, "self", vn)
+    for _ in range(3):
+        call(bound, vn=vn)
+    old = id(vn)
+    del vn
+    gc.collect()
+    return {old}
+
+
+class Last(Field):
+    """Passes itself when it dies."""
+
+    def __del__(self) -> None:
+        bound = getattr(self, "bound", None)
+        for _ in range(3 if bound is not None else 0):
+            call(bound, vn=self)  # type: ignore[arg-type]
+
+
+def pass_at_the_end(bound: Bound) -> set[int]:
+    vn = Last(EK, np.zeros((EDGES, LEVELS)))
+    object.__setattr__(vn, "bound", bound)
+    return {id(vn)}
+
+
+def pass_at_the_end_of_a_cycle(bound: Bound) -> set[int]:
+    gc.collect()  # what this frees would be reused first
+    vn = Last(EK, np.zeros((EDGES, LEVELS)))
+    object.__setattr__(vn, "bound", bound)
+    object.__setattr__(vn, "self", vn)
+    old = id(vn)
+    del vn
+    gc.collect()
+    return {old}
+
+
 @needs_frees
-def test_a_new_object_at_the_address_of_a_dead_one_is_not_taken_for_it(bound: Bound) -> None:
+@pytest.mark.parametrize("die", [pass_thrice, swap, pass_in_a_cycle, pass_at_the_end, pass_at_the_end_of_a_cycle])
+def test_a_new_object_at_the_address_of_a_dead_one_is_not_taken_for_it(
+    bound: Bound, die: Callable[[Bound], set[int]]
+) -> None:
     memory = np.zeros((EDGES, LEVELS))
+    kind = Last if die in (pass_at_the_end, pass_at_the_end_of_a_cycle) else Field  # their objects may differ in size
     reused = 0
     for _ in range(20):
-        vn = edge_field()
-        old = id(vn)
-        for _ in range(3):
-            call(bound, vn=vn)
-        del vn
-        others = [edge_field(memory) for _ in range(1000)]
-        for again in (other for other in others if id(other) == old):
-            assert call(bound, vn=again)["vn"] == address(memory)
-            reused += 1
+        old = die(bound)
+        others = []  # they stay alive, so that the allocator reuses every free block
+        for _ in range(100_000):
+            others.append(kind(EK, memory))
+            if id(others[-1]) in old:
+                assert call(bound, vn=others[-1])["vn"] == address(memory)
+                reused += 1
+                break
     assert reused > 0
+
+
+def test_a_weak_reference_that_somebody_keeps_outlives_the_program(bound: Bound) -> None:
+    program = bound.load()
+    vn, other = edge_field(), edge_field()
+    for _ in range(3):
+        call(bound, program, vn=vn, out=other)
+    kept = [*weakref.getweakrefs(vn), *weakref.getweakrefs(other)]
+    assert len(kept) == 2
+    for reference in kept:
+        forget: Any = reference.__callback__
+        for anything in ((), (vn,), (None, 1), (reference,)):
+            forget(*anything)
+        assert call(bound, program, vn=vn, out=other)["vn"] == address(vn._ndarray)
+    del program, vn
+    del other
+    assert [reference() for reference in kept] == [None, None]
 
 
 def test_none_is_not_taken_for_a_field_that_has_died(bound: Bound) -> None:
@@ -122,6 +198,40 @@ def test_none_is_not_taken_for_a_field_that_has_died(bound: Bound) -> None:
         with pytest.raises(TypeError) as caught:
             call(bound, **changed)
         assert str(caught.value) == f"Argument '{name}' of program 'host' must be a field, not 'NoneType'."
+
+
+class Next:
+    """An integer that is another one each time."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def __index__(self) -> int:
+        self.value += 1
+        return self.value
+
+
+def test_scalars_in_any_order(bound: Bound) -> None:
+    changing = Next()
+    expected = 0
+    for n in (7, 7, changing, changing, 7, np.int32(8), 7, 1000, 7, int("1000"), changing, np.int32(8), 7):
+        expected = changing.value + 1 if n is changing else n
+        assert call(bound, n=n)["n"] == expected
+
+
+def test_a_refused_scalar_leaves_nothing(bound: Bound) -> None:
+    for wrong in ("7", 1 << 40, None):
+        assert call(bound, n=7)["n"] == 7
+        with pytest.raises((TypeError, ValueError)):
+            call(bound, n=wrong)
+        assert call(bound, n=7)["n"] == 7
+
+
+@needs_frees
+def test_a_new_number_at_the_address_of_a_dead_one_is_not_taken_for_it(bound: Bound) -> None:
+    for number in range(1000, 1100):
+        n = int(str(number))
+        assert call(bound, n=n)["n"] == call(bound, n=n)["n"] == number
 
 
 def test_a_field_that_was_refused_is_refused_again(bound: Bound) -> None:
