@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import dace
 import numpy as np
+from dace.codegen.compiled_sdfg import CompiledSDFG
 
 
 def copied(value: Any) -> Any:
@@ -28,6 +33,18 @@ def check_like_dace(program: Any, *args: Any, **kwargs: Any) -> Any:
     return found
 
 
+def by_dace(program: Any, sdfg: dace.SDFG) -> Callable[..., Any]:
+    """DaCe's own call of the library that gtstub has built for a program."""
+    ((_, made),) = program._variants
+    (library,) = made.entry.path.glob("lib*.so")
+    compiled = CompiledSDFG(sdfg, _Library(library), program.dace_program.argnames)
+
+    def call(**arguments: Any) -> Any:
+        return compiled(**program.dace_program._create_sdfg_args(sdfg, (), arguments))
+
+    return call
+
+
 def check_same(found: Any, expected: Any) -> None:
     """Types, shapes, and each bit."""
     if isinstance(expected, list | tuple):
@@ -43,3 +60,24 @@ def check_same(found: Any, expected: Any) -> None:
 def _extent(array: Any) -> int:
     """Elements after the first one."""
     return sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)) // array.itemsize
+
+
+class _Library:
+    """A library for DaCe's own calls, in place of DaCe's class, which needs a second library for each one."""
+
+    def __init__(self, path: Path) -> None:
+        self._library_filename, self._library = str(path), ctypes.CDLL(str(path))
+
+    def load(self) -> None:
+        pass
+
+    def unload(self) -> None:
+        pass
+
+    def get_symbol(self, name: str, restype: Any = ctypes.c_int) -> Any:
+        try:
+            function = self._library[name]
+        except AttributeError as error:
+            raise KeyError(name) from error
+        function.restype = restype
+        return function

@@ -67,6 +67,10 @@ class FieldValue:
             case _:
                 return stride // self.array.itemsize
 
+    def is_without_meaning(self, axis: int, property_: Property) -> bool:
+        """Whether it is a stride on which no access depends."""
+        return property_ == "stride" and (self.array.size == 0 or self.array.shape[axis] < 2)
+
 
 @dataclasses.dataclass(frozen=True)
 class Shown:
@@ -106,14 +110,20 @@ class RandomProgram:
                 expected[argument.name] = value.array.ctypes.data
             elif value is not None:
                 expected[argument.name] = value
-        for shown in self.shown:
+        for shown in sorted(self.shown, key=lambda shown: shown.property == "stride"):
             expected.setdefault(shown.symbol, self.value_of(shown))
         return expected
 
     def value_of(self, shown: Shown) -> int:
+        return self._field_of(shown).get(shown.axis, shown.property)
+
+    def is_without_meaning(self, shown: Shown) -> bool:
+        return self._field_of(shown).is_without_meaning(shown.axis, shown.property)
+
+    def _field_of(self, shown: Shown) -> FieldValue:
         field = self.values[shown.leaf]
         assert isinstance(field, FieldValue)
-        return field.get(shown.axis, shown.property)
+        return field
 
 
 def leaves_of(parameter: Parameter) -> Iterator[tuple[str, ScalarType | FieldType]]:

@@ -13,6 +13,7 @@ import pytest
 import gtstub
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.callbacks import calls_in_parallel
+from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 
 N = dace.symbol("N")
 
@@ -256,3 +257,26 @@ def test_objects_are_refused_by_name_or_left_to_dace() -> None:
     program = gtstub.program(objects, fallback=True)
     program(x)
     assert (x[1], program.fallback_calls) == (2.0, 1)
+
+
+@opaque
+def see(values: Any) -> None:
+    noted(values)
+
+
+@dace.program
+def seen_on_the_gpu(x: dace.float64[N] @ dace.StorageType.GPU_Global):
+    see(x)
+
+
+def test_callbacks_of_a_gpu_are_refused_by_name() -> None:
+    kernel = mapped.dace_program.to_sdfg()
+    for node, _ in kernel.all_nodes_recursive():
+        if isinstance(node, dace.nodes.MapEntry):
+            node.map.schedule = dace.ScheduleType.GPU_Device
+    for sdfg, name, reason in (
+        (kernel, "squared", "is called by a kernel, which cannot call functions of the host"),
+        (seen_on_the_gpu.to_sdfg(), "see", "takes an array on the GPU; copy it to the host first"),
+    ):
+        with pytest.raises(SignatureError, match=rf"^Callback '{name}' of SDFG '{sdfg.name}' {reason}\.$"):
+            sdfg_signature(sdfg, sdfg.to_json(), has_domains=False)

@@ -1,5 +1,6 @@
 """What DaCe programs read from around them: arrays are read at each call, and other values must not change."""
 
+import enum
 import re
 from typing import Any
 
@@ -102,6 +103,79 @@ def test_what_was_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result(reads_globals) == [24] * 3
     monkeypatch.delitem(globals(), "FIELD")
     check_changed(reads_globals, "reads 'FIELD', which does not exist any more.")
+
+
+# --- Values that DaCe uses while it parses ---------------------------------------------------------------------------
+
+
+class Scheme(enum.Enum):
+    CENTRAL = 1
+    UPWIND = 2
+
+
+SCHEME, DTYPE, LENGTH = Scheme.UPWIND, np.float64, N - 1
+ORDER, NAME, FIELDS, KNOWN = 1, "x", [three(1), three(2)], {"u", "v"}
+COEFFICIENTS, NAMED, UNUSED = [2.0, 3.0], {"x": 5.0, "y": 7.0}, 1
+OTHERS, HISTORY = {"used": three(3)}, [three(0), three(4)]
+
+
+class Shift:
+    def __init__(self) -> None:
+        self.amounts, self.order = [10.0, 20.0], 0
+
+    def of(self, x):
+        return x + self.amounts[self.order]
+
+
+SHIFT_OF_ORDER = Shift()
+
+
+@gtstub.program
+@dace.program
+def decides(a: dace.float64[N]):
+    a[0:3] = a[0:3] * COEFFICIENTS[ORDER] + NAMED[NAME] + OTHERS["used"]
+    if SCHEME == Scheme.UPWIND and "u" in KNOWN:
+        a[0:3] = a[0:3] + np.full([3], 0.5, dtype=DTYPE)
+    for field in FIELDS:
+        a[0:3] = a[0:3] + field
+
+    a[0:3] = SHIFT_OF_ORDER.of(a[0:3]) + HISTORY[-1]
+
+    @dace.map
+    def add(UNUSED: _[0:LENGTH]):  # noqa: F821, N803  an index that has the name of a global
+        value << a[UNUSED]  # noqa: F821
+        out >> a[UNUSED]  # noqa: F821
+        out = value + 1  # noqa: F821, F841
+
+
+def test_values_that_dace_uses_while_it_parses(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [1 * 3 + 5 + 3 + 0.5 + 1 + 2 + 10 + 4 + (i < 2) for i in range(3)]
+    assert result(decides) == expected
+    for name, value, message in (
+        ("ORDER", 0, "was compiled for 'ORDER' = 1, but it is 0 now"),
+        ("NAME", "y", "was compiled for 'NAME' = 'x', but it is 'y' now"),
+        ("SCHEME", Scheme.CENTRAL, "was compiled for 'SCHEME' = "),
+        ("KNOWN", {"v"}, "was compiled for 'KNOWN' = "),
+        (
+            "DTYPE",
+            np.float32,
+            "was compiled for 'DTYPE' = <class 'numpy.float64'>, but it is <class 'numpy.float32'> now",
+        ),
+        ("LENGTH", N, "was compiled for 'LENGTH' = N - 1, but it is N now"),
+        ("FIELDS", [*FIELDS, three(3)], "was compiled for 'len(FIELDS)' = 2, but it is 3 now"),
+    ):
+        with monkeypatch.context() as context:
+            context.setitem(globals(), name, value)
+            check_changed(decides, message)
+    with monkeypatch.context() as context:
+        context.setattr(SHIFT_OF_ORDER, "order", 1)
+        check_changed(decides, "was compiled for 'self.order' = 0, but it is 1 now")
+    HISTORY.append(three(5))
+    check_changed(decides, "but these are two now")
+    HISTORY.pop()
+    monkeypatch.setitem(globals(), "UNUSED", 2)
+    monkeypatch.setitem(OTHERS, "unused", three(9))
+    assert result(decides) == expected
 
 
 # --- Two paths to one array -------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ class Processes:
         self._path = f"{spy.parent}:{os.environ['PATH']}"
 
     def start(self, *command: str, **environment: str) -> subprocess.Popen[str]:
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("GTSTUB_")}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("GTSTUB_", "DACE_"))}
         return subprocess.Popen(
             command or (sys.executable, str(MODEL)),
             env={
@@ -61,7 +61,7 @@ class Processes:
 
     @property
     def builds(self) -> int:
-        """Configurations by DaCe; gtstub asks cmake for its compiler, too."""
+        """Configurations by DaCe, without its caches; gtstub asks cmake for its compiler, too."""
         return self._log.read_text().count("-DDACE_LIBS") if self._log.exists() else 0
 
 

@@ -311,7 +311,16 @@ def test_refusals_name_the_program() -> None:
 
         halves.compile()
 
+    def text() -> None:
+        @gtstub.program
+        @dace.program
+        def texts(a: "dace.float64[3]"):  # as each annotation after the import from __future__
+            a[:] = a + a
+
+        texts.compile(np.zeros(3))
+
     for build, said in (
+        (text, "'a' of .*_texts' must be an array or a scalar, but is a text. DaCe takes annotations for texts after"),
         (half, "'a' of .*_halves' must have one of the element types"),
         (structure_argument, "'s' of .* must be an array or a scalar, but has type 'Structure'"),
     ):

@@ -339,19 +339,30 @@ def single(a: dace.float64[N]):
 
 @gtstub.program
 @dace.program
-def sized_by_symbols(a: dace.float64[N]):
+def reduced(a: dace.float64[N], b: dace.float64[N]):
+    return np.sum(a), a @ b
+
+
+@gtstub.program
+@dace.program
+def sized_by_symbols(a: dace.float64[N], edges: dace.float64[M + 1], wide: dace.float64[2 * L + 1]):
     found = np.zeros((N + 2 * K, 2, K))
     found[:] = a[0]
-    return found
+    padded = np.zeros((L + 2,))
+    padded[1:-1] = wide[1 : L + 1]
+    return found, edges[1:] - edges[:-1], padded
 
 
 def test_sizes_of_results() -> None:
-    check_like_dace(sized_by_symbols, whole(3) + 1, K=2)
-    assert sized_by_symbols(whole(4), K=3).shape == (10, 2, 3)
+    check_like_dace(sized_by_symbols, whole(3) + 1, whole(5) ** 2, whole(7), K=2)
+    found = sized_by_symbols(whole(4), whole(3), whole(9), K=3)
+    assert [each.shape for each in found] == [(10, 2, 3), (2,), (6,)]
+    with pytest.raises(ValueError, match=r"'wide' of program '.*' must have size 2\*L \+ 1 = 7 .*, not 8"):
+        sized_by_symbols(whole(4), whole(3), whole(8), K=3)
     with pytest.raises(TypeError, match=r"A call of program '.*' lacks the symbol 'K'"):
-        sized_by_symbols(whole(3))
+        sized_by_symbols(whole(3), whole(3), whole(3))
     with pytest.raises(TypeError, match="has no parameter and no symbol '__return'"):
-        sized_by_symbols(whole(3), K=2, __return=np.zeros(3))
+        sized_by_symbols(whole(3), whole(3), whole(3), K=2, __return=np.zeros(3))
 
 
 def test_results() -> None:
@@ -363,6 +374,7 @@ def test_results() -> None:
     returned = several(whole(4), 3.0, out=out)
     assert all(one is other for one, other in zip(returned, out, strict=True))
     check_same(out, first)
+    check_like_dace(reduced, whole(4), whole(4) + 1)  # whose sizes only the code of sums uses
     flags = np.zeros(4, bool)
     assert single(whole(4), out=flags) is flags
     check_same(flags, whole(4) > 1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import dace
 from dace.codegen import compiler as dace_compiler
 
+from gtstub import settings
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
 from gtstub.cache.manifest import Built, Machine, Manifest
@@ -22,6 +25,7 @@ from gtstub.errors import ToolchainError
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.arguments import check_arguments
 from gtstub.frameworks.dace.dace_config import Setting
+from gtstub.frameworks.dace.map_checks import with_map_checks
 from gtstub.frameworks.dace.streams import one_stream
 from gtstub.signature import documents
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
@@ -33,6 +37,9 @@ if TYPE_CHECKING:
     from gtstub.codegen.stub import Stub
 
 NOTHING: Mapping[str, str] = {}
+
+SDFG_FILE = "program.sdfgz"
+"""The file of an entry with the SDFG as DaCe has compiled it, which DaCe's tools read."""
 
 GPU_COMPILERS = {
     "cuda": "install the CUDA toolkit, and put 'nvcc' on PATH or name it in CUDACXX",
@@ -83,8 +90,9 @@ class Build:
 
     @property
     def ingredients(self) -> dict[str, Any]:
-        """The part of the DaCe configuration that is in the key."""
-        return dace_config.ingredients(self.device, self.build_type, self.overrides)
+        """The part of the DaCe configuration that is in the key, and whether maps are followed by checks."""
+        found = dace_config.ingredients(self.device, self.build_type, self.overrides)
+        return found | {"map_checks": True} if settings.build_checks() else found
 
     def context(self) -> AbstractContextManager[None]:
         """Sets DaCe's configuration for a build."""
@@ -109,7 +117,7 @@ class Build:
         of the SDFG that have other names there. `compiled` is the library of an SDFG that was compiled already. The
         caller has entered `context`.
         """
-        settings, toolchain = self.settings, self.toolchain(request.cache)
+        configuration, toolchain = self.settings, self.toolchain(request.cache)
         texts = {
             "program.json": documents.program_to_json(program),
             "sdfg.json": documents.sdfg_to_json(signature),
@@ -125,7 +133,7 @@ class Build:
             build = toolchain.start(directory / stub.source, directory / stub_library)
             try:
                 if compiled is None:
-                    library = self._compile(sdfg, private / "dace")
+                    library = self.compile(sdfg, private / "dace", settings.build_checks())
                 else:
                     library = Path(shutil.copy(compiled, private))
             except BaseException:
@@ -133,8 +141,11 @@ class Build:
                 raise
             build.wait()
             if compiled is None:
-                made = next(iter((private / "dace").glob("program.sdfg*")))
-                check_arguments(dace.SDFG.from_file(str(made)), signature, names)
+                raw = json.loads(gzip.decompress((private / "dace" / SDFG_FILE).read_bytes()))
+                check_arguments(dace.SDFG.from_json(raw), signature, names)
+            else:
+                raw = sdfg.to_json()
+            _save(raw, directory / SDFG_FILE)
             library.rename(directory / signature.library)
             manifest = Manifest(
                 name=request.program,
@@ -144,7 +155,7 @@ class Build:
                 ingredients=request.ingredients,
                 baked=request.baked,
                 machine=Machine(  # the hardware that both libraries require
-                    cpu=toolchain.compiled_features(self.build_type, settings["compiler.cpu.args"].value),
+                    cpu=toolchain.compiled_features(self.build_type, configuration["compiler.cpu.args"].value),
                     device=self.device_name,
                     arch="" if self.device == "cpu" else arch("gpu"),
                 ),
@@ -154,8 +165,13 @@ class Build:
         limit_size(request.cache)
         return entry
 
-    def _compile(self, sdfg: dace.SDFG, folder: Path) -> Path:
-        """Builds the SDFG with DaCe in `folder`; returns the path of its library."""
+    def compile(self, sdfg: dace.SDFG, folder: Path, map_checks: bool) -> Path:
+        """
+        Builds the SDFG with DaCe in `folder`, and returns the path of its library. With `map_checks`, debug checks can
+        look at what each map writes. The caller has entered `context`.
+        """
+        if map_checks:
+            sdfg = with_map_checks(sdfg)
         sdfg.build_folder = str(folder)
         try:
             with one_stream():
@@ -168,3 +184,9 @@ class Build:
                 f" {GPU_COMPILERS[self.device]}."
             ) from error
         return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))
+
+
+def _save(raw: dict[str, Any], path: Path) -> None:
+    """Saves the JSON form of an SDFG as DaCe does, but without the path of its build."""
+    raw["attributes"].pop("build_folder", None)
+    path.write_bytes(gzip.compress(json.dumps(raw).encode(), compresslevel=6, mtime=0))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import dace
@@ -47,17 +48,49 @@ def callback_argument(sdfg: str, name: str, signature: dtypes.callback, *, is_pa
 
 def calls_in_parallel(sdfg: dace.SDFG) -> bool:
     """Whether several threads may call callbacks: those of a map, or of the sections of OpenMP in a state."""
-    return any(each.openmp_sections for each in sdfg.all_sdfgs_recursive()) or _calls(sdfg, in_map=False)
+    sections = any(each.openmp_sections for each in sdfg.all_sdfgs_recursive())
+    return sections or any(call.maps for call in _calls(sdfg, ()))
 
 
-def _calls(sdfg: dace.SDFG, *, in_map: bool) -> bool:
+def check_devices(sdfg: dace.SDFG) -> None:
+    """Raises SignatureError if a kernel on a GPU calls a callback, or if one is given an array on a GPU."""
+    for call in _calls(sdfg, ()):
+        if any(entry.map.schedule in dtypes.GPU_SCHEDULES for entry in call.maps):
+            raise SignatureError(
+                f"Callback '{call.name}' of SDFG '{sdfg.name}' is called by a kernel, which cannot call functions of"
+                " the host."
+            )
+        for array in call.arrays:
+            if array.storage is dtypes.StorageType.GPU_Global:
+                raise SignatureError(
+                    f"Callback '{call.name}' of SDFG '{sdfg.name}' takes an array on the GPU; copy it to the"
+                    " host first."
+                )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Call:
+    """A tasklet that calls a callback, the maps that contain it, and the data that it takes and gives."""
+
+    name: str
+    maps: tuple[nodes.MapEntry, ...]
+    arrays: tuple[data.Data, ...]
+
+
+def _calls(sdfg: dace.SDFG, outer: tuple[nodes.MapEntry, ...]) -> Iterator[_Call]:
+    """All calls of callbacks, also those of nested SDFGs. `outer` are the maps that contain the SDFG."""
     callbacks = {name for name, type_ in sdfg.symbols.items() if isinstance(type_, dtypes.callback)}
     for state in sdfg.states():
         scopes = state.scope_dict()
         for node in state.nodes():
-            is_inside = in_map or scopes[node] is not None
-            if isinstance(node, nodes.NestedSDFG) and _calls(node.sdfg, in_map=is_inside):
-                return True
-            if isinstance(node, nodes.Tasklet) and is_inside and any(name in node.code.as_string for name in callbacks):
-                return True
-    return False
+            maps, entry = list(outer), scopes[node]
+            while entry is not None:
+                maps.append(entry)
+                entry = scopes[entry]
+            if isinstance(node, nodes.NestedSDFG):
+                yield from _calls(node.sdfg, tuple(maps))
+            if isinstance(node, nodes.Tasklet):
+                arrays = {edge.data.data for edge in state.all_edges(node) if edge.data.data is not None}
+                for name in callbacks:
+                    if name in node.code.as_string:
+                        yield _Call(name, tuple(maps), tuple(sdfg.arrays[each] for each in sorted(arrays)))

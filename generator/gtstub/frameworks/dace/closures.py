@@ -5,17 +5,20 @@ from __future__ import annotations
 import ast
 import copy
 import dataclasses
+import enum
 import sys
 from collections.abc import Iterator, Mapping
 from types import CellType, CodeType, ModuleType
 from typing import Any
 
+import numpy as np
+from dace import dtypes, symbolic
 from dace.frontend.python.common import SDFGClosure
 from dace.frontend.python.parser import DaceProgram
 
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.front_end import FrontEnd
-from gtstub.frameworks.dace.source_paths import Step, path_of, source_paths
+from gtstub.frameworks.dace.source_paths import Step, Use, path_of, source_paths
 
 LIBRARIES = ("dace", "math", "numpy")
 """The modules whose attributes never change."""
@@ -54,7 +57,13 @@ class Reading:
         elif isinstance(found, dict) and steps:
             found, steps = found[steps[0]], steps[1:]
         for step in steps:
-            found = found[step[0]] if isinstance(step, tuple) else getattr(found, step)
+            match step:
+                case str():
+                    found = getattr(found, step)
+                case (index,):
+                    found = found[index]
+                case _:
+                    found = len(found)
         return found
 
 
@@ -85,7 +94,7 @@ def closure_of(program: DaceProgram, arguments: Mapping[str, Any], front_end: Fr
     mentioned = [
         each for owner, part in parts for each in _mentioned(owner, part, arguments if owner is program else {})
     ]
-    mentioned += [(reading, value, False) for reading, value in leaves]
+    mentioned += [(reading, value, None) for reading, value in leaves]
     arrays, shared = {}, []
     for name, (source, _, evaluator, _) in program.resolver.closure_arrays.items():
         array = evaluator()
@@ -108,9 +117,16 @@ def closure_of(program: DaceProgram, arguments: Mapping[str, Any], front_end: Fr
                 _, _, rest = source.partition(".")
                 of_leaves = [(leaf, found) for leaf, found in leaves if rest and leaf.source.endswith(f".{rest}")]
                 constants |= {_identity(leaf): (leaf, found) for leaf, found in of_leaves}
-    for reading, value, is_called in mentioned:
-        if is_called or _is_plain(value):
-            constants.setdefault(_identity(reading), (reading, copy.copy(value) if _is_plain(value) else value))
+    for reading, value, use in mentioned:
+        if _is_plain(value):
+            constants.setdefault(_identity(reading), (reading, copy.copy(value)))
+        elif use is None:
+            continue
+        elif use.is_called or _is_compiled_in(value):
+            constants.setdefault(_identity(reading), (reading, value))
+        elif use.is_whole and isinstance(value, list | tuple | dict):
+            count = Reading(reading.root, (*reading.steps, ()), f"len({reading.source})")
+            constants.setdefault(_identity(count), (count, len(value)))
     kept = tuple((reading, value) for reading, value in constants.values() if not _is_of_library(reading))
     callbacks = {
         name: Reading(function, (), source) for name, (source, function, _) in program.resolver.callbacks.items()
@@ -140,13 +156,17 @@ def _parts(
 
 def _mentioned(
     program: DaceProgram, closure: SDFGClosure, arguments: Mapping[str, Any]
-) -> Iterator[tuple[Reading, Any, bool]]:
-    """What the source of a program reads from around it: how, what is there now, and whether it is called."""
-    pending = [(source, False) for source, *_, is_nested in closure.closure_arrays.values() if not is_nested]
+) -> Iterator[tuple[Reading, Any, Use | None]]:
+    """
+    What the source of a program reads from around it: how, what is there now, and what it is used for. Collections come
+    with what they contain, which the source does not use itself.
+    """
+    pending: list[tuple[str, Use | None]]
+    pending = [(source, None) for source, *_, is_nested in closure.closure_arrays.values() if not is_nested]
     pending += source_paths(program.f).items()
     known = set()
     while pending:
-        source, is_called = pending.pop(0)
+        source, use = pending.pop(0)
         reading = _reading(program, source, arguments)
         if reading is None or _identity(reading) in known:
             continue
@@ -155,22 +175,33 @@ def _mentioned(
             value = reading.read(arguments)
         except Exception:  # of any object's attributes
             continue
-        yield reading, value, is_called
+        yield reading, value, use
         if isinstance(value, list | tuple):
-            pending += [(f"{source}[{index}]", False) for index in range(len(value))]
+            pending += [(f"{source}[{index}]", None) for index in range(len(value))]
         elif isinstance(value, dict) and value is not reading.root:
-            pending += [(f"{source}[{key!r}]", False) for key in value if isinstance(key, str | int)]
+            pending += [(f"{source}[{key!r}]", None) for key in value if isinstance(key, str | int)]
 
 
 def _identity(reading: Reading) -> tuple[Any, tuple[Step, ...]]:
     return reading.root if isinstance(reading.root, Passed) else id(reading.root), reading.steps
 
 
+def _is_compiled_in(value: Any) -> bool:
+    """
+    Whether DaCe compiles in what it finds, or what follows from it: an index of a collection, as in `weights[order]`, a
+    member of an enumeration, the type of elements, or a size.
+    """
+    is_type = isinstance(value, np.dtype | dtypes.typeclass) or (
+        isinstance(value, type) and issubclass(value, np.generic)
+    )
+    return bool(dtypes.isconstant(value)) or is_type or isinstance(value, enum.Enum | symbolic.sympy.Basic)
+
+
 def _is_plain(value: Any) -> bool:
     """Whether it is a collection of numbers and texts, whose size may be compiled in, too."""
     if isinstance(value, dict):
         value = [*value, *value.values()]
-    elif not isinstance(value, list | tuple):
+    elif not isinstance(value, list | tuple | set | frozenset):
         return False
     return all(isinstance(each, bool | int | float | str | None) for each in value)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Union, get_args, get_origin
 
 import dace
-from dace import config, data
+from dace import config, data, nodes
 from dace.frontend.python import parser
 from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
@@ -98,7 +99,19 @@ def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[s
     if config.Config.get_bool("optimizer", "autooptimize") or program.autoopt:
         sdfg = program.auto_optimize(sdfg)
         sdfg.simplify()
-    return sdfg
+    return _expanded(sdfg)
+
+
+def _expanded(sdfg: dace.SDFG) -> dace.SDFG:
+    """
+    The SDFG with the arguments that it is compiled with: the code of library nodes, such as that of a sum, may use
+    sizes of which the SDFG says nothing else. DaCe expands the nodes when it compiles them, too.
+    """
+    if not any(isinstance(node, nodes.LibraryNode) for node, _ in sdfg.all_nodes_recursive()):
+        return sdfg
+    expanded = copy.deepcopy(sdfg)
+    expanded.expand_library_nodes()
+    return sdfg if expanded.arglist().keys() == sdfg.arglist().keys() else expanded
 
 
 def python_of(program: DaceProgram) -> Callable[..., Any]:
@@ -121,8 +134,8 @@ def _refresh(program: DaceProgram, known: frozenset[int] = frozenset()) -> None:
     program.global_vars = parser._get_locals_and_globals(program.f)
     if program.methodobj is not None:
         program.global_vars[program.objname] = program.methodobj
-    for path, is_called in source_paths(program.f).items():
-        if is_called:
+    for path, use in source_paths(program.f).items():
+        if use.is_called:
             inner = program_of(_evaluate(path, program.global_vars))
             if inner is not None:
                 _refresh(inner, known | {id(program)})

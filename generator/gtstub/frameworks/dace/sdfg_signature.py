@@ -19,7 +19,7 @@ from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import init_symbols
 from gtstub.frameworks.dace.bounds.claims import bounds_of
 from gtstub.frameworks.dace.bounds.regions import accesses
-from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel
+from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, check_devices
 from gtstub.frameworks.dace.shapes import ShapeReader
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import (
@@ -63,6 +63,8 @@ def sdfg_signature(
     described = sdfg.arglist()
     has_callbacks = any(isinstance(each.dtype, dace.callback) for each in described.values())
     is_parallel = has_callbacks and calls_in_parallel(sdfg)
+    if has_callbacks:
+        check_devices(sdfg)
     for argument, descriptor in described.items():
         if isinstance(descriptor.dtype, dace.callback):
             callbacks[argument] = callback_argument(name, argument, descriptor.dtype, is_parallel=is_parallel)
@@ -72,6 +74,11 @@ def sdfg_signature(
         if not is_scalar and fixed["type"] != "Array":
             raise SignatureError(
                 f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar, but has type '{fixed['type']}'."
+            )
+        if isinstance(descriptor.dtype, dace.dtypes.stringtype):
+            raise SignatureError(
+                f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar, but is a text. DaCe takes"
+                " annotations for texts after 'from __future__ import annotations'."
             )
         dtype = checked_dtype(f"SDFG '{name}'", argument, descriptor.dtype.to_string())
         if is_scalar:

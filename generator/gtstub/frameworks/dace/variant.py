@@ -27,10 +27,10 @@ from gtstub.frameworks.dace.program_signature import Parameters, program_signatu
 from gtstub.frameworks.dace.request import make_request
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.versions import dace_versions
-from gtstub.plan.model import AxisValue, CallPlan, Slot, Value
+from gtstub.plan.model import AxisValue, CallPlan, Value
 from gtstub.signature.dtypes import NAMES, DType
 from gtstub.signature.model import CallbackArgument, Device, SdfgSignature
-from gtstub.signature.polynomials import Polynomial
+from gtstub.signature.polynomials import Polynomial, linear
 from gtstub.toolchain import cpu
 from gtstub.toolchain.arch import toolkit
 
@@ -125,50 +125,49 @@ class Variant:
         place = {name: number for number, name in enumerate(order)}
         fields = {leaf.name: leaf for leaf in plan.fields}
         results = [fields[names[name]] for name in self.parameters.results]
-        required = {(each.leaf.name, each.axis): each.value for each in plan.required_shapes if each.name == "size"}
-        known = [
-            (each, place[each.source.leaf.name])
+        known: dict[str, AxisValue | Value] = {
+            each.value.linear[0]: AxisValue(each.leaf, each.axis, each.name, each.value.linear[2], each.value.linear[1])
+            for each in sorted(plan.required_shapes, key=lambda each: each.name == "size")  # a size replaces a stride
+            if each.value.linear is not None and each.leaf.name in place
+        }
+        known |= {
+            each.symbol: each.later
+            for each in reversed(plan.assertions)  # the first one counts
+            if isinstance(each.later, AxisValue) and each.later.leaf.name in place
+        }
+        known |= {
+            each.name: each.source
             for each in (*plan.slots, *plan.symbols)
             if isinstance(each.source, AxisValue | Value) and each.source.leaf.name in place
-        ]
-        sizes: dict[tuple[str, int], str] = {
-            (each.later.leaf.name, each.later.axis): each.symbol
+        }
+        sizes = {
+            (each.later.leaf.name, each.later.axis): linear(each.symbol)
             for each in plan.assertions
             if isinstance(each.later, AxisValue) and each.later.name == "size"
         }
-
-        unknown = {
-            (slot.source.leaf.name, slot.source.axis): slot.name
+        sizes |= {(each.leaf.name, each.axis): each.value for each in plan.required_shapes if each.name == "size"}
+        sizes |= {
+            (slot.source.leaf.name, slot.source.axis): linear(slot.name, slot.source.divisor, slot.source.minus)
             for slot in (*plan.slots, *plan.symbols)
             if isinstance(slot.source, AxisValue) and slot.source.name == "size"
         }
-        shapes: list[tuple[DType, list[int | str | Polynomial]]] = []
+        shapes: list[tuple[DType, list[int | Polynomial]]] = []
         for leaf in results:
-            shape: list[int | str | Polynomial] = []
-            for number, axis in enumerate(leaf.axes):
-                if axis.fixed.size is not None:
-                    shape.append(axis.fixed.size)
-                elif (leaf.name, number) in sizes:
-                    shape.append(sizes[leaf.name, number])
-                elif (leaf.name, number) in required:
-                    shape.append(required[leaf.name, number])
-                else:
-                    shape.append(unknown[leaf.name, number])
+            fixed = [axis.fixed.size for axis in leaf.axes]
+            shape = [sizes[leaf.name, axis] if size is None else size for axis, size in enumerate(fixed)]
             shapes.append((leaf.dtype, shape))
-        needed = {each for _, shape in shapes for each in shape if isinstance(each, str)}
-        needed |= {
+        needed = {
             name for _, shape in shapes for each in shape if isinstance(each, Polynomial) for name in each.symbols
         }
-        if missing := needed.difference(slot.name for slot, _ in known):
+        if missing := needed - known.keys():
             raise TypeError(f"A call of program '{plan.name}' lacks the symbol '{min(missing)}'.")
 
         def allocate(*arguments: Any) -> tuple[Any, ...]:
-            symbols = {slot.name: _value(slot, arguments[number]) for slot, number in known}
+            symbols = {name: _value(known[name], arguments[place[known[name].leaf.name]]) for name in needed}
 
-            def size(each: int | str | Polynomial) -> int:
-                if isinstance(each, Polynomial):
-                    return each.value(symbols)
-                return symbols[each] if isinstance(each, str) else each
+            def size(each: int | Polynomial) -> int:
+                # The stub refuses arguments from which a negative size follows.
+                return each if isinstance(each, int) else max(0, each.value(symbols))
 
             return tuple(
                 self.devices_array(tuple(map(size, shape)), NAMES_OF_NUMPY.get(dtype, dtype)) for dtype, shape in shapes
@@ -182,8 +181,7 @@ DACE = FrontEnd()
 NAMES_OF_NUMPY = {"bool": "bool_"}
 
 
-def _value(slot: Slot, argument: Any) -> int:
-    source = slot.source
+def _value(source: AxisValue | Value, argument: Any) -> int:
     if not isinstance(source, AxisValue):
         return int(argument)
     if source.name == "size":
@@ -245,13 +243,12 @@ def build_variant(
     request = make_request(sdfg.name, ingredients, baked, build)
     entry = request.find()
     if entry is None:
+        library = compiled.library if compiled is not None and not settings.build_checks() else None
         with build.context():
             entry = build_once(
                 request.cache,
                 request.key,
-                functools.partial(
-                    build.publish, request, sdfg, stub, signature, made, names, compiled.library if compiled else None
-                ),
+                functools.partial(build.publish, request, sdfg, stub, signature, made, names, library),
             )
     constants = {name: value for name, value in types.values.items() if name in call.places}
     exact = {
@@ -291,9 +288,13 @@ def _parameters(
 def _array_maker(device: Device) -> Callable[..., Any]:
     if device == "cpu":
         return np.empty
-    import cupy  # Only programs for a GPU need it.
 
-    return cupy.empty  # type: ignore[no-any-return]
+    def make(*args: Any, **kwargs: Any) -> Any:
+        import cupy  # Here, because only programs for a GPU that have results need it.
+
+        return cupy.empty(*args, **kwargs)
+
+    return make
 
 
 _NAMES = (

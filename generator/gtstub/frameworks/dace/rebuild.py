@@ -1,0 +1,39 @@
+"""Builds the SDFG of a cache entry again, with debug checks after its maps."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import dace
+
+from gtstub.cache.entry import Entry
+from gtstub.errors import GtstubError
+from gtstub.frameworks.dace.build import SDFG_FILE, Build
+from gtstub.signature import documents
+
+
+def rebuild_with_checks(path: Path, folder: Path) -> Path:
+    """
+    Builds the SDFG of the entry at `path` in `folder`, with the settings of its build. Returns the path of its stub,
+    which stands beside the library. An entry that has the checks is not built again.
+
+    Raises CacheError if the entry is damaged, GtstubError if it has no SDFG, and the errors of a build.
+    """
+    entry = Entry(path)
+    manifest = entry.verify_usable()
+    if manifest.ingredients["dace_config"].get("map_checks"):
+        return path / manifest.stub
+    if not (path / SDFG_FILE).is_file():
+        raise GtstubError(f"The cache entry '{path}' has no file '{SDFG_FILE}': build its program again.")
+    signature = documents.sdfg_from_json((path / "sdfg.json").read_bytes(), str(path / "sdfg.json"))
+    build = Build(
+        signature.device,
+        manifest.machine.device,
+        manifest.ingredients["backend"]["build_type"],
+        manifest.ingredients["dace_config"]["overrides"],
+    )
+    with build.context():
+        library = build.compile(dace.SDFG.from_file(str(path / SDFG_FILE)), folder / "dace", map_checks=True)
+    shutil.copy(library, folder / manifest.library)
+    return Path(shutil.copy(path / manifest.stub, folder))
