@@ -51,6 +51,11 @@ static bool select_program(gts_checks *checks, const char *name)
 
 static void free_checked(gts_checked *checked)
 {
+    while (checked->warned != NULL) {
+        gts_warned *const warned = checked->warned;
+        checked->warned = warned->next;
+        free(warned);
+    }
     free(checked->applies);
     free(checked->copy.bytes);
     free(checked);

@@ -14,6 +14,13 @@ typedef struct gts_checked_field {
     void *before;      /* a packed copy from before the call; NULL if its elements were in bounds */
 } gts_checked_field;
 
+/* An array of the SDFG and a check that refused it, after which the check does not apply to it any more. */
+typedef struct gts_warned {
+    struct gts_warned *next;
+    const char *array;
+    const gts_rule *rule;
+} gts_warned;
+
 struct gts_checked {
     gts_checked *next;
     gts_checks *checks;
@@ -24,6 +31,7 @@ struct gts_checked {
     bool was_elsewhere;         /* it was said that an argument on a GPU cannot be copied */
     bool synchronized;          /* gpu.synchronizes, as it was before the call */
     uint64_t calls;             /* number of calls that have begun */
+    gts_warned *warned;         /* of arrays that only the SDFG has */
     gts_buffer copy;            /* of a field on a GPU */
     gts_checked_field fields[]; /* [leaf_count] */
 };
@@ -48,5 +56,36 @@ void gts_checked_join_bounds(gts_checked *checked, uint32_t index);
 
 /* Frees what `checks` know of a program. */
 void gts_checked_forget(gts_program *self, const gts_checks *checks);
+
+/* ---- field.c --------------------------------------------------------------------------------------------------- */
+
+/*
+ * Copies an array to host memory, unless it is there. `name` is for messages. Returns 1 if it cannot be
+ * copied, which is printed once, and -1 after setting self->error.
+ */
+int gts_checked_to_host(gts_program *self, gts_checked *checked, const char *name, gts_array *array);
+
+/* The array of an argument, in host memory. Returns what gts_checked_to_host() returns. */
+int gts_checked_array(gts_program *self, gts_checked *checked, uint32_t index, gts_array *array);
+
+/* Prints the traced values of the arguments from `first` to `end` - 1. `when` says when: "before". */
+int gts_checked_trace(gts_program *self, gts_checked *checked, uint32_t first, uint32_t end, const char *when);
+
+/*
+ * Finds the rules that refuse an argument, and fails for the first of them or prints each one once. `what` has run, as
+ * messages name it: "the call", a map; it is NULL before the call. With `is_for_new`, values that were there before the
+ * call are left out.
+ */
+int gts_checked_report(gts_program *self, gts_checked *checked, uint32_t index, const gts_array *array,
+                       const char *what, bool is_for_new);
+
+/* ---- maps.c ---------------------------------------------------------------------------------------------------- */
+
+/* Begins and ends to check the maps of a call, if the SDFG was built for it. After -1, self->error says what was found. */
+void gts_maps_begin(gts_program *self);
+int gts_maps_end(gts_program *self);
+
+/* Takes all programs off the list, in a forked child. */
+void gts_maps_forget(void);
 
 #endif

@@ -95,6 +95,7 @@ void gts_checks_enter(gts_program *self)
 void gts_checks_inherit(void)
 {
     (void)pthread_mutex_init(&lock, NULL);
+    gts_maps_forget();
     for (gts_checks *checks = gts_checks_running; checks != NULL; checks = checks->outer) {
         checks->has_met = checks->has_selected = false; /* the parent warns of its own calls */
         (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
@@ -112,9 +113,11 @@ static void warn_at_exit(void)
 
 void gts_checks_read_environment(void)
 {
-    const char *const text = getenv("GTSTUB_CHECK");
-    if (text == NULL || *text == '\0' || strcmp(text, "0") == 0 || strcmp(text, "1") == 0)
-        return; /* 1 asks for other checks, those of what is built */
+    const char *text = getenv("GTSTUB_CHECK");
+    if (text == NULL || *text == '\0' || strcmp(text, "1") == 0) /* 1 asks for other checks, those of what is built */
+        text = gts_is_set("GTSTUB_BUILD_CHECKS") ? "nan" : "0";
+    if (strcmp(text, "0") == 0)
+        return;
     whole_process = gts_checks_begin(text);
     if (whole_process != NULL)
         (void)atexit(warn_at_exit);

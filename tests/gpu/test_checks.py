@@ -134,7 +134,7 @@ def test_an_error_of_a_copy(fake: FakeCuda, bound: Bound, good: int, name: str) 
     with gtstub.checks("nan"):
         fake.fail("cudaMemcpyAsync", 2, after=good)
         assert refusal(bound.program, arrays.vn, arrays.out) == (
-            f"RuntimeError: Argument '{name}' of program 'diffusion' cannot be copied from the GPU to be checked: "
+            f"RuntimeError: Program 'diffusion' cannot be checked: '{name}' cannot be copied from the GPU: "
             f"{OUT_OF_MEMORY}."
         )
         fake.recover()

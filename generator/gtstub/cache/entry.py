@@ -5,6 +5,7 @@ A cache entry: the directory of one compiled program.
         lib<name>.so                     the SDFG library that DaCe built
         <name>_stub.so                   the call stub, with its sources <name>_stub.c and <name>_stub.h
         program.json, sdfg.json          the two signatures
+        program.sdfgz                    the SDFG as DaCe compiled it, for DaCe's tools
         manifest.json                    describes the entry (manifest.py)
 
 An entry can be moved, because it does not contain its own path. `store.py` publishes entries. This module imports
@@ -37,6 +38,18 @@ DAY = 24 * 60 * 60
 """Seconds. Entries record their last use to the day, so that a model does not write to its cache at every start."""
 
 
+class _Found(NamedTuple):
+    """The manifest of an entry, and the state of each file before it was read."""
+
+    manifest: Manifest
+    files: Mapping[str, os.stat_result]
+
+    def state_of(self, name: str) -> tuple[int, int, int, int]:
+        """Differs for a file that was replaced or written to."""
+        status = self.files[name]
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 class Entry(NamedTuple):
     """
     The entry in the directory `path`, which need not exist.
@@ -59,6 +72,9 @@ class Entry(NamedTuple):
         The manifest. Raises CacheError unless all files exist and have the sizes that they were built with, or if the
         directory has the key of another entry for its name. `verify` also compares the contents of the files.
         """
+        return self._find_files().manifest
+
+    def _find_files(self) -> _Found:
         try:
             manifest = manifests.read(self.manifest_file)
         except FileNotFoundError:
@@ -67,9 +83,10 @@ class Entry(NamedTuple):
             raise CacheError(f"The manifest of cache entry '{self.path}' {error}.") from error.__cause__
         if self.key != manifest.key and _END_OF_KEY.search(self.key):
             raise CacheError(f"The cache entry '{self.path}' was renamed: its manifest has the key '{manifest.key}'.")
+        files = {}
         for name, expected in manifest.files.items():
             try:
-                status = (self.path / name).stat()
+                status = files[name] = (self.path / name).stat()
             except OSError:
                 raise CacheError(f"The cache entry '{self.path}' lacks its file '{name}'.") from None
             if not stat.S_ISREG(status.st_mode):  # To read a FIFO or a device might never end.
@@ -78,21 +95,25 @@ class Entry(NamedTuple):
                 raise CacheError(
                     f"File '{name}' of cache entry '{self.path}' has {status.st_size} bytes, not {expected.bytes}."
                 )
-        return manifest
+        return _Found(manifest, files)
 
     def verify(self) -> Manifest:
         """The manifest. Raises CacheError unless every file has the size and digest that it was built with."""
-        manifest = self.manifest()
-        for name, expected in manifest.files.items():
+        return self._verify_files().manifest
+
+    def _verify_files(self) -> _Found:
+        """Reads the files after their states, so that a file that is replaced meanwhile has another state."""
+        found = self._find_files()
+        for name, expected in found.manifest.files.items():
             try:
-                found = File.of(self.path / name)
+                file = File.of(self.path / name)
             except OSError as error:
                 raise self.unreadable(name, error) from None
-            if found != expected:
+            if file != expected:
                 raise CacheError(
                     f"File '{name}' of cache entry '{self.path}' is not the one that was built: its digest differs."
                 )
-        return manifest
+        return found
 
     def unreadable(self, name: str, error: OSError) -> CacheError:
         return CacheError(f"File '{name}' of cache entry '{self.path}' cannot be read: {error.strerror}.")
@@ -100,9 +121,12 @@ class Entry(NamedTuple):
     def verify_usable(self) -> Manifest:
         """The manifest. Raises CacheError unless the entry is whole and this machine can run it."""
         manifest = self.verify()
+        self._check_machine(manifest)
+        return manifest
+
+    def _check_machine(self, manifest: Manifest) -> None:
         if reason := unsupported(manifest):
             raise CacheError(f"The cache entry '{self.path}' {reason}: build it on this machine.")
-        return manifest
 
     def is_whole(self) -> bool:
         """Whether `verify` raises no error. This machine may still be unable to run the entry."""
@@ -135,18 +159,24 @@ class Entry(NamedTuple):
 
     def load_with_manifest(self, baked: Mapping[str, Any] | None = None) -> tuple[Program, Manifest]:
         """Does the same as `load`; returns the manifest too, which it reads only once."""
-        manifest = self.verify_usable()
-        self._check_baked(manifest, {} if baked is None else baked)
+        found = self._verify_files()
+        self._check_machine(found.manifest)
+        self._check_baked(found.manifest, {} if baked is None else baked)
+        try:
+            program = self._load_files(found)
+        except RuntimeError:
+            # If another process removed or replaced the entry, this raises CacheError or the second attempt succeeds.
+            found = self._verify_files()
+            program = self._load_files(found)
+        self.mark_used()
+        return program, found.manifest
+
+    def _load_files(self, found: _Found) -> Program:
+        """Raises RuntimeError if the stub or the library is no longer the file that was found."""
         from gtstub import _host  # Here, because commands that only inspect entries do not need the host.
 
-        try:
-            program = _host.load(self.path / manifest.stub, self.path / manifest.library)
-        except RuntimeError:
-            # If another process removed or replaced the entry, verify() raises or the second attempt succeeds.
-            manifest = self.verify()
-            program = _host.load(self.path / manifest.stub, self.path / manifest.library)
-        self.mark_used()
-        return program, manifest
+        stub, library = found.manifest.stub, found.manifest.library
+        return _host.load(self.path / stub, self.path / library, (found.state_of(stub), found.state_of(library)))
 
     def _check_baked(self, manifest: Manifest, baked: Mapping[str, Any]) -> None:
         if not isinstance(baked, Mapping):

@@ -8,6 +8,7 @@ import click
 
 from gtstub.cli.command import run_command
 from gtstub.cli.options import example
+from gtstub.settings import BUILD_CHECKS
 
 CHECK = "GTSTUB_CHECK"
 
@@ -32,13 +33,15 @@ def _text(given: str | None) -> str:
         "gtstub debug -- python model.py",
         'gtstub debug --check "fv3; nan; only diffuse*; warn" -- mpirun -n 2 ./icon',
         'gtstub debug --check "progress; trace 3,4,0" -- python model.py',
+        "gtstub debug --build-checks -- python model.py",
     ),
 )
 @click.option(
     "--check", "text", metavar="TEXT", help="What to check (docs/debug-checks.md); 'nan' unless GTSTUB_CHECK is set."
 )
+@click.option("--build-checks", is_flag=True, help="Build programs that also check what each of their maps writes.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def debug(text: str | None, command: tuple[str, ...]) -> None:
+def debug(text: str | None, build_checks: bool, command: tuple[str, ...]) -> None:
     """
     Run COMMAND and check the values in the fields of all calls.
 
@@ -47,4 +50,5 @@ def debug(text: str | None, command: tuple[str, ...]) -> None:
 
     The exit code is that of COMMAND.
     """
-    click.get_current_context().exit(run_command(command, {CHECK: _text(text)}))
+    variables = {CHECK: _text(text), **({BUILD_CHECKS: "1"} if build_checks else {})}
+    click.get_current_context().exit(run_command(command, variables))

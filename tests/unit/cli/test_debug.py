@@ -16,7 +16,9 @@ SHOWS = (sys.executable, "-c", "import os; print(os.environ['GTSTUB_CHECK'])")
 
 def debug(*arguments: str, check: str | None = None) -> subprocess.CompletedProcess[str]:
     """In a process of its own, because the command's output is not click's."""
-    environment = {name: value for name, value in os.environ.items() if name != "GTSTUB_CHECK"}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("GTSTUB_CHECK", "GTSTUB_BUILD_CHECKS")
+    }
     if check is not None:
         environment["GTSTUB_CHECK"] = check
     command = [sys.executable, "-c", "from gtstub.cli.app import main; main(prog_name='gtstub')", "debug"]
@@ -38,6 +40,13 @@ def debug(*arguments: str, check: str | None = None) -> subprocess.CompletedProc
 def test_a_command_is_told_what_to_check(option: tuple[str, ...], check: str | None, expected: str) -> None:
     done = debug(*option, "--", *SHOWS, check=check)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{expected}\n", "")
+
+
+def test_a_command_is_told_to_build_checks() -> None:
+    shows = "import os; print([os.environ.get(name) for name in ('GTSTUB_CHECK', 'GTSTUB_BUILD_CHECKS')])"
+    command = ("--", sys.executable, "-c", shows)
+    assert debug("--build-checks", "--check", "min q=0", *command).stdout == "['min q=0', '1']\n"
+    assert debug(*command).stdout == "['nan', None]\n"
 
 
 def test_exit_codes_are_those_of_the_command(tmp_path: Path) -> None:

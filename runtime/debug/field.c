@@ -1,0 +1,166 @@
+/* One field of a call that is checked: where it is, its traced values, and what is said of values that are refused. */
+#define _GNU_SOURCE
+#include "debug/checked.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/layout.h"
+#include "base/refuse.h"
+
+/* ---- Fields on a GPU ------------------------------------------------------------------------------------------- */
+
+static int copy_to_host(gts_program *self, gts_checked *checked, const char *name, gts_array *array)
+{
+    const gts_cuda *const cuda = gts_gpu_functions(self);
+    void *const stream = self->runtime->gpu.stream;
+    size_t size;
+    gts_extent extent;
+    if (!gts_measure(array, &size, &extent) || !gts_buffer_reserve(&checked->copy, (size_t)(extent.high - extent.low)))
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR, "Program '%s' cannot be checked: out of memory.",
+                             self->stub->name);
+    if (size == 0)
+        return 0;
+    int error = cuda->memcpy_async(checked->copy.bytes, (char *)array->data + extent.low,
+                                   (size_t)(extent.high - extent.low), GTS_CUDA_ANY_DIRECTION, stream);
+    if (error == 0)
+        error = cuda->stream_synchronize(stream);
+    if (error != 0) {
+        char text[256];
+        gts_cuda_describe(cuda, error, text, sizeof text);
+        (void)cuda->get_last_error(); /* the SDFG must not find it */
+        GTS_TRY(gts_gpu_wait(self));  /* which names the program after which the GPU runs nothing */
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             "Program '%s' cannot be checked: '%s' cannot be copied from the GPU: %s.",
+                             self->stub->name, name, text);
+    }
+    array->data = checked->copy.bytes - extent.low;
+    return 0;
+}
+
+int gts_checked_to_host(gts_program *self, gts_checked *checked, const char *name, gts_array *array)
+{
+    if (array->device == GTS_CPU)
+        return 0;
+    if (gts_gpu_functions(self) != NULL)
+        return copy_to_host(self, checked, name, array);
+    if (!checked->was_elsewhere)
+        (void)fprintf(stderr,
+                      "Argument '%s' of program '%s' is not checked: it is on device '%s', and no program has been "
+                      "loaded whose kernels run there.\n",
+                      name, self->stub->name, gts_device_name(array->device));
+    checked->was_elsewhere = true;
+    return 1;
+}
+
+int gts_checked_array(gts_program *self, gts_checked *checked, uint32_t index, gts_array *array)
+{
+    *array = *gts_array_of(self, index);
+    return gts_checked_to_host(self, checked, self->stub->leaves[index].path, array);
+}
+
+/* ---- Trace ----------------------------------------------------------------------------------------------------- */
+
+/* Writes "Edge 5, K 7". */
+static void describe_index(const gts_contract *contract, const int64_t *index, char *text, size_t size)
+{
+    size_t used = 0;
+    *text = '\0';
+    for (int32_t axis = 0; axis < contract->rank && used < size; ++axis)
+        used += (size_t)snprintf(text + used, size - used, "%s%s %" PRId64, axis == 0 ? "" : ", ",
+                                 contract->axes[axis].dim, index[axis]);
+}
+
+static void print_value(const gts_program *self, gts_checked *checked, uint32_t index, const gts_trace *trace,
+                        const gts_array *array, const char *when)
+{
+    const gts_contract *const contract = &self->stub->leaves[index];
+    char place[256], value[40];
+    int64_t offset;
+    describe_index(contract, trace->index, place, sizeof place);
+    if (gts_scan_offset(array, trace->index, &offset)) {
+        const char *const element = (const char *)array->data + offset * (int64_t)gts_dtype_size(array->dtype);
+        gts_element_text(array->dtype, element, value, sizeof value);
+        (void)fprintf(stderr, "Call %" PRIu64 " of program '%s', %s: argument '%s' is %s at %s.\n", checked->calls,
+                      self->stub->name, when, contract->path, value, place);
+    } else if (!checked->fields[index].lacks_index) {
+        checked->fields[index].lacks_index = true;
+        (void)fprintf(stderr, "Argument '%s' of program '%s' has no element at %s for check '%s'.\n", contract->path,
+                      self->stub->name, place, trace->fields.item);
+    }
+}
+
+/* Whether an argument is a field in which an index of this rank is traced. */
+static bool is_traced(const gts_program *self, uint32_t index, const gts_trace *trace)
+{
+    return gts_checked_is_field(self, index) && self->stub->leaves[index].rank == trace->rank;
+}
+
+int gts_checked_trace(gts_program *self, gts_checked *checked, uint32_t first, uint32_t end, const char *when)
+{
+    for (uint32_t i = 0; i < checked->checks->trace_count; ++i) {
+        const gts_trace *const trace = &checked->checks->traces[i];
+        for (uint32_t index = first; index < end; ++index) {
+            gts_array array;
+            if (!is_traced(self, index, trace))
+                continue;
+            const int status = gts_checked_array(self, checked, index, &array);
+            if (status < 0)
+                return -1;
+            if (status == 0)
+                print_value(self, checked, index, trace, &array, when);
+        }
+    }
+    return 0;
+}
+
+/* ---- Values ---------------------------------------------------------------------------------------------------- */
+
+static void describe(const gts_program *self, uint32_t index, const gts_array *array, const gts_rule *rule,
+                     const gts_finding *finding, const char *what, gts_error *error)
+{
+    const gts_contract *const contract = &self->stub->leaves[index];
+    const char *const path = contract->path, *const name = self->stub->name, *const item = rule->fields.item;
+    char place[256], value[40];
+    describe_index(contract, finding->index, place, sizeof place);
+    gts_element_text(array->dtype, finding->element, value, sizeof value);
+    if (what == NULL)
+        (void)gts_error_set(error, GTS_RUNTIME_ERROR,
+                            GTS_ARGUMENT "is %s at %s before the call; check '%s' refuses %" PRIu64 " of %" PRIu64
+                                         " elements.",
+                            path, name, value, place, item, finding->count, finding->total);
+    else if (finding->count == finding->old_count)
+        (void)gts_error_set(error, GTS_RUNTIME_ERROR,
+                            GTS_ARGUMENT "is %s at %s before and after the call; check '%s' refuses %" PRIu64
+                                         " of %" PRIu64 " elements.",
+                            path, name, value, place, item, finding->count, finding->total);
+    else
+        (void)gts_error_set(error, GTS_RUNTIME_ERROR,
+                            GTS_ARGUMENT "is %s at %s after %s; check '%s' refuses %" PRIu64 " of %" PRIu64
+                                         " elements, %" PRIu64 " of them also before the call.",
+                            path, name, value, place, what, item, finding->count, finding->total, finding->old_count);
+}
+
+int gts_checked_report(gts_program *self, gts_checked *checked, uint32_t index, const gts_array *array,
+                       const char *what, bool is_for_new)
+{
+    for (uint32_t i = 0; i < checked->checks->rule_count; ++i) {
+        const gts_rule *const rule = &checked->checks->rules[i];
+        bool *const applies = &gts_checked_rules(checked, index)[i];
+        if (!*applies)
+            continue;
+        const gts_finding finding = gts_scan_find(array, rule->bounds, checked->fields[index].before);
+        if (finding.count == 0 || (is_for_new && finding.count == finding.old_count))
+            continue;
+        gts_error error;
+        describe(self, index, array, rule, &finding, what, &error);
+        if (!checked->checks->warns) {
+            self->error = error;
+            return -1;
+        }
+        (void)fprintf(stderr, "%s\n", error.message);
+        *applies = false;
+    }
+    gts_checked_join_bounds(checked, index);
+    return 0;
+}

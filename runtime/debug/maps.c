@@ -1,0 +1,218 @@
+/*
+ * Checks the arrays that the maps of an SDFG write, while the SDFG runs.
+ *
+ * An SDFG that was built with GTSTUB_BUILD_CHECKS=1 calls after_map() for each array that a map has written. The array
+ * may be an argument, a part of one, or a transient. The call goes on after a value that checks refuse, because nothing
+ * can stop an SDFG; it fails when the SDFG has returned, with the first value that was found.
+ */
+#define _GNU_SOURCE
+#include "debug/checked.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/layout.h"
+#include "base/refuse.h"
+#include "gtstub/map_output.h"
+
+_Static_assert(GTS_MAP_OUTPUT_RANK == GTS_MAX_RANK, "the header cannot include the other one");
+
+/* Protects the list and the checks of its programs, because sections of an SDFG may run in several threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static gts_program *programs;
+
+/* ---- Arguments ------------------------------------------------------------------------------------------------- */
+
+/* The field that has this element; UINT32_MAX if there is none. */
+static uint32_t find_argument(const gts_program *self, const void *data)
+{
+    for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
+        size_t size;
+        gts_extent extent;
+        if (!gts_checked_is_field(self, i) || !self->stub->leaves[i].written)
+            continue;
+        const gts_array *const array = gts_array_of(self, i);
+        const int64_t offset = (int64_t)((uintptr_t)data - (uintptr_t)array->data);
+        if (gts_measure(array, &size, &extent) && offset >= extent.low && offset < extent.high)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+static int check_argument(gts_program *self, gts_checked *checked, uint32_t index, const char *map)
+{
+    gts_array array;
+    char when[512];
+    (void)snprintf(when, sizeof when, "after %s", map);
+    GTS_TRY(gts_checked_trace(self, checked, index, index + 1, when));
+    if (!checked->fields[index].is_checked)
+        return 0;
+    const int status = gts_checked_array(self, checked, index, &array);
+    if (status != 0)
+        return status < 0 ? -1 : 0;
+    if (!gts_scan_finds(&array, checked->fields[index].bounds))
+        return 0;
+    return gts_checked_report(self, checked, index, &array, map, true);
+}
+
+/* ---- Transients ------------------------------------------------------------------------------------------------ */
+
+static gts_array array_of(const gts_program *self, const gts_map_output *output)
+{
+    gts_array array = {
+        .data = output->data, .dtype = (gts_dtype)output->dtype, .device = GTS_CPU, .rank = (int16_t)output->rank};
+    if (output->is_on_gpu)
+        array.device = self->stub->device;
+    for (int32_t axis = 0; axis < output->rank; ++axis) {
+        array.shape[axis] = output->axes[axis].size;
+        array.strides[axis] = output->axes[axis].stride;
+    }
+    return array;
+}
+
+/* Whether a check was already printed for an array. If not, it is from now on. */
+static bool has_warned(gts_checked *checked, const char *array, const gts_rule *rule)
+{
+    for (const gts_warned *each = checked->warned; each != NULL; each = each->next) {
+        if (each->rule == rule && strcmp(each->array, array) == 0)
+            return true;
+    }
+    gts_warned *const made = malloc(sizeof *made);
+    if (made != NULL) {
+        *made = (gts_warned){checked->warned, array, rule};
+        checked->warned = made;
+    }
+    return false;
+}
+
+/* Writes "[3, 7]": the index in the array, of which `index` is that in the output. */
+static void describe_index(const gts_map_output *output, const int64_t *index, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "[");
+    for (int32_t axis = 0; axis < output->rank && used < size; ++axis)
+        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, axis == 0 ? "" : ", ",
+                                 output->axes[axis].begin + index[axis] * output->axes[axis].step);
+    if (used < size)
+        (void)snprintf(text + used, size - used, "]");
+}
+
+static int check_rule(gts_program *self, gts_checked *checked, const gts_map_output *output, const gts_array *array,
+                      gts_rule *rule)
+{
+    if (rule->fields.pattern != NULL && !gts_pattern_selects(&rule->fields, output->array))
+        return 0;
+    if (!gts_scan_finds(array, rule->bounds))
+        return 0;
+    const gts_finding finding = gts_scan_find(array, rule->bounds, NULL);
+    gts_error error;
+    char place[256], value[40];
+    describe_index(output, finding.index, place, sizeof place);
+    gts_element_text(array->dtype, finding.element, value, sizeof value);
+    (void)gts_error_set(
+        &error, GTS_RUNTIME_ERROR,
+        "Array '%s' of program '%s' is %s at %s after %s; check '%s' refuses %" PRIu64 " of %" PRIu64 " elements.",
+        output->array, self->stub->name, value, place, output->map, rule->fields.item, finding.count, finding.total);
+    if (!checked->checks->warns) {
+        self->error = error;
+        return -1;
+    }
+    if (!has_warned(checked, output->array, rule))
+        (void)fprintf(stderr, "%s\n", error.message);
+    return 0;
+}
+
+static int check_transient(gts_program *self, gts_checked *checked, const gts_map_output *output)
+{
+    gts_array array = array_of(self, output);
+    if (!output->is_whole) /* the other elements may never have been written */
+        return 0;
+    const int status = gts_checked_to_host(self, checked, output->array, &array);
+    if (status != 0)
+        return status < 0 ? -1 : 0;
+    for (uint32_t i = 0; i < checked->checks->rule_count; ++i)
+        GTS_TRY(check_rule(self, checked, output, &array, &checked->checks->rules[i]));
+    return 0;
+}
+
+/* ---- Maps ------------------------------------------------------------------------------------------------------ */
+
+static int check_output(gts_program *self, gts_checked *checked, const gts_map_output *output)
+{
+    if (output->is_first && checked->checks->shows_progress) {
+        (void)fprintf(stderr, "Call %" PRIu64 " of program '%s' has run %s.\n", checked->calls, self->stub->name,
+                      output->map);
+        (void)fflush(stderr);
+    }
+    const uint32_t index = find_argument(self, output->data);
+    if (index == UINT32_MAX)
+        return check_transient(self, checked, output);
+    return check_argument(self, checked, index, output->map);
+}
+
+/* The program whose running call has this handle; NULL if its maps are not checked. */
+static gts_program *find_program(const void *handle)
+{
+    gts_program *program = programs;
+    while (program != NULL && program->sdfg != handle)
+        program = program->runtime->next_checked;
+    return program;
+}
+
+static void after_map(void *handle, const gts_map_output *output)
+{
+    (void)pthread_mutex_lock(&lock);
+    gts_program *const self = find_program(handle);
+    if (self != NULL && !self->runtime->map_failed) {
+        gts_checked *checked = self->runtime->checked;
+        for (; checked != NULL && !self->runtime->map_failed; checked = checked->next)
+            self->runtime->map_failed = checked->is_running && check_output(self, checked, output) != 0;
+        if (self->runtime->map_failed)
+            self->runtime->map_error = self->error;
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* ---- Programs -------------------------------------------------------------------------------------------------- */
+
+void gts_maps_find(gts_program *self, void *library)
+{
+    gts_after_map **variable;
+    gts_library_find(library, "__gtstub_after_map_", self->stub->name, &variable);
+    self->runtime->checks_maps = variable != NULL;
+    if (variable != NULL)
+        __atomic_store_n(variable, after_map, __ATOMIC_RELEASE);
+}
+
+void gts_maps_begin(gts_program *self)
+{
+    if (!self->runtime->checks_maps)
+        return;
+    self->runtime->map_failed = false;
+    (void)pthread_mutex_lock(&lock);
+    self->runtime->next_checked = programs;
+    programs = self;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+int gts_maps_end(gts_program *self)
+{
+    (void)pthread_mutex_lock(&lock);
+    gts_program **link = &programs;
+    while (*link != NULL && *link != self)
+        link = &(*link)->runtime->next_checked;
+    if (*link != NULL)
+        *link = self->runtime->next_checked;
+    (void)pthread_mutex_unlock(&lock);
+    if (!self->runtime->map_failed)
+        return 0;
+    self->runtime->map_failed = false;
+    self->error = self->runtime->map_error;
+    return -1;
+}
+
+void gts_maps_forget(void)
+{
+    (void)pthread_mutex_init(&lock, NULL);
+    programs = NULL;
+}
