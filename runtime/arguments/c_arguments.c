@@ -58,7 +58,6 @@ static bool reuse_other(gts_program *self, uint32_t index, const gts_array *arra
     const uint32_t other = self->current_index ^ 1;
     if (!self->other.knows_args || !is_same(array, member(self, index, self->other.args)))
         return false;
-    gts_forget(leaf->current);
     leaf->current->array = leaf->remembered[other].array;
     leaf->table_of[self->current_index] = leaf->table_of[other];
     return true;
@@ -71,7 +70,6 @@ static int check_new(gts_program *self, uint32_t index, const gts_array *array)
         return GTS_REFUSE(self, &self->stub->leaves[index], GTS_TYPE_ERROR, "must be an array, not NULL.");
     if (gts_check_array(self, index, array) != 0)
         return -1;
-    gts_forget(leaf->current);
     leaf->current->array = *array;
     gts_forget_table(leaf, self->current_index);
     return self->stub->leaves[index].kind == GTS_CONNECTIVITY ? gts_shift_table(self, index) : 0;

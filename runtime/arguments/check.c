@@ -86,15 +86,35 @@ void gts_find_common(const gts_program *self, const gts_use *uses, size_t count,
     }
 }
 
-/* Checks one property of an axis: its value if it was fixed, and its range if a slot takes it. */
+/* Whether a property of an axis has its value if it was fixed, and is in the range of int32 if a slot takes it. */
+static inline bool fits(const gts_axis *axis, unsigned int property, int64_t expected, int64_t found)
+{
+    return ((axis->fixed & property) == 0 || expected == found) &&
+           ((axis->slots & property) == 0 || found == (int32_t)found);
+}
+
+static GTS_COLD int refuse_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *name,
+                                    unsigned int property, int64_t expected, int64_t found)
+{
+    if ((leaf->axes[axis].fixed & property) != 0 && expected != found)
+        return refuse_value(self, leaf, axis, name, expected, found);
+    return refuse_index(self, leaf, axis, name, found);
+}
+
 static inline int check_property(gts_program *self, const gts_contract *leaf, int32_t axis, const char *name,
                                  unsigned int property, int64_t expected, int64_t found)
 {
-    if (GTS_UNLIKELY((leaf->axes[axis].fixed & property) != 0 && expected != found))
-        return refuse_value(self, leaf, axis, name, expected, found);
-    if (GTS_UNLIKELY((leaf->axes[axis].slots & property) != 0 && found != (int32_t)found))
-        return refuse_index(self, leaf, axis, name, found);
-    return 0;
+    if (GTS_LIKELY(fits(&leaf->axes[axis], property, expected, found)))
+        return 0;
+    return refuse_property(self, leaf, axis, name, property, expected, found);
+}
+
+static inline int check_stride(gts_program *self, const gts_contract *leaf, int32_t axis, const gts_array *array)
+{
+    const int64_t expected = leaf->axes[axis].stride, found = array->strides[axis];
+    if (GTS_LIKELY(fits(&leaf->axes[axis], GTS_STRIDE, expected, found)) || gts_is_any_stride(array, axis))
+        return 0;
+    return refuse_property(self, leaf, axis, "stride", GTS_STRIDE, expected, found);
 }
 
 int gts_check_shape_slowly(gts_program *self, uint32_t index, int32_t axis, unsigned int property, uint64_t expected,
@@ -102,7 +122,7 @@ int gts_check_shape_slowly(gts_program *self, uint32_t index, int32_t axis, unsi
 {
     const gts_contract *const leaf = &self->stub->leaves[index];
     const gts_array *const array = gts_array_of(self, index);
-    if (property == GTS_STRIDE && array->shape[axis] < 2)
+    if (property == GTS_STRIDE && gts_is_any_stride(array, axis))
         return 0;
     return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
                       "must have %s %s = %" PRId64 " on axis %" PRId32 " ('%s'), not %" PRId64 ".",
@@ -121,8 +141,7 @@ static int check_axis(gts_program *self, const gts_contract *leaf, int32_t axis,
     const bool is_right = check_property(self, leaf, axis, "size", GTS_SIZE, expected->size, size) == 0 &&
                           check_property(self, leaf, axis, "start", GTS_START, expected->start, start) == 0 &&
                           check_property(self, leaf, axis, "stop", GTS_STOP, expected->stop, stop) == 0 &&
-                          check_property(self, leaf, axis, "stride", GTS_STRIDE, expected->stride,
-                                         array->strides[axis]) == 0;
+                          check_stride(self, leaf, axis, array) == 0;
     if (GTS_UNLIKELY(!is_right))
         return -1;
     if (GTS_UNLIKELY(expected->used && (expected->lowest < start || expected->highest >= stop)))

@@ -11,6 +11,7 @@
 
 #include "base/layout.h"
 #include "base/refuse.h"
+#include "base/table_copy.h"
 #include "base/wide.h"
 
 /* ---- Reading --------------------------------------------------------------------------------------------------- */
@@ -238,12 +239,15 @@ int gts_shift_table(gts_program *self, uint32_t index)
                                 gts_dtype_name(table->dtype));
     size_t size;
     gts_extent extent;
-    char *const copy = gts_measure(table, &size, &extent) ? malloc((size_t)extent.high - (size_t)extent.low) : NULL;
+    gts_table_copy *const copy = gts_measure(table, &size, &extent)
+                                     ? malloc(sizeof *copy + (size_t)extent.high - (size_t)extent.low)
+                                     : NULL;
     if (copy == NULL)
         return GTS_REFUSE_TABLE(self, contract, GTS_RUNTIME_ERROR, "cannot be copied to index base 0: out of memory.");
-    shift(table, copy - extent.low);
-    free(known->copy);
+    copy->owners = 1;
+    shift(table, copy->bytes - extent.low);
+    gts_table_copy_release(known->copy);
     known->copy = copy;
-    table->data = copy - extent.low;
+    table->data = copy->bytes - extent.low;
     return 0;
 }

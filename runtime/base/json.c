@@ -7,6 +7,39 @@
 
 #include "base/element.h"
 
+/* The number of bytes of the UTF-8 character at `text`, which is not empty; 0 if it is none. */
+static size_t utf8_length(const unsigned char *text)
+{
+    const unsigned char first = text[0];
+    if (first < 0x80)
+        return 1;
+    const size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+    for (size_t i = 1; i < length; ++i) {
+        if ((text[i] & 0xC0) != 0x80)
+            return 0;
+    }
+    const bool is_other = (first == 0xE0 && text[1] < 0xA0) || (first == 0xF0 && text[1] < 0x90) || /* too long */
+                          (first == 0xED && text[1] > 0x9F) ||                                      /* surrogates */
+                          (first == 0xF4 && text[1] > 0x8F);                                        /* no code points */
+    return is_other ? 0 : length;
+}
+
+void gts_json_text(FILE *out, const char *text)
+{
+    (void)fputc('"', out);
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
+        const size_t length = utf8_length(at);
+        if (length == 0)
+            (void)fputs("\\ufffd", out);
+        else if (*at < 0x20)
+            (void)fprintf(out, "\\u%04x", *at);
+        else
+            (void)fprintf(out, "%s%.*s", *at == '"' || *at == '\\' ? "\\" : "", (int)length, (const char *)at);
+        at += length == 0 ? 1 : length;
+    }
+    (void)fputc('"', out);
+}
+
 void gts_json_float(FILE *out, double value, int digits)
 {
     char text[32];

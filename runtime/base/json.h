@@ -6,6 +6,9 @@
 
 #include "gtstub/gtstub.h"
 
+/* Writes a text in quotes. Bytes that are not UTF-8 become U+FFFD. */
+void gts_json_text(FILE *out, const char *text);
+
 /* Writes a number with `digits` significant digits. Infinities and NaN become texts, as in a program signature. */
 void gts_json_float(FILE *out, double value, int digits);
 

@@ -7,21 +7,22 @@
 ! printed and stops the host.
 !
 module gtstub
-    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int32_t, c_int64_t, c_intptr_t, &
-        c_loc, c_null_char, c_null_ptr, c_ptr, c_size_t
+    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int, c_int32_t, c_int64_t, c_intptr_t, c_null_ptr, &
+        c_ptr, c_size_t
+    use gtstub_errors, only: c_string, f_string, finish, gts_program, gts_runtime_error, gts_type_error, &
+        gts_value_error
+    use gtstub_steps, only: gts_action, gts_bound_call, gts_set_scalar, gts_start, gts_step, gts_step_free, &
+        gts_step_new, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_unbind
     implicit none
     private
-    public :: gts_program, gts_profile, gts_checks
+    public :: gts_program, gts_profile, gts_checks, gts_bound_call, gts_action, gts_step
     public :: gts_type_error, gts_value_error, gts_runtime_error
     public :: gts_open, gts_load, gts_close, gts_set_origin, gts_set_index_base, gts_set_workspace
+    public :: gts_start, gts_unbind, gts_set_scalar
+    public :: gts_step_new, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_step_free
     public :: gts_set_stream, gts_reset_stream
     public :: gts_profile_begin, gts_profile_end
     public :: gts_checks_begin, gts_checks_end
-
-    ! A loaded program. It is closed until gts_open() or gts_load() is called. A copy of it is the same program.
-    type, bind(c) :: gts_program
-        type(c_ptr) :: handle = c_null_ptr
-    end type
 
     ! A running profile.
     type, bind(c) :: gts_profile
@@ -33,11 +34,6 @@ module gtstub
         type(c_ptr) :: handle = c_null_ptr
     end type
 
-    ! Values of `stat` after an error.
-    enum, bind(c)
-        enumerator :: gts_type_error = 1, gts_value_error, gts_runtime_error
-    end enum
-
     ! Sets the stream of a GPU that the work of calls is put on: gts_set_stream(program, stream) for one program, and
     ! gts_set_stream(stream) for all that have none of their own. `stream` is a type(c_ptr), or the integer(c_intptr_t)
     ! that acc_get_cuda_stream() returns; c_null_ptr and 0 are the default stream. The host owns it, and must not
@@ -45,13 +41,6 @@ module gtstub
     interface gts_set_stream
         procedure :: set_stream, set_stream_number, set_common_stream, set_common_stream_number
     end interface
-
-    integer, parameter :: MESSAGE_LENGTH = 1024
-
-    type, bind(c) :: gts_error
-        integer(c_int) :: kind = 0
-        character(kind=c_char) :: message(MESSAGE_LENGTH) = c_null_char
-    end type
 
     interface
         function c_open(path, program) result(status) bind(c, name="gts_open")
@@ -72,12 +61,6 @@ module gtstub
             import
             type(gts_program), intent(inout) :: program
         end subroutine
-
-        function c_last_error(program) result(error) bind(c, name="gts_last_error")
-            import
-            type(c_ptr), value :: program
-            type(c_ptr) :: error
-        end function
 
         function c_set_origin(program, argument, origin, rank) result(status) bind(c, name="gts_set_origin")
             import
@@ -139,12 +122,6 @@ module gtstub
             type(gts_checks), intent(inout) :: checks
         end subroutine
 
-        function c_strlen(text) result(length) bind(c, name="strlen")
-            import
-            type(c_ptr), value :: text
-            integer(c_size_t) :: length
-        end function
-
         subroutine c_free(memory) bind(c, name="free")
             import
             type(c_ptr), value :: memory
@@ -164,7 +141,7 @@ contains
 
         call c_close(program)
         status = c_open(c_string(path), program)
-        call finish(status, last_error(c_null_ptr), stat, errmsg)
+        call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
     ! Loads a program from two libraries in any directories. A program that is open is closed first.
@@ -177,7 +154,7 @@ contains
 
         call c_close(program)
         status = c_load(c_string(stub), c_string(library), program)
-        call finish(status, last_error(c_null_ptr), stat, errmsg)
+        call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
     ! Closes the program, which may be closed already. No other thread may call it meanwhile.
@@ -199,7 +176,7 @@ contains
         integer(c_int) :: status
 
         status = c_set_origin(program%handle, c_string(argument), int(origin, c_int64_t), size(origin, kind=c_int32_t))
-        call finish(status, last_error(program%handle), stat, errmsg)
+        call finish(status, program%handle, stat, errmsg)
     end subroutine
 
     ! Sets the index of the first element that a connectivity refers to: 0, as in gt4py, or 1, as in ICON. It must be
@@ -213,7 +190,7 @@ contains
         integer(c_int) :: status
 
         status = c_set_index_base(program%handle, c_string(connectivity), int(base, c_int64_t))
-        call finish(status, last_error(program%handle), stat, errmsg)
+        call finish(status, program%handle, stat, errmsg)
     end subroutine
 
     ! Lends the program memory for the transients that its SDFG has in `storage`: so many bytes, aligned to 256 bytes.
@@ -228,7 +205,7 @@ contains
         integer(c_int) :: status
 
         status = c_set_workspace(program%handle, c_string(storage), memory, bytes)
-        call finish(status, last_error(program%handle), stat, errmsg)
+        call finish(status, program%handle, stat, errmsg)
     end subroutine
 
     ! Makes a program use the stream again that gts_set_stream(stream) has set for all.
@@ -239,7 +216,7 @@ contains
         integer(c_int) :: status
 
         status = c_reset_stream(program%handle)
-        call finish(status, last_error(program%handle), stat, errmsg)
+        call finish(status, program%handle, stat, errmsg)
     end subroutine
 
     ! ---- gts_set_stream ----------------------------------------------------------------------------------------------
@@ -256,7 +233,7 @@ contains
         else ! c_set_stream() would set the stream of all programs
             status = c_reset_stream(program%handle)
         end if
-        call finish(status, last_error(program%handle), stat, errmsg)
+        call finish(status, program%handle, stat, errmsg)
     end subroutine
 
     subroutine set_stream_number(program, stream, stat, errmsg)
@@ -275,7 +252,7 @@ contains
         integer(c_int) :: status
 
         status = c_set_stream(c_null_ptr, stream)
-        call finish(status, last_error(c_null_ptr), stat, errmsg)
+        call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
     subroutine set_common_stream_number(stream, stat, errmsg)
@@ -322,7 +299,7 @@ contains
         call c_checks_end(checks)
         checks%handle = c_checks_begin(c_string(text))
         status = merge(0_c_int, -1_c_int, c_associated(checks%handle))
-        call finish(status, last_error(c_null_ptr), stat, errmsg)
+        call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
     ! Waits for the calls that are running, and ends the checks, which may have ended already.
@@ -331,54 +308,4 @@ contains
 
         call c_checks_end(checks)
     end subroutine
-
-    ! ---- Errors ------------------------------------------------------------------------------------------------------
-
-    function last_error(program) result(error)
-        type(c_ptr), intent(in) :: program
-        type(gts_error) :: error
-        type(gts_error), pointer :: found
-
-        call c_f_pointer(c_last_error(program), found)
-        error = found
-    end function
-
-    subroutine finish(status, error, stat, errmsg)
-        integer(c_int), intent(in) :: status
-        type(gts_error), target, intent(in) :: error
-        integer, intent(out), optional :: stat
-        character(len=*), intent(inout), optional :: errmsg
-        character(len=:), allocatable :: message
-
-        if (present(stat)) stat = 0
-        if (status == 0) return
-        message = f_string(c_loc(error%message))
-        if (.not. present(stat)) error stop message
-        stat = error%kind
-        if (present(errmsg)) errmsg = message
-    end subroutine
-
-    ! ---- Texts of C --------------------------------------------------------------------------------------------------
-
-    pure function c_string(text)
-        character(len=*), intent(in) :: text
-        character(kind=c_char, len=len_trim(text) + 1) :: c_string
-
-        c_string = trim(text) // c_null_char
-    end function
-
-    function f_string(text)
-        type(c_ptr), intent(in) :: text
-        character(len=:), allocatable :: f_string
-        character(kind=c_char), pointer :: characters(:)
-        integer(c_size_t) :: length, i
-
-        length = 0
-        if (c_associated(text)) length = c_strlen(text)
-        allocate (character(len=length) :: f_string)
-        if (length > 0) call c_f_pointer(text, characters, [length])
-        do i = 1, length
-            f_string(i:i) = characters(i)
-        end do
-    end function
 end module

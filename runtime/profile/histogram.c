@@ -8,7 +8,7 @@ static void init(gts_call_times *times)
     times->conversion.min = times->sdfg.min = times->whole.min = times->gpu.min = UINT64_MAX;
 }
 
-static void merge_histogram(gts_histogram *histogram, const gts_histogram *from)
+void gts_histogram_merge(gts_histogram *histogram, const gts_histogram *from)
 {
     histogram->min = from->min < histogram->min ? from->min : histogram->min;
     histogram->max = from->max > histogram->max ? from->max : histogram->max;
@@ -20,11 +20,11 @@ static void merge_histogram(gts_histogram *histogram, const gts_histogram *from)
 static void merge_calls(gts_call_times *times, const gts_call_times *from)
 {
     times->count += from->count;
-    merge_histogram(&times->conversion, &from->conversion);
-    merge_histogram(&times->sdfg, &from->sdfg);
-    merge_histogram(&times->whole, &from->whole);
+    gts_histogram_merge(&times->conversion, &from->conversion);
+    gts_histogram_merge(&times->sdfg, &from->sdfg);
+    gts_histogram_merge(&times->whole, &from->whole);
     times->gpu_count += from->gpu_count;
-    merge_histogram(&times->gpu, &from->gpu);
+    gts_histogram_merge(&times->gpu, &from->gpu);
 }
 
 gts_program_times *gts_program_times_new(gts_profile *profile, const gts_stub *stub)

@@ -49,6 +49,9 @@ static inline void gts_histogram_add(gts_histogram *histogram, uint64_t time)
     ++histogram->bucket[gts_bucket(time)];
 }
 
+/* Adds the times of `from` to a histogram. */
+void gts_histogram_merge(gts_histogram *histogram, const gts_histogram *from);
+
 /* The median of the `count` > 0 times of a histogram. */
 uint64_t gts_histogram_median(const gts_histogram *histogram, uint64_t count);
 
@@ -57,8 +60,5 @@ gts_program_times *gts_program_times_new(gts_profile *profile, const gts_stub *s
 
 /* Adds the calls of `from` to `times`. */
 void gts_program_times_merge(gts_program_times *times, const gts_program_times *from);
-
-/* The JSON report of a profile that took `wall` ns, to be freed with free(); NULL when memory runs out. */
-char *gts_profile_report(const gts_program_times *programs, uint64_t wall);
 
 #endif

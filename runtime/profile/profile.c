@@ -3,7 +3,8 @@
  *
  * Each call is timed for the innermost profile, the one that began last before the call. A profile that ends adds its
  * times to the profile around it. The times that calls still add to belong to their program and are protected by its
- * lock. All other data is protected by `lock`. No thread holds `lock` while it waits for a program.
+ * lock. All other data is protected by `lock`, also the times of steps, which belong to the profile from the beginning.
+ * No thread holds `lock` while it waits for a program.
  */
 #define _GNU_SOURCE
 #include "profile/gpu_times.h"
@@ -17,11 +18,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "profile/steps.h"
 #include "program/hooks.h"
 
 struct gts_profile {
     gts_profile *outer;
     gts_program_times *times; /* one for each stub; no call adds to them any more */
+    gts_step_times *steps;    /* those that have run; a step adds to them while the profile is running */
     char *report;             /* NULL until the profile has ended */
     uint64_t begin;           /* in ns */
     unsigned int generation;  /* gts_forks when the profile began */
@@ -32,6 +35,8 @@ gts_profile *gts_profile_running;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* one profile ends at a time */
+
+static gts_profile *reporting; /* the profile that has ended, and has not been added to the one around it; or NULL */
 
 /* At the end of the process, a profile waits no longer than this for a call, and for a GPU: they may never end. */
 #define PATIENCE_NS UINT64_C(1000000000)
@@ -95,6 +100,43 @@ int gts_profile_run(gts_program *self)
     }
     runtime->entered = 0;
     return status;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------------------------- */
+
+bool gts_step_is_timed(void)
+{
+    return __atomic_load_n(&gts_profile_running, __ATOMIC_RELAXED) != NULL;
+}
+
+void gts_step_add_time(const gts_step *step, size_t position, uint64_t begin)
+{
+    if (!gts_step_is_timed())
+        return;
+    const uint64_t end = gts_clock_ns();
+    (void)pthread_mutex_lock(&lock);
+    gts_profile *profile = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
+    while (profile != NULL && profile->begin > begin)
+        profile = profile->outer;
+    gts_step_times *const times = profile == NULL ? NULL : gts_step_times_find(&profile->steps, step);
+    if (times != NULL) {
+        ++times->position[position].count;
+        gts_histogram_add(&times->position[position].time, end - begin);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void gts_profile_release_step(const gts_step *step)
+{
+    if (!gts_step_is_timed())
+        return;
+    (void)pthread_mutex_lock(&lock);
+    gts_profile *profile = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
+    for (; profile != NULL; profile = profile->outer)
+        gts_step_times_release(&profile->steps, step->id);
+    if (reporting != NULL)
+        gts_step_times_forget(reporting->steps, step->id);
+    (void)pthread_mutex_unlock(&lock);
 }
 
 /* ---- Finished times -------------------------------------------------------------------------------------------- */
@@ -184,13 +226,17 @@ static void end_innermost(uint64_t patience)
     gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
     __atomic_store_n(&gts_profile_running, profile->outer, __ATOMIC_SEQ_CST);
     (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_SEQ_CST);
+    reporting = profile;
     (void)pthread_mutex_unlock(&lock);
     gts_loaded_visit(collect, &(destination){profile, patience});
-    profile->report = gts_profile_report(profile->times, gts_clock_ns() - profile->begin);
+    profile->report = gts_profile_report(profile->times, profile->steps, gts_clock_ns() - profile->begin);
     profile->has_ended = true;
     (void)pthread_mutex_lock(&lock);
     while (profile->times != NULL && profile->outer != NULL)
         keep(profile->outer, pop(&profile->times));
+    while (profile->steps != NULL && profile->outer != NULL)
+        (void)gts_step_times_keep(&profile->outer->steps, gts_step_times_pop(&profile->steps));
+    reporting = NULL;
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -199,7 +245,8 @@ char *gts_profile_end(gts_profile *profile)
     if (profile->generation != __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST)) {
         /* It belongs to the parent, which ends its own copy. */
         profile->times = NULL;
-        profile->report = gts_profile_report(profile->times, gts_clock_ns() - profile->begin);
+        profile->steps = NULL;
+        profile->report = gts_profile_report(NULL, NULL, gts_clock_ns() - profile->begin);
     } else {
         (void)pthread_mutex_lock(&ending);
         while (!profile->has_ended)
@@ -209,6 +256,8 @@ char *gts_profile_end(gts_profile *profile)
     char *const text = profile->report;
     while (profile->times != NULL)
         free(pop(&profile->times));
+    while (profile->steps != NULL)
+        free(gts_step_times_pop(&profile->steps));
     free(profile);
     return text;
 }
@@ -216,6 +265,7 @@ char *gts_profile_end(gts_profile *profile)
 void gts_profile_forget(void)
 {
     __atomic_store_n(&gts_profile_running, NULL, __ATOMIC_SEQ_CST);
+    reporting = NULL;
     (void)pthread_mutex_init(&lock, NULL);
     (void)pthread_mutex_init(&ending, NULL);
 }
@@ -262,7 +312,8 @@ static void write_report(void)
         return;
     while (!profile->has_ended)
         end_innermost(PATIENCE_NS);
-    if (profile->times == NULL || profile->report == NULL) /* no calls, as in a process that compiles */
+    const bool is_empty = profile->times == NULL && profile->steps == NULL; /* as in a process that compiles */
+    if (is_empty || profile->report == NULL)
         return;
     FILE *const file = fopen(whole_process.path, "we");
     bool is_written = file != NULL && fputs(profile->report, file) >= 0;

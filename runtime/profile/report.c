@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "profile/histogram.h"
+#include "profile/steps.h"
 
 static void print_seconds(FILE *out, uint64_t time)
 {
@@ -57,7 +57,35 @@ static void print_static_arguments(FILE *out, const gts_stub *stub)
     }
 }
 
-char *gts_profile_report(const gts_program_times *programs, uint64_t wall)
+static void print_position(FILE *out, const gts_position_times *position)
+{
+    (void)fputs("{\"name\": ", out);
+    gts_json_text(out, position->name);
+    (void)fprintf(out, ", \"kind\": \"%s\", \"calls\": %" PRIu64, position->is_program ? "program" : "function",
+                  position->count);
+    if (position->count == 0)
+        (void)fputs(", \"time\": null", out);
+    else
+        print_histogram(out, "time", &position->time, position->count);
+    (void)fputs("}", out);
+}
+
+static void print_steps(FILE *out, const gts_step_times *steps)
+{
+    (void)fputs(",\n\"steps\": [", out);
+    for (const gts_step_times *step = steps; step != NULL; step = step->next) {
+        (void)fputs("\n {\"name\": ", out);
+        gts_json_text(out, step->name);
+        (void)fputs(", \"positions\": [", out);
+        for (size_t i = 0; i < step->count; ++i) {
+            (void)fputs(i == 0 ? "\n  " : ",\n  ", out);
+            print_position(out, &step->position[i]);
+        }
+        (void)fputs(step->next == NULL ? "]}\n]" : "]},", out);
+    }
+}
+
+char *gts_profile_report(const gts_program_times *programs, const gts_step_times *steps, uint64_t wall)
 {
     char *text = NULL;
     size_t size = 0;
@@ -77,7 +105,10 @@ char *gts_profile_report(const gts_program_times *programs, uint64_t wall)
         print_calls(out, &program->run);
         (void)fputs(program->next == NULL ? "}\n" : "},", out);
     }
-    (void)fputs("]\n}\n", out);
+    (void)fputs("]", out);
+    if (steps != NULL)
+        print_steps(out, steps);
+    (void)fputs("\n}\n", out);
     if (fclose(out) == 0)
         return text;
     free(text);

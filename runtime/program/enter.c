@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "gtstub/callback.h"
+#include "gtstub/bound.h"
 #include "program/hooks.h"
 
 unsigned int gts_attention;
@@ -61,6 +62,8 @@ int gts_enter(gts_program *self, bool wait)
         gts_profile_enter(self, profile);
     if (GTS_UNLIKELY(__atomic_load_n(&gts_checks_running, __ATOMIC_RELAXED) != NULL))
         gts_checks_enter(self);
+    if (GTS_UNLIKELY(gts_binding_here != NULL))
+        self->has_extra_work = true;
     return 0;
 }
 
@@ -90,6 +93,14 @@ static bool is_like(const gts_stub *a, const gts_stub *b)
            strcmp(a->sdfg_digest, b->sdfg_digest) == 0 && strcmp(a->version, b->version) == 0;
 }
 
+/* Forgets the objects of a program's host, because the call of another one replaces arrays and slots. */
+static GTS_COLD void forget_objects(gts_program *self)
+{
+    gts_forget_objects(self);
+    for (uint32_t i = 0; i < self->stub->leaf_count; ++i)
+        self->leaf[i].remembered[0].object = self->leaf[i].remembered[1].object = NULL;
+}
+
 int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
 {
     if (GTS_UNLIKELY(self == NULL))
@@ -106,6 +117,9 @@ int gts_enter_linked_slowly(gts_program *self, const gts_stub *stub)
         gts_leave(self);
         return -1;
     }
-    self->linked = stub;
+    if (GTS_UNLIKELY(self->host != NULL))
+        forget_objects(self);
+    else
+        self->linked = stub;
     return 0;
 }

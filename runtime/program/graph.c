@@ -64,6 +64,10 @@ int gts_graph_before_run(gts_program *self)
     if (gpu->cuda == NULL)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' runs on the CPU and cannot be part of a graph.", name);
+    if (gts_has_callbacks(self->stub))
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             "Program '%s' has callbacks, which a graph does not call, and cannot be part of one.",
+                             name);
     if (gpu->stream != capturing->stream)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' has a stream of its own and cannot be part of a graph.", name);
@@ -111,8 +115,8 @@ int gts_graph_after_run(gts_program *self)
         return add_program(capturing, self);
     (void)gpu->cuda->get_last_error();
     return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                         "Program '%s' cannot be part of a graph, because it waits for the GPU: it measures times, or "
-                         "was built with async_sdfg_call=False.",
+                         "Program '%s' cannot be part of a graph, because it waits for the GPU: it measures times, is "
+                         "a program of DaCe, or was built with async_sdfg_call=False.",
                          self->stub->name);
 }
 

@@ -25,6 +25,9 @@ int gts_profile_run(gts_program *self);
 /* Moves the times of a program that is being closed into their profiles. */
 void gts_profile_close(gts_program *self);
 
+/* Notes that a step is being freed. */
+void gts_profile_release_step(const gts_step *step);
+
 /* Forgets all profiles in a forked child, because they belong to the parent. */
 void gts_profile_forget(void);
 
@@ -48,13 +51,16 @@ void gts_recorder_after(gts_program *self, gts_recorder_call *call, bool has_run
 /* Forgets the recording in a forked child, which begins its own. */
 void gts_recorder_forget(void);
 
-/* ---- debug/call.c, checked.c, checks.c ------------------------------------------------------------------------- */
+/* ---- debug/call.c, checked.c, checks.c, maps.c ------------------------------------------------------------------ */
 
 /* The checks that began last and have not ended; NULL when there are none. */
 extern gts_checks *gts_checks_running __attribute__((visibility("hidden")));
 
 /* Begins the checks that GTSTUB_CHECK asks for. Called once, when the first program is loaded. */
 void gts_checks_read_environment(void);
+
+/* Connects the checks that an SDFG has after its maps, if it was built with them; `library` is from dlopen(). */
+void gts_maps_find(gts_program *self, void *library);
 
 /* Makes the call that has just been entered one that is checked. */
 void gts_checks_enter(gts_program *self);

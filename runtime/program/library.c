@@ -18,8 +18,8 @@
 typedef struct library {
     struct library *next;
     void *handle;
-    struct stat file; /* when it was opened */
-    char *path;       /* absolute, without links */
+    gts_file file; /* when it was opened */
+    char *path;    /* absolute, without links */
 } library;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
@@ -31,15 +31,25 @@ static GTS_COLD void *refuse(const char *path, const char *reason)
     return NULL;
 }
 
-static bool is_same_file(const struct stat *a, const struct stat *b)
+/* Stores what a path names now; false, with errno set, if that is nothing. */
+static bool find_file(const char *path, gts_file *file)
 {
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return false;
+    *file = (gts_file){status.st_dev, status.st_ino, status.st_size,
+                       status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec};
+    return true;
 }
 
-static bool is_unchanged(const struct stat *a, const struct stat *b)
+static bool is_same_file(const gts_file *a, const gts_file *b)
 {
-    return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+    return a->device == b->device && a->inode == b->inode;
+}
+
+static bool is_unchanged(const gts_file *a, const gts_file *b)
+{
+    return is_same_file(a, b) && a->bytes == b->bytes && a->modified == b->modified;
 }
 
 /* "/a/b/lib.so" as "/a/b/./lib.so", with one "./" more for each library that was loaded from this path before. */
@@ -71,15 +81,25 @@ static void *open_name(const char *name)
     return dlopen(link, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Opens a library that is not in the list, and adds it. */
-static void *open_new(const char *given, const struct stat *file)
+/* Whether a path still names this file. */
+static bool names_still(const char *path, const gts_file *file)
 {
+    gts_file now;
+    return find_file(path, &now) && is_unchanged(&now, file);
+}
+
+/* Opens a library that is not in the list, and adds it. */
+static void *open_new(const char *given, const gts_file *file)
+{
+    static const char replaced[] = "the file was replaced while it was being loaded";
     char *const path = realpath(given, NULL);
     char *const name = path == NULL ? NULL : new_name(path);
     library *const self = name == NULL ? NULL : malloc(sizeof *self);
     void *handle = NULL;
     if (self == NULL)
         (void)refuse(given, strerror(errno));
+    else if (!names_still(path, file))
+        (void)refuse(given, replaced);
     else if ((handle = open_name(name)) == NULL)
         (void)refuse(given, dlerror());
     free(name);
@@ -90,18 +110,19 @@ static void *open_new(const char *given, const struct stat *file)
     }
     *self = (library){.next = libraries, .handle = handle, .file = *file, .path = path};
     libraries = self;
-    struct stat now;
-    if (stat(path, &now) == 0 && is_same_file(&now, file) && is_unchanged(&now, file))
+    if (names_still(path, file))
         return handle;
-    self->file = (struct stat){0}; /* it may be either file, so that it is not found again */
-    return refuse(given, "the file was replaced while it was being loaded");
+    self->file = (gts_file){0}; /* it may be either file, so that it is not found again */
+    return refuse(given, replaced);
 }
 
-static void *find_or_open(const char *path)
+static void *find_or_open(const char *path, const gts_file *verified)
 {
-    struct stat file;
-    if (stat(path, &file) != 0)
+    gts_file file;
+    if (!find_file(path, &file))
         return refuse(path, strerror(errno));
+    if (verified != NULL && !is_unchanged(&file, verified))
+        return refuse(path, "the file was replaced or written to after it was verified");
     for (const library *each = libraries; each != NULL; each = each->next) {
         if (!is_same_file(&each->file, &file))
             continue;
@@ -112,10 +133,10 @@ static void *find_or_open(const char *path)
     return open_new(path, &file);
 }
 
-void *gts_library_open(const char *path)
+void *gts_library_open(const char *path, const gts_file *verified)
 {
     (void)pthread_mutex_lock(&lock);
-    void *const handle = find_or_open(path);
+    void *const handle = find_or_open(path, verified);
     (void)pthread_mutex_unlock(&lock);
     return handle;
 }

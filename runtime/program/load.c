@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/table_copy.h"
+#include "gtstub/bound.h"
 #include "program/hooks.h"
 
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
@@ -18,10 +20,10 @@ static void start(void)
     gts_checks_read_environment();
 }
 
-const gts_stub *gts_load_stub(const char *path)
+const gts_stub *gts_load_stub(const char *path, const gts_file *verified)
 {
     (void)pthread_once(&start_once, start);
-    void *const library = gts_library_open(path);
+    void *const library = gts_library_open(path, verified);
     if (library == NULL)
         return NULL;
     const gts_stub *const stub = dlsym(library, "gts_descriptor");
@@ -59,14 +61,15 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
                                  "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
                                  stub->name, storage);
     }
+    gts_maps_find(self, library);
     return gts_gpu_find(self, library, path);
 }
 
 static void free_program(gts_program *self)
 {
     for (uint32_t i = 0; self->leaf != NULL && i < self->stub->leaf_count; ++i) {
-        free(self->leaf[i].table[0].copy);
-        free(self->leaf[i].table[1].copy);
+        gts_table_copy_release(self->leaf[i].table[0].copy);
+        gts_table_copy_release(self->leaf[i].table[1].copy);
     }
     free(self->leaf);
     free(self->slots);
@@ -91,12 +94,6 @@ static void *new_array(size_t count, size_t size, bool *is_there)
     return memory;
 }
 
-void gts_forget(gts_remembered *remembered)
-{
-    static const void *const no_object = NULL;
-    remembered->object = &no_object;
-}
-
 /* The length of gts_program.descriptors: an address for each array, and two words for each of its axes. */
 static size_t descriptor_words(const gts_stub *stub)
 {
@@ -111,19 +108,23 @@ static size_t descriptor_words(const gts_stub *stub)
 _Static_assert(offsetof(gts_program, stub) == CACHE_LINE,
                "the members for calls with known arrays must fill one cache line");
 
+/* Zeroed memory that no other data shares a cache line with, or NULL. */
+static void *new_lines(size_t size)
+{
+    const size_t rounded = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    void *const memory = aligned_alloc(CACHE_LINE, rounded);
+    return memory == NULL ? NULL : memset(memory, 0, rounded);
+}
+
 static gts_program *new_program(const gts_stub *stub)
 {
-    typedef struct pair {
-        gts_program program;
-        gts_runtime runtime;
-    } pair;
-    const size_t size = (sizeof(pair) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    pair *const memory = aligned_alloc(CACHE_LINE, size);
+    const size_t known = offsetof(gts_program, known) + (stub->leaf_count + 1) * sizeof(void *);
+    const size_t runtime = (known + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    char *const memory = new_lines(runtime + sizeof(gts_runtime));
     if (memory == NULL)
         return NULL;
-    memset(memory, 0, size);
-    gts_program *const self = &memory->program;
-    self->runtime = &memory->runtime;
+    gts_program *const self = (gts_program *)memory;
+    self->runtime = (gts_runtime *)(memory + runtime);
     self->stub = self->linked = stub;
     bool is_there = true;
     self->leaf = new_array(stub->leaf_count, sizeof *self->leaf, &is_there);
@@ -144,8 +145,6 @@ static gts_program *new_program(const gts_stub *stub)
     }
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         self->leaf[i].current = &self->leaf[i].remembered[0];
-        gts_forget(&self->leaf[i].remembered[0]);
-        gts_forget(&self->leaf[i].remembered[1]);
         self->leaf[i].index_base = GTS_NO_INDEX_BASE;
     }
     self->debug = gts_is_set("GTSTUB_DEBUG");
@@ -157,9 +156,9 @@ static gts_program *new_program(const gts_stub *stub)
     return self;
 }
 
-int gts_load_sdfg(const gts_stub *stub, const char *library_path, gts_program **program)
+int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file *verified, gts_program **program)
 {
-    void *const library = gts_library_open(library_path);
+    void *const library = gts_library_open(library_path, verified);
     if (library == NULL)
         return -1;
     gts_program *self = new_program(stub);
@@ -182,8 +181,15 @@ int gts_load_sdfg(const gts_stub *stub, const char *library_path, gts_program **
 int gts_load(const char *stub_path, const char *library_path, gts_program **program)
 {
     *program = NULL;
-    const gts_stub *const stub = gts_load_stub(stub_path);
-    return stub == NULL ? -1 : gts_load_sdfg(stub, library_path, program);
+    const gts_stub *const stub = gts_load_stub(stub_path, NULL);
+    return stub == NULL ? -1 : gts_load_sdfg(stub, library_path, NULL, program);
+}
+
+int gts_load_verified(const char *stub_path, const char *library_path, const gts_file files[2], gts_program **program)
+{
+    *program = NULL;
+    const gts_stub *const stub = gts_load_stub(stub_path, &files[0]);
+    return stub == NULL ? -1 : gts_load_sdfg(stub, library_path, &files[1], program);
 }
 
 void gts_close(gts_program **program)
@@ -194,6 +200,7 @@ void gts_close(gts_program **program)
         return;
     gts_loaded_remove(self);
     gts_checks_close(self);
+    gts_bound_close(self);
     if (!gts_belongs_to_parent(self))
         (void)gts_handle_end(self);
     free_program(self);

@@ -71,8 +71,8 @@ int gts_open(const char *path, gts_program **program)
     } else if (snprintf(stub, sizeof stub, "%s", path) >= (int)sizeof stub) {
         return refuse_long_path(path);
     }
-    const gts_stub *const descriptor = gts_load_stub(stub);
+    const gts_stub *const descriptor = gts_load_stub(stub, NULL);
     if (descriptor == NULL || find_library(stub, descriptor, library) != 0)
         return -1;
-    return gts_load_sdfg(descriptor, library, program);
+    return gts_load_sdfg(descriptor, library, NULL, program);
 }

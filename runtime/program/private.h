@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 
+#include "gtstub/bound.h"
+#include "gtstub/host.h"
+#include "program/gpu.h"
 #include "program/gpu.h"
 
 /* The times of a program in one profile: profile/histogram.h. */
@@ -31,6 +34,11 @@ struct gts_runtime {
     gts_recorder_program *recorder; /* NULL if calls are not recorded */
     bool is_checked;                /* checks were running when this call was entered */
     gts_checked *checked;           /* a list: one for each of the running checks that has met the program */
+    bool checks_maps;               /* the SDFG was built with checks after its maps */
+    bool map_failed;                /* a map of the running call has written what checks refuse */
+    gts_program *next_checked;      /* in the list of programs with a call whose maps are checked */
+    gts_error map_error;            /* if map_failed */
+    gts_bound_call *bound;          /* a list of its bound calls */
     gts_program *next;              /* in the list of loaded programs */
     const void *called_here;        /* the thread of gts_stream_called_here(); NULL if there is none */
     unsigned int pins;              /* visits of gts_loaded_visit() that are running: the program must not be freed */
@@ -43,6 +51,16 @@ static inline bool gts_is_set(const char *variable)
     return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
 }
 
+/* Whether the SDFG calls functions of its host. */
+static inline bool gts_has_callbacks(const gts_stub *stub)
+{
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        if (stub->leaves[i].kind == GTS_CALLBACK)
+            return true;
+    }
+    return false;
+}
+
 /* ---- callback.c ------------------------------------------------------------------------------------------------ */
 
 /* Refuses a call that would wait for the call whose callback makes it. Returns -1. */
@@ -52,9 +70,10 @@ GTS_COLD int gts_refuse_own_callback(gts_program *self);
 
 /*
  * Opens the library that is in the file system now, whatever was loaded from the same path before. A path without a
- * slash is relative to the working directory. Returns the handle for dlsym(), or NULL after setting gts_own_error.
+ * slash is relative to the working directory. Refuses a file other than `verified`, unless that is NULL. Returns the
+ * handle for dlsym(), or NULL after setting gts_own_error.
  */
-void *gts_library_open(const char *path);
+void *gts_library_open(const char *path, const gts_file *verified);
 
 /*
  * Stores the address of `<prefix><name>` in a function pointer; `function` is the address of that pointer, of any type.
@@ -65,6 +84,42 @@ void gts_library_find(void *library, const char *prefix, const char *name, void 
 /* Frees the lock in a forked child, because a thread of the parent may have held it. */
 void gts_library_forget(void);
 
+/* ---- bound.c --------------------------------------------------------------------------------------------------- */
+
+/* Tells the bound calls of a program that it is being closed. */
+void gts_bound_close(gts_program *self);
+
+/* Gives a bound call the arguments of another one of the same program, which can only be freed after this. */
+void gts_bound_replace(gts_bound_call *call, gts_bound_call *by);
+
+/*
+ * Changes a struct of arguments of a program. Returns 1, 0 if the program has nothing to change, or -1 after a refusal
+ * in the error of the program.
+ */
+typedef int (*gts_bound_changer)(gts_program *program, void *args, const void *what);
+
+/*
+ * Binds a call of a C or Fortran host anew, with changed arguments. Returns what the changer returns, or -1. *changed is
+ * NULL unless this is 1. The error of a closed program is gts_own_error.
+ */
+int gts_bound_change(const gts_bound_call *call, gts_bound_changer change, const void *what, gts_bound_call **changed);
+
+/* A new value of a scalar. */
+typedef struct gts_scalar {
+    const char *argument;
+    gts_dtype dtype;
+    const void *value;
+} gts_scalar;
+
+/* A gts_bound_changer, of a gts_scalar. */
+int gts_bound_change_scalar(gts_program *program, void *args, const void *scalar);
+
+/* Refuses a bound call that is NULL, or whose program was closed. Returns -1. */
+GTS_COLD int gts_bound_refuse_closed(const gts_bound_call *call);
+
+/* Frees the lock of all lists of bound calls in a forked child. */
+void gts_bound_forget(void);
+
 /* ---- handle.c -------------------------------------------------------------------------------------------------- */
 
 /* Ends the SDFG's handle, if there is one. */
@@ -72,9 +127,12 @@ int gts_handle_end(gts_program *self);
 
 /* ---- load.c ---------------------------------------------------------------------------------------------------- */
 
-/* The two steps of gts_load(). After an error they return NULL and -1, and leave *program as it is. */
-const gts_stub *gts_load_stub(const char *path);
-int gts_load_sdfg(const gts_stub *stub, const char *library_path, gts_program **program);
+/*
+ * The two steps of gts_load() and gts_load_verified(); `verified` may be NULL. After an error they return NULL and -1,
+ * and leave *program as it is.
+ */
+const gts_stub *gts_load_stub(const char *path, const gts_file *verified);
+int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file *verified, gts_program **program);
 
 /* ---- fork.c ---------------------------------------------------------------------------------------------------- */
 

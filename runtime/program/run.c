@@ -1,4 +1,5 @@
-/* Runs the SDFG of a program, with the extra work of the first call, debugging, checks, profiles and recordings. */
+/* Runs the SDFG of a program, with the extra work of the first call, binding, debugging, checks, profiles and recordings. */
+#include "gtstub/bound.h"
 #include "program/hooks.h"
 
 static int run_recorded(gts_program *self)
@@ -21,8 +22,11 @@ static int run_checked(gts_program *self)
 static GTS_NOINLINE int run_with_extra_work(gts_program *self)
 {
     gts_runtime *const runtime = self->runtime;
+    gts_binding *const binding = gts_binding_here;
+    if (binding != NULL && binding->bind != NULL)
+        return self->stub->prepare(self) != 0 ? -1 : binding->bind(binding, self);
     const bool is_captured = gts_graph_is_captured(self);
-    const bool keeps_extra_work = self->debug || runtime->recorder != NULL || gts_graph_captures();
+    const bool keeps_extra_work = self->debug || runtime->recorder != NULL || gts_graph_captures() || binding != NULL;
     if (is_captured && gts_graph_before_run(self) != 0)
         return -1;
     if (keeps_extra_work) /* so that the next call checks all arrays, including those that the SDFG does not take */

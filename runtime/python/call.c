@@ -1,8 +1,8 @@
 /* Calls a program: enters it, binds and converts the arguments, runs the SDFG, and leaves. */
-#include "python/host.h"
+#include "gtstub/callback.h"
+#include "python/step/step.h"
 
-static const gts_host HOST = {
-    .none_object = Py_None,
+const gts_host gts_py_host = {
     .field = gts_py_field,
     .zero_dim_field = gts_py_zero_dim_field,
     .scalar = gts_py_scalar,
@@ -11,33 +11,15 @@ static const gts_host HOST = {
     .tuple = gts_py_tuple,
     .collection = gts_py_collection,
     .connectivity = gts_py_connectivity,
+    .remember_provider = gts_py_remember_provider,
 };
-
-static GTS_COLD void forget_all(gts_program *program)
-{
-    for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
-        gts_forget(&program->leaf[i].remembered[0]);
-        gts_forget(&program->leaf[i].remembered[1]);
-    }
-}
-
-/*
- * Whether no other thread can need the GIL while the SDFG runs: there is no other Python thread, and no thread of a
- * device or of OpenMP that could become one by calling Python. Releasing and taking the GIL costs as much as the rest of
- * a call.
- */
-static bool is_alone(const gts_py_program *self)
-{
-    return self->may_keep_gil && PyInterpreterState_ThreadHead(self->interpreter) == self->caller &&
-           PyThreadState_Next(self->caller) == NULL;
-}
 
 static int run(const gts_py_program *self)
 {
-    if (is_alone(self))
-        return gts_run(self->program);
+    if (gts_py_is_alone(self, self->caller))
+        return gts_call_run(self->program, self->run);
     PyThreadState *const thread = PyEval_SaveThread();
-    const int status = gts_run(self->program); /* callbacks in this thread take the GIL meanwhile */
+    const int status = gts_call_run(self->program, self->run); /* callbacks in this thread take the GIL meanwhile */
     PyEval_RestoreThread(thread);
     return status;
 }
@@ -45,22 +27,31 @@ static int run(const gts_py_program *self)
 /* Whether a call has the form of gt4py's calls: then its arguments have the order that the stub expects. */
 static bool is_in_order(const gts_py_program *self, Py_ssize_t given, PyObject *keywords)
 {
-    return given == PyTuple_GET_SIZE(self->parameters) && keywords != NULL && PyTuple_GET_SIZE(keywords) == 1 &&
-           PyTuple_GET_ITEM(keywords, 0) == self->state->name.offset_provider;
+    return given == self->parameter_count && keywords != NULL && PyTuple_GET_SIZE(keywords) == 1 &&
+           PyTuple_GET_ITEM(keywords, 0) == self->provider_keyword;
 }
 
 static int convert(gts_py_program *self, PyObject *const *argv)
 {
-    if (self->metrics.namespace != NULL && gts_py_read_metrics_level(self) != 0)
+    if (GTS_UNLIKELY(self->reads_metrics_level) && gts_py_read_metrics_level(self) != 0)
         return -1;
-    return self->program->stub->convert(self->program, &HOST, (void *const *)argv);
+    return self->convert(self->program, &gts_py_host, (void *const *)argv);
 }
 
-/* Converts the arguments, runs the SDFG and leaves. `bound` is the status of binding the arguments. */
-static PyObject *finish(gts_py_program *self, int bound, PyObject *const *argv)
+/* After a call that had extra work: what binding and debugging want. */
+static GTS_COLD int after_extra_work(gts_py_program *self, int status)
+{
+    if (status == 0)
+        status = gts_py_add_bound(self);
+    if (self->program->debug)
+        gts_forget_objects(self->program); /* so that the next call reads every field again */
+    return status;
+}
+
+/* Runs the SDFG unless `status`, that of the conversion, is an error; leaves. `for_owners`: self->owned was set. */
+static inline GTS_ALWAYS_INLINE PyObject *complete(gts_py_program *self, int status, bool for_owners)
 {
     gts_program *const program = self->program;
-    int status = bound == 0 ? convert(self, argv) : bound;
     const bool is_converted = status == 0;
     if (GTS_LIKELY(is_converted))
         status = run(self);
@@ -72,10 +63,12 @@ static PyObject *finish(gts_py_program *self, int bound, PyObject *const *argv)
         }
         (void)gts_py_raise(&program->error);
     }
-    if (GTS_UNLIKELY(program->debug))
-        forget_all(program); /* so that the next call reads every field again */
-    const double compute_time = program->compute_time;
-    const bool wants_sample = self->metrics.sample != NULL && program->metrics_level >= self->metrics.threshold;
+    if (GTS_UNLIKELY(program->has_extra_work))
+        status = after_extra_work(self, status);
+    const bool wants_sample = self->wants_sample;
+    const double compute_time = wants_sample ? program->compute_time : 0;
+    if (for_owners)
+        self->owned = (gts_py_owned){NULL, NULL};
     gts_py_leave(self);
     if (GTS_UNLIKELY(status != 0))
         return NULL;
@@ -84,9 +77,22 @@ static PyObject *finish(gts_py_program *self, int bound, PyObject *const *argv)
     Py_RETURN_NONE;
 }
 
+PyObject *gts_py_complete(gts_py_program *self, int status)
+{
+    return complete(self, status, false);
+}
+
 PyObject *gts_py_call_in_order(gts_py_program *self, PyObject *const *argv)
 {
-    return GTS_UNLIKELY(gts_py_enter(self) != 0) ? NULL : finish(self, 0, argv);
+    return GTS_UNLIKELY(gts_py_enter(self) != 0) ? NULL : complete(self, convert(self, argv), false);
+}
+
+PyObject *gts_py_call_for_owners(gts_py_program *self, PyObject *const *argv, PyObject *const *owners)
+{
+    if (GTS_UNLIKELY(gts_py_enter(self) != 0))
+        return NULL;
+    self->owned = (gts_py_owned){argv, owners};
+    return complete(self, convert(self, argv), true);
 }
 
 PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_given, PyObject *keywords)
@@ -98,5 +104,5 @@ PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_
     if (GTS_UNLIKELY(gts_py_enter(self) != 0))
         return NULL;
     const int bound = gts_py_bind_any(self, args, given, keywords);
-    return finish(self, bound, (PyObject *const *)self->argv);
+    return complete(self, bound == 0 ? convert(self, (PyObject *const *)self->argv) : bound, false);
 }

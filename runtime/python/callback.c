@@ -29,7 +29,7 @@ static bool is_array_of(const gts_array *array, const gts_callback_value *value)
         return false;
     for (int32_t axis = 0; axis < value->rank; ++axis) {
         if (array->shape[axis] != value->shape[axis] ||
-            (array->strides[axis] != value->strides[axis] && array->shape[axis] > 1))
+            (array->strides[axis] != value->strides[axis] && !gts_is_any_stride(array, axis)))
             return false;
     }
     return true;
@@ -41,10 +41,9 @@ static PyObject *find_object(const gts_program *program, const gts_callback_valu
     for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
         if (program->stub->leaves[i].kind != GTS_FIELD)
             continue;
-        const gts_remembered *const current = program->leaf[i].current;
-        const void *const known = *current->object; /* NULL until its second call */
-        if (is_array_of(&current->array, value))
-            return known != NULL && known != Py_None ? (PyObject *)known : gts_py_of(program)->leaf[i].object;
+        const void *const known = gts_known_object(program, i); /* NULL until its second call */
+        if (is_array_of(gts_array_of(program, i), value))
+            return known != NULL ? (PyObject *)known : gts_py_of(program)->leaf[i].object;
     }
     return NULL;
 }
@@ -100,13 +99,34 @@ static PyObject *make_array(gts_py_state *state, const gts_callback_value *value
     return found;
 }
 
-/* A new reference to the Python object of a value; NULL after an exception. */
+/* A new reference to the Python object of a value that is an array; NULL after an exception. */
+static PyObject *array_of(const gts_program *program, const gts_callback_value *value)
+{
+    PyObject *const known = find_object(program, value);
+    return known != NULL ? Py_NewRef(known) : make_array(gts_py_of(program)->state, value);
+}
+
+/* The object that has this array and that the caller has passed, or else the array. Steals the array. */
+static PyObject *find_owner(const gts_py_program *self, PyObject *array)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->parameters); ++i) {
+        if (self->owned.argv[i] == array && self->owned.owners[i] != NULL) {
+            Py_DECREF(array);
+            return Py_NewRef(self->owned.owners[i]);
+        }
+    }
+    return array;
+}
+
+/* A new reference to what a callback gets for a value; NULL after an exception. */
 static PyObject *object_of(const gts_program *program, const gts_callback_value *value)
 {
     if (value->rank == 0)
         return gts_py_scalar_object(value->dtype, value->data);
-    PyObject *const known = find_object(program, value);
-    return known != NULL ? Py_NewRef(known) : make_array(gts_py_of(program)->state, value);
+    PyObject *const array = array_of(program, value);
+    if (array == NULL || gts_py_of(program)->owned.owners == NULL)
+        return array;
+    return find_owner(gts_py_of(program), array);
 }
 
 /* ---- Results --------------------------------------------------------------------------------------------------- */
@@ -117,7 +137,7 @@ static int write_array(const gts_program *program, const char *path, const gts_c
     if (object == Py_None)
         return gts_py_fail(PyExc_TypeError, "Callback '%s' of program '%s' must return an array of '%s', not None.",
                            path, program->stub->name, gts_dtype_name(value->dtype));
-    PyObject *const array = object_of(program, value);
+    PyObject *const array = array_of(program, value);
     if (array == NULL)
         return -1;
     const int status = PyObject_SetItem(array, Py_Ellipsis, object);

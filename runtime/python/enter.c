@@ -88,7 +88,7 @@ void gts_py_hold(gts_py_program *self, PyObject *object)
 void gts_py_leave(gts_py_program *self)
 {
     while (self->held_count > 0)
-        Py_DECREF(self->held[--self->held_count]);
+        Py_XDECREF(self->held[--self->held_count]); /* NULL in a collection that was refused */
     self->caller = NULL;
     gts_leave(self->program);
 }

@@ -20,26 +20,44 @@ typedef struct gts_py_metrics {
     int32_t threshold; /* the lowest level at which `sample` is called */
 } gts_py_metrics;
 
+/* The arguments of the running call, [parameters], and the objects that a callback gets in their place, or NULL. */
+typedef struct gts_py_owned {
+    PyObject *const *argv;
+    PyObject *const *owners;
+} gts_py_owned;
+
 typedef struct gts_py_program {
+    /* All members that a call with known arguments needs: at most two cache lines. */
     PyObject_HEAD vectorcallfunc vectorcall;
     gts_program *program;
-    gts_py_state *state;
-    PyObject *parameters; /* tuple of interned names */
-    bool needs_offset_provider;
-    bool on_cpu;                     /* the SDFG uses host memory only */
-    bool may_keep_gil;               /* no thread but the caller's can call Python while the SDFG runs */
-    PyInterpreterState *interpreter; /* that the program belongs to */
-    PyThreadState *caller;           /* the thread that is in a call; NULL if none is */
-    pthread_t thread;                /* of `caller`, if the program has callbacks */
-    PyObject *callback_error;        /* the exception of the first callback that has failed in this call */
-    void **argv;                     /* [parameters + 1], borrowed for one call */
-    gts_py_leaf *leaf;               /* [leaf_count] */
-    PyObject **keys;                 /* [collection_count], tuples of interned names */
-    PyObject **held;                 /* [2 * leaf_count + keys], objects that must live until the call ends */
+    int (*convert)(gts_program *, const gts_host *, void *const *args); /* of the stub */
+    int (*run)(gts_program *);                                          /* of the stub */
+    PyObject *provider_keyword;                                         /* state->name.offset_provider */
+    PyThreadState *caller; /* the thread that is in a call; NULL if none is */
+    uint32_t parameter_count;
     uint32_t held_count;
-    bool refused;         /* of a call that has failed: the arguments were refused, and nothing was called */
-    PyObject **workspace; /* [workspace_count], owners of the lent memory */
-    PyObject *stream;     /* the stream of this program alone; NULL if it has none */
+    bool may_keep_gil;        /* no thread but the caller's can call Python while the SDFG runs */
+    bool reads_metrics_level; /* in the next call */
+    bool wants_sample;        /* of gt4py's metrics, at the level that was read last */
+
+    bool needs_offset_provider;
+    bool on_cpu; /* the SDFG uses host memory only */
+    gts_py_state *state;
+    PyObject *parameters;        /* tuple of interned names */
+    pthread_t thread;            /* of `caller`, if the program has callbacks */
+    PyObject *callback_error;    /* the exception of the first callback that has failed in this call */
+    gts_py_owned owned;          /* NULL if callbacks get the arguments themselves */
+    void **argv;                 /* [parameters + 1], borrowed for one call */
+    gts_py_leaf *leaf;           /* [leaf_count] */
+    PyObject **references;       /* [leaf_count][2]: for both objects of gts_leaf; see remember.c */
+    PyObject *forget;            /* the callback of the weak references */
+    uint32_t first_connectivity; /* leaf_count if there is none */
+    const PyObject *provider;    /* the offset provider that was passed last; not a reference */
+    PyObject **keys;             /* [collection_count], tuples of interned names */
+    PyObject **held;             /* [3 * leaf_count + keys], objects that must live until the call ends, or NULL */
+    bool refused;                /* of a call that has failed: the arguments were refused, and nothing was called */
+    PyObject **workspace;        /* [workspace_count], owners of the lent memory */
+    PyObject *stream;            /* the stream of this program alone; NULL if it has none */
     gts_py_metrics metrics;
     struct gts_py_program *next; /* the program that was created before this one */
 } gts_py_program;
@@ -71,11 +89,29 @@ const gts_py_program *gts_py_called_here(void);
 /* Keeps a new reference until gts_py_leave(). */
 void gts_py_hold(gts_py_program *, PyObject *object);
 
+/*
+ * Whether no other thread can need the GIL while the SDFG runs: there is no Python thread but `thread`, and no thread of
+ * a device or of OpenMP that could become one by calling Python. Releasing and taking the GIL costs as much as the rest
+ * of a call.
+ */
+static inline bool gts_py_is_alone(const gts_py_program *self, PyThreadState *thread)
+{
+    return self->may_keep_gil && thread->next == NULL && thread->prev == NULL;
+}
+
 /* ---- call.c ---------------------------------------------------------------------------------------------------- */
 
 PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_given, PyObject *keywords);
 /* argv: one object for each parameter, then the offset provider, which may be NULL if the program needs none. */
 PyObject *gts_py_call_in_order(gts_py_program *, PyObject *const *argv);
+
+/* The same. A callback that would get argv[i] gets owners[i] instead, unless this is NULL; [parameters]. */
+PyObject *gts_py_call_for_owners(gts_py_program *, PyObject *const *argv, PyObject *const *owners);
+
+/* Ends a call that was entered: runs the SDFG unless `status` is an error, and leaves. None, or NULL after an exception. */
+PyObject *gts_py_complete(gts_py_program *, int status);
+
+extern const gts_host gts_py_host;
 
 /* ---- callback.c ------------------------------------------------------------------------------------------------ */
 
@@ -116,6 +152,33 @@ PyObject *gts_py_get_current_stream(PyObject *module, PyObject *unused);
 PyObject *gts_py_set_current_stream(PyObject *module, PyObject *stream);
 PyObject *gts_py_set_workspace(PyObject *self, PyObject *args, PyObject *keywords);
 
+/* ---- convert/remember.c ---------------------------------------------------------------------------------------- */
+
+extern PyType_Spec gts_py_forget_spec;
+/* Allocates what remembers objects; -1 after an exception or if memory runs out. */
+int gts_py_prepare_references(gts_py_program *);
+void gts_py_free_references(gts_py_program *);
+/*
+ * Makes `array` the current one of a leaf. The object it was read from is recognised as long as `reference`, a weak
+ * reference with the callback self->forget that this function steals, is alive; never if the reference is NULL.
+ */
+void gts_py_remember(gts_py_program *, uint32_t leaf, const gts_array *array, PyObject *object, PyObject *reference);
+/* Keeps the object of a scalar if it is immutable, so that the next calls recognise it. */
+void gts_py_keep(gts_py_program *, uint32_t leaf, PyObject *object);
+
+/* ---- watch.c --------------------------------------------------------------------------------------------------- */
+
+/* Sets and clears state->watcher. */
+void gts_py_add_watcher(gts_py_state *);
+void gts_py_clear_watcher(gts_py_state *);
+/* From here on programs forget what they know of a dict when it changes; false if it cannot be watched. */
+bool gts_py_watch(const gts_py_state *, PyObject *dict);
+
+/* ---- convert/connectivity.c ------------------------------------------------------------------------------------ */
+
+/* Forgets a dict that is about to change. A running call keeps the connectivities of the dict to its end. */
+void gts_py_forget_provider(gts_py_program *);
+
 /* ---- convert/: the functions of gts_host, which gtstub/stub.h describes ---------------------------------------- */
 
 int gts_py_field(gts_program *, uint32_t leaf, void *object);
@@ -126,5 +189,6 @@ int gts_py_static_scalar(gts_program *, uint32_t leaf, void *object);
 void *const *gts_py_tuple(gts_program *, const char *path, void *object, uint32_t length);
 void *const *gts_py_collection(gts_program *, uint32_t collection, void *object);
 void *gts_py_connectivity(gts_program *, uint32_t leaf, void *offset_provider);
+int gts_py_remember_provider(gts_program *, void *offset_provider);
 
 #endif

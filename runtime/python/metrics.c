@@ -1,4 +1,4 @@
-/* gt4py's metrics. The level is read at every call, because users change it between calls. */
+/* gt4py's metrics. Users change the level between calls: a call reads it if its namespace has changed. */
 #include "python/host.h"
 
 PyObject *gts_py_set_metrics(PyObject *object, PyObject *args, PyObject *keywords)
@@ -19,6 +19,7 @@ PyObject *gts_py_set_metrics(PyObject *object, PyObject *args, PyObject *keyword
         return NULL;
     const gts_py_metrics old = self->metrics;
     self->metrics = (gts_py_metrics){Py_NewRef(namespace), Py_NewRef(key), Py_NewRef(sample), threshold};
+    self->reads_metrics_level = true;
     gts_py_leave(self);
     Py_XDECREF(old.namespace);
     Py_XDECREF(old.key);
@@ -28,6 +29,7 @@ PyObject *gts_py_set_metrics(PyObject *object, PyObject *args, PyObject *keyword
 
 int gts_py_read_metrics_level(gts_py_program *self)
 {
+    const bool is_watched = gts_py_watch(self->state, self->metrics.namespace);
     PyObject *const level = PyDict_GetItemWithError(self->metrics.namespace, self->metrics.key);
     if (GTS_UNLIKELY(level == NULL || !PyLong_Check(level)))
         return PyErr_Occurred()
@@ -38,6 +40,8 @@ int gts_py_read_metrics_level(gts_py_program *self)
     int overflow;
     const long value = PyLong_AsLongAndOverflow(level, &overflow);
     self->program->metrics_level = overflow != 0 || value > INT32_MAX ? INT32_MAX : (int32_t)value;
+    self->wants_sample = self->program->metrics_level >= self->metrics.threshold;
+    self->reads_metrics_level = !is_watched;
     return 0;
 }
 

@@ -1,23 +1,39 @@
 /* The extension module gtstub._host. */
 #include "python/dispatch/overloads.h"
+#include "python/step/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+static bool read_files(PyObject *verified, gts_file files[2])
+{
+    gts_file *const stub = &files[0];
+    gts_file *const library = &files[1];
+    return PyArg_ParseTuple(verified, "(KKLL)(KKLL):load", &stub->device, &stub->inode, &stub->bytes, &stub->modified,
+                            &library->device, &library->inode, &library->bytes, &library->modified);
+}
+
 static PyObject *load(PyObject *module, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"stub_path", "library_path", NULL};
+    static char *names[] = {"stub_path", "library_path", "verified", NULL};
     PyObject *stub_path = NULL;
     PyObject *library_path = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&O&:load", names, PyUnicode_FSConverter, &stub_path,
-                                     PyUnicode_FSConverter, &library_path)) {
+    PyObject *verified = NULL;
+    gts_file files[2];
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&O&|O!:load", names, PyUnicode_FSConverter, &stub_path,
+                                     PyUnicode_FSConverter, &library_path, &PyTuple_Type, &verified) ||
+        (verified != NULL && !read_files(verified, files))) {
+        Py_XDECREF(library_path);
         Py_XDECREF(stub_path);
         return NULL;
     }
     gts_program *program = NULL;
     PyThreadState *const thread = PyEval_SaveThread();
-    const int status = gts_load(PyBytes_AS_STRING(stub_path), PyBytes_AS_STRING(library_path), &program);
+    const char *const stub = PyBytes_AS_STRING(stub_path);
+    const char *const library = PyBytes_AS_STRING(library_path);
+    const int status = verified == NULL ? gts_load(stub, library, &program)
+                                        : gts_load_verified(stub, library, files, &program);
     PyEval_RestoreThread(thread);
     Py_DECREF(stub_path);
     Py_DECREF(library_path);
@@ -41,7 +57,8 @@ static PyObject *fail_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(u
 
 static PyMethodDef FUNCTIONS[] = {
     {"load", (PyCFunction)(void (*)(void))load, METH_VARARGS | METH_KEYWORDS,
-     "load(stub_path, library_path)\n--\n\nLoads a call stub and the SDFG library that it calls; returns a Program."},
+     "load(stub_path, library_path, verified=...)\n--\n\nLoads a call stub and the SDFG library that it calls; returns "
+     "a Program. 'verified' holds (st_dev, st_ino, st_size, st_mtime_ns) of both files; other files are refused."},
     {"begin_profile", gts_py_begin_profile, METH_NOARGS,
      "begin_profile()\n--\n\nBegins to time all calls of programs; returns the profile for end_profile()."},
     {"end_profile", gts_py_end_profile, METH_O,
@@ -62,6 +79,13 @@ static PyMethodDef FUNCTIONS[] = {
     {"end_graph", gts_py_end_graph, METH_O, "end_graph(graph, /)\n--\n\nEnds to capture."},
     {"launch_graph", gts_py_launch_graph, METH_VARARGS,
      "launch_graph(graph, stream, /)\n--\n\nPuts all calls of a graph on a stream."},
+    {"bind", (PyCFunction)(void (*)(void))gts_py_bind, METH_VARARGS | METH_KEYWORDS,
+     "bind(callable, /, *args, **kwargs)\n--\n\nReturns the bound call of the program that callable(*args, **kwargs) "
+     "would call. It does not run."},
+    {"begin_capture", gts_py_begin_capture, METH_NOARGS,
+     "begin_capture()\n--\n\nBegins to capture the calls of programs in this thread; returns the capture."},
+    {"end_capture", gts_py_end_capture, METH_O,
+     "end_capture(capture, /)\n--\n\nEnds to capture; returns the bound calls."},
     {"fail_at_exit", fail_at_exit, METH_NOARGS,
      "fail_at_exit()\n--\n\nMakes this process exit with status 1, after everything that it does at exit."},
     {NULL, NULL, 0, NULL},
@@ -79,13 +103,19 @@ static int execute(PyObject *module)
     state->program_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_program_spec, NULL);
     state->dispatcher_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_dispatcher_spec, NULL);
     state->overload_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_overload_spec, NULL);
+    state->forget_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_forget_spec, NULL);
+    gts_py_add_watcher(state);
     PyObject *const overloads = PyType_FromModuleAndSpec(module, &gts_py_overloads_spec, NULL);
-    PyTypeObject *const types[] = {state->program_type, state->dispatcher_type, state->overload_type,
-                                   (PyTypeObject *)overloads};
+    state->bound_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_bound_spec, NULL);
+    PyObject *const step = PyType_FromModuleAndSpec(module, &gts_py_step_spec, NULL);
+    PyTypeObject *const types[] = {state->program_type,       state->dispatcher_type, state->overload_type,
+                                   (PyTypeObject *)overloads, state->forget_type,     state->bound_type,
+                                   (PyTypeObject *)step};
     int status = 0;
     for (size_t i = 0; i < sizeof types / sizeof *types && status == 0; ++i)
         status = types[i] == NULL ? -1 : PyModule_AddType(module, types[i]);
     Py_XDECREF(overloads);
+    Py_XDECREF(step);
     return status;
 }
 
@@ -95,6 +125,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->program_type);
     Py_VISIT(state->dispatcher_type);
     Py_VISIT(state->overload_type);
+    Py_VISIT(state->bound_type);
+    Py_VISIT(state->forget_type);
     return 0;
 }
 
@@ -105,6 +137,8 @@ static int clear(PyObject *module)
     Py_CLEAR(state->program_type);
     Py_CLEAR(state->dispatcher_type);
     Py_CLEAR(state->overload_type);
+    Py_CLEAR(state->bound_type);
+    Py_CLEAR(state->forget_type);
     return 0;
 }
 
@@ -112,6 +146,7 @@ static void free_state(void *module)
 {
     gts_py_state *const state = PyModule_GetState(module);
     (void)clear(module);
+    gts_py_clear_watcher(state);
     Py_CLEAR(state->stream);
     Py_CLEAR(state->numpy.ndarray);
     Py_CLEAR(state->numpy.generic);

@@ -1,9 +1,13 @@
 /* The Program type: how its objects are created and freed, and their attributes. */
 #include <stddef.h>
 
-#include "python/host.h"
+#include "python/step/step.h"
 
 gts_py_program *gts_py_programs;
+
+/* Objects of this size begin at a multiple of 16. */
+_Static_assert(offsetof(gts_py_program, needs_offset_provider) <= 64 + 16,
+               "the members for calls with known arguments must fit into two cache lines");
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
@@ -26,6 +30,7 @@ static int prepare_leaves(gts_py_program *self)
 {
     const gts_stub *const stub = self->program->stub;
     self->on_cpu = self->may_keep_gil = true;
+    self->first_connectivity = stub->leaf_count;
     for (uint32_t i = 0; i < stub->leaf_count; ++i) {
         const gts_contract *const contract = &stub->leaves[i];
         gts_py_leaf *const leaf = &self->leaf[i];
@@ -46,6 +51,8 @@ static int prepare_leaves(gts_py_program *self)
         if (contract->kind != GTS_CONNECTIVITY)
             continue;
         self->needs_offset_provider = true;
+        if (self->first_connectivity == stub->leaf_count)
+            self->first_connectivity = i; /* all others follow */
         leaf->name = PyUnicode_InternFromString(contract->path);
         if (leaf->name == NULL)
             return -1;
@@ -64,7 +71,7 @@ static int prepare_collections(gts_py_program *self)
         if (self->keys[i] == NULL)
             return -1;
     }
-    self->held = PyMem_Calloc(2 * (size_t)stub->leaf_count + elements, sizeof(PyObject *));
+    self->held = PyMem_Calloc(3 * (size_t)stub->leaf_count + elements, sizeof(PyObject *));
     return self->keys == NULL || self->held == NULL ? -1 : 0;
 }
 
@@ -77,18 +84,22 @@ PyObject *gts_py_program_new(gts_py_state *state, gts_program *program)
     }
     const gts_stub *const stub = program->stub;
     program->host = self;
+    program->linked = NULL; /* calls of C enter slowly, and then forget the objects of Python */
     self->vectorcall = gts_py_call;
     self->program = program;
     self->state = state;
     self->next = gts_py_programs;
     gts_py_programs = self;
-    self->interpreter = PyInterpreterState_Get();
+    self->convert = stub->convert;
+    self->run = stub->run;
+    self->provider_keyword = state->name.offset_provider;
+    self->parameter_count = stub->parameter_count;
     self->parameters = intern_names(stub->parameters, stub->parameter_count);
     self->argv = PyMem_Calloc(stub->parameter_count + 1, sizeof *self->argv);
     self->leaf = PyMem_Calloc(stub->leaf_count, sizeof *self->leaf);
     self->workspace = PyMem_Calloc(stub->workspace_count, sizeof(PyObject *));
     if (self->parameters == NULL || self->argv == NULL || self->leaf == NULL || self->workspace == NULL ||
-        prepare_leaves(self) != 0 || prepare_collections(self) != 0) {
+        gts_py_prepare_references(self) != 0 || prepare_leaves(self) != 0 || prepare_collections(self) != 0) {
         if (!PyErr_Occurred())
             PyErr_NoMemory();
         Py_DECREF(self);
@@ -125,6 +136,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 static int clear(PyObject *object)
 {
     gts_py_program *const self = (gts_py_program *)object;
+    self->reads_metrics_level = self->wants_sample = false;
     Py_CLEAR(self->metrics.namespace);
     Py_CLEAR(self->metrics.sample);
     for (uint32_t i = 0; self->leaf != NULL && i < self->program->stub->leaf_count; ++i) {
@@ -164,12 +176,9 @@ static void dealloc(PyObject *object)
         const gts_stub *const stub = self->program->stub;
         remove_from_list(self);
         (void)clear(object);
-        for (uint32_t i = 0; i < stub->leaf_count; ++i) {
-            Py_XDECREF((PyObject *)self->program->leaf[i].remembered[0].host);
-            Py_XDECREF((PyObject *)self->program->leaf[i].remembered[1].host);
-            if (self->leaf != NULL)
-                Py_XDECREF(self->leaf[i].name);
-        }
+        gts_py_free_references(self);
+        for (uint32_t i = 0; self->leaf != NULL && i < stub->leaf_count; ++i)
+            Py_XDECREF(self->leaf[i].name);
         close_program(self);
         for (uint32_t i = 0; self->workspace != NULL && i < stub->workspace_count; ++i)
             Py_XDECREF(self->workspace[i]);
@@ -227,7 +236,9 @@ static int set_metrics_level(PyObject *object, PyObject *value, void *Py_UNUSED(
     if (level < 0 || level > INT32_MAX)
         return gts_py_fail(PyExc_ValueError, "Attribute 'metrics_level' must be from 0 to %d, not %ld.", INT32_MAX,
                            level);
-    ((gts_py_program *)object)->program->metrics_level = (int32_t)level;
+    gts_py_program *const self = (gts_py_program *)object;
+    self->program->metrics_level = (int32_t)level;
+    self->reads_metrics_level = self->metrics.namespace != NULL;
     return 0;
 }
 
@@ -256,6 +267,10 @@ static PyMemberDef MEMBERS[] = {
 };
 
 static PyMethodDef METHODS[] = {
+    {"bind", (PyCFunction)(void (*)(void))gts_py_bind_program, METH_VARARGS | METH_KEYWORDS,
+     "bind($self, /, *args, **kwargs)\n--\n\nChecks the arguments of a call, and returns a BoundCall, which keeps "
+     "them. "
+     "Nothing runs."},
     {"set_workspace", (PyCFunction)(void (*)(void))gts_py_set_workspace, METH_VARARGS | METH_KEYWORDS,
      "set_workspace($self, storage, array)\n--\n\n"
      "Lends the program the memory of a contiguous array for its transients in `storage` ('CPU_Heap', for example).\n"

@@ -60,7 +60,10 @@ typedef struct gts_py_state {
     PyTypeObject *program_type;
     PyTypeObject *dispatcher_type;
     PyTypeObject *overload_type;
+    PyTypeObject *bound_type;
+    PyTypeObject *forget_type;
     PyObject *stream; /* of all programs that have none of their own; NULL until it is set */
+    int watcher;      /* of the dicts that offset providers are; -1 if the interpreter has too many watchers */
     gts_py_numpy numpy;
     gts_py_names name;
 } gts_py_state;

@@ -125,9 +125,8 @@ static gts_recorder_program *find_or_make(const gts_stub *stub)
         free(made);
         return NULL;
     }
-    *made = (gts_recorder_program){.next = recorder.programs, .stub = stub, .id = id};
-    for (uint32_t i = 0; i < stub->leaf_count; ++i)
-        made->has_ended = made->has_ended || stub->leaves[i].kind == GTS_CALLBACK;
+    *made = (gts_recorder_program){
+        .next = recorder.programs, .stub = stub, .id = id, .has_ended = gts_has_callbacks(stub)};
     if (made->has_ended)
         (void)fprintf(stderr, "Program '%s' is not recorded: it calls functions of its host.\n", stub->name);
     return recorder.programs = made;

@@ -9,11 +9,10 @@
 extern "C" {
 #endif
 
-/** A checked object: the means to recognise it, and the array that it was converted to. */
+/** A checked array, and the object of a host that it was converted from. */
 typedef struct gts_remembered {
-    const void *const *object; /**< holds the object's address while the object lives, and then gts_host.none_object */
-    gts_array array;           /**< what the object was converted to */
-    void *host; /**< owned by the host; Python: the weak reference that `object` points into; GTS_STATIC: the object */
+    const void *object; /**< its address; NULL if it has died, or is converted again in each call */
+    gts_array array;    /**< what the object was converted to */
 } gts_remembered;
 
 /** The lowest and the highest index in a part of a table, in base 0; least > most if there are none. */
@@ -26,13 +25,16 @@ typedef struct gts_table_part {
 /** The parts of a table that are remembered: some programs use several, and time levels alternate. */
 #define GTS_TABLE_PARTS 4
 
+/** A copy of a table in base 0, which programs and bound calls share. */
+typedef struct gts_table_copy gts_table_copy;
+
 /** The runtime's knowledge of a table of neighbors. */
 typedef struct gts_table {
     bool is_new;                          /**< its indices have not been read */
     int64_t least, most;                  /**< as in gts_table_part, of all its rows and columns */
     gts_table_part part[GTS_TABLE_PARTS]; /**< parts of it, the first `part_count` of which are known */
     uint32_t part_count;                  /**< number of parts that were read; the next one replaces the oldest */
-    void *copy; /**< of a table of base 1 of a C or Fortran host: a copy of base 0, which the program owns */
+    gts_table_copy *copy; /**< of a table of base 1 of a C or Fortran host; NULL if the table itself is used */
 } gts_table;
 
 /** The index base of a connectivity for which none was set. */
@@ -70,9 +72,6 @@ typedef struct gts_arrays {
     bool knows_args;
     bool knows_fortran;
 } gts_arrays;
-
-/** Forgets the object, which is checked again when it is passed again. */
-GTS_EXPORT void gts_forget(gts_remembered *remembered);
 
 /** Whether two arrays are the same memory in the same layout on the same device. Dimension names are not compared. */
 GTS_EXPORT bool gts_same_array(const gts_array *a, const gts_array *b);

@@ -153,7 +153,8 @@ typedef struct gts_stub {
     /** Whether the arrays of two calls differ in what the SDFG takes of them; NULL if no argument is an array. */
     bool (*differ)(const void *args, const void *other_args);
     int (*call)(gts_program *, const void *args); /**< `<name>_call()`; args: `struct <name>_args` */
-    int (*run)(gts_program *);                    /**< calls the SDFG with the slots */
+    int (*prepare)(gts_program *);                /**< fills the slots of new arrays, and checks all slots */
+    int (*run)(gts_program *);                    /**< prepares, and calls the SDFG with the slots */
     void *(*init)(const gts_program *);           /**< calls `__dace_init_<name>` and returns its result */
 } gts_stub;
 

@@ -11,6 +11,7 @@
 
 #include <ISO_Fortran_binding.h>
 
+#include "gtstub/step.h"
 #include "gtstub/stub.h"
 
 /* The Fortran type of a dtype. Fortran has no unsigned integers: a signed one of the same size takes their place. */
@@ -119,6 +120,19 @@ static inline bool gts_fortran_is_other(const gts_program *self, const CFI_cdesc
     return true;
 }
 
+/* Reads all descriptors into a `struct <name>_args`, and counts them, or refuses one of them. */
+static inline int gts_fortran_read_all(gts_program *self, const CFI_cdesc_t *const *found, void *args, uint32_t *count)
+{
+    *count = 0;
+    for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
+        const gts_contract *const contract = &self->stub->leaves[leaf];
+        if (gts_is_array(contract->kind) &&
+            gts_fortran_read(self, leaf, found[(*count)++], (gts_array *)((char *)args + contract->member)) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* Checks the arrays of a call that are not those of the last call. `args` has room for the `struct <name>_args`. */
 static inline int gts_fortran_check(gts_program *self, const CFI_cdesc_t *const *found, void *args)
 {
@@ -126,17 +140,11 @@ static inline int gts_fortran_check(gts_program *self, const CFI_cdesc_t *const 
         gts_swap_arrays(self);
         return 0;
     }
-    uint32_t next = 0;
-    for (uint32_t leaf = 0; leaf < self->stub->leaf_count; ++leaf) {
-        const gts_contract *const contract = &self->stub->leaves[leaf];
-        if (gts_is_array(contract->kind) &&
-            gts_fortran_read(self, leaf, found[next++], (gts_array *)((char *)args + contract->member)) != 0)
-            return -1;
-    }
-    if (gts_check_args(self, args) != 0)
+    uint32_t count;
+    if (gts_fortran_read_all(self, found, args, &count) != 0 || gts_check_args(self, args) != 0)
         return -1;
     uint64_t *known = self->descriptors;
-    for (uint32_t i = 0; i < next; ++i)
+    for (uint32_t i = 0; i < count; ++i)
         known = gts_fortran_remember(found[i], known);
     self->knows_fortran = true;
     return 0;
@@ -153,6 +161,29 @@ static inline void gts_fortran_fail(gts_program *self, bool is_entered, int *sta
     *stat = (int)error.kind;
     if (errmsg != NULL)
         gts_copy_text(errmsg->base_addr, errmsg->elem_len, error.message);
+}
+
+/* Binds a call. `args` is the `struct <name>_args`, in which everything but arrays is set. Each stub calls it once. */
+static GTS_COLD void gts_fortran_bind(gts_program *self, const gts_stub *stub, const CFI_cdesc_t *const *found,
+                                      void *args, gts_bound_call **call, int *stat, const CFI_cdesc_t *errmsg)
+{
+    gts_unbind(call);
+    if (gts_enter_linked(self, stub) != 0) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    uint32_t count;
+    if (gts_fortran_read_all(self, found, args, &count) != 0) {
+        gts_fortran_fail(self, true, stat, errmsg);
+        return;
+    }
+    gts_leave(self);
+    if (gts_bind(self, args, call) != 0) {
+        gts_fortran_fail(self, false, stat, errmsg);
+        return;
+    }
+    if (stat != NULL)
+        *stat = 0;
 }
 
 #endif

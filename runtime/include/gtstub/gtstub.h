@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /** Version of the binary interface between runtime, stubs and hosts. A stub compiled for another one is refused. */
-#define GTS_ABI 6
+#define GTS_ABI 7
 
 /** Maximum number of dimensions of a field. */
 #define GTS_MAX_RANK 6
@@ -241,14 +241,15 @@ GTS_EXPORT int gts_graph_launch(const gts_graph *graph, void *stream);
 GTS_EXPORT void gts_graph_free(gts_graph **graph);
 
 /**
- * A profile measures for each program how often it is called and how long the calls take, from gts_profile_begin() to
- * gts_profile_end(), in all threads. Profiles nest: a profile that ends adds its figures to the one that was running
- * when it began, and ends all profiles that began after it. Any number of threads may call programs meanwhile.
+ * A profile measures for each program how often it is called and how long the calls take, and the same for each
+ * position of a step (gtstub/step.h), from gts_profile_begin() to gts_profile_end(), in all threads. Profiles nest: a
+ * profile that ends adds its figures to the one that was running when it began, and ends all profiles that began after
+ * it. Any number of threads may call programs meanwhile.
  */
 typedef struct gts_profile gts_profile;
 
 /**
- * Begins to time all calls of all programs and threads.
+ * Begins to time all calls of all programs and threads, and the positions of all steps.
  *
  * @return the profile, which the caller owns and passes to gts_profile_end(); NULL when memory runs out
  */

@@ -1,4 +1,7 @@
-/* gtstub: how a host that has its own objects, such as the Python host, converts them for a stub. */
+/*
+ * gtstub: how a host that has its own objects, such as the Python host, converts them for a stub, and how a host loads
+ * files that it has verified.
+ */
 #ifndef GTSTUB_HOST_H
 #define GTSTUB_HOST_H
 
@@ -13,13 +16,19 @@ extern "C" {
  * after they have written a refusal to the program's error or have set an exception of the host's language.
  */
 struct gts_host {
-    /** Makes leaf->current the conversion of `object`, which it has checked against the leaf's contract. */
+    /**
+     * Makes leaf->current the conversion of `object`, which it has checked against the leaf's contract, and sets the
+     * leaf's element of gts_program.known.
+     */
     int (*field)(gts_program *, uint32_t leaf, void *object);
     /** Reads the one element of a zero-dimensional field into *value, which has the leaf's dtype. */
     int (*zero_dim_field)(gts_program *, uint32_t leaf, void *object, void *value);
-    /** Reads a scalar into *value, which has the leaf's dtype. */
+    /**
+     * Reads a scalar into *value, which is its slot and has the leaf's dtype. It sets the leaf's element of
+     * gts_program.known if the object cannot change.
+     */
     int (*scalar)(gts_program *, uint32_t leaf, void *object, void *value);
-    /** Checks that a scalar equals contract->value, and makes leaf->current what recognises the object. */
+    /** Checks that a scalar equals contract->value, and sets the leaf's element of gts_program.known. */
     int (*static_scalar)(gts_program *, uint32_t leaf, void *object);
     /** Keeps the object of a callback until the call ends, and sets the function in its slot to NULL. */
     int (*callback)(gts_program *, uint32_t leaf, void *object);
@@ -29,26 +38,58 @@ struct gts_host {
     void *const *(*collection)(gts_program *, uint32_t collection, void *object);
     /** The object that the offset provider has under the name contract->path; NULL after an error. */
     void *(*connectivity)(gts_program *, uint32_t leaf, void *offset_provider);
-    /** The address that replaces the address of an object that has died; Python: None. This object is always new. */
-    const void *none_object;
+    /** After all connectivities were converted: sets the last element of gts_program.known, or leaves it NULL. */
+    int (*remember_provider)(gts_program *, void *offset_provider);
 };
 
-/** Whether `object` is another one than in the last call. */
-static inline bool gts_is_new(const gts_host *host, const gts_leaf *leaf, const void *object)
+/** A file and its state, as stat() returns them. A file that was written to or replaced differs. */
+typedef struct gts_file {
+    unsigned long long device, inode;
+    long long bytes;
+    long long modified; /**< ns since 1970 */
+} gts_file;
+
+/**
+ * Does the same as gts_load(), but refuses, before it opens them, files other than those that the caller has verified.
+ * The dynamic loader is not safe against damaged libraries.
+ *
+ * A library that takes the place of a verified one in the microseconds between the comparison and the dynamic loader's
+ * open() is still loaded, and refused afterwards; a damaged one may crash the loader. A file that is written to in
+ * place, which gtstub never does, can change at any time.
+ *
+ * @param files  stub and library, as stat() returned them before the caller read the contents
+ */
+GTS_EXPORT int gts_load_verified(const char *stub_path, const char *library_path, const gts_file files[2],
+                                 gts_program **program);
+
+/** The object that leaf->current was converted from, if a call may pass it again unread; NULL if there is none. */
+static inline const void *gts_known_object(const gts_program *self, uint32_t leaf)
 {
-    return GTS_UNLIKELY(*leaf->current->object != object) || GTS_UNLIKELY(object == host->none_object);
+    return self->known[leaf];
 }
 
 /** For stub->convert(): makes leaf->current the conversion of a field's object, unless it is known. */
 static inline int gts_convert_field(gts_program *self, const gts_host *host, uint32_t leaf, void *object)
 {
-    return gts_is_new(host, &self->leaf[leaf], object) ? host->field(self, leaf, object) : 0;
+    return GTS_LIKELY(gts_known_object(self, leaf) == object) ? 0 : host->field(self, leaf, object);
+}
+
+/** For stub->convert(): reads a scalar into its slot `value`, which has its value already if the object is known. */
+static inline int gts_convert_scalar(gts_program *self, const gts_host *host, uint32_t leaf, void *object, void *value)
+{
+    return GTS_LIKELY(gts_known_object(self, leaf) == object) ? 0 : host->scalar(self, leaf, object, value);
+}
+
+/** Whether the offset provider has the connectivities that are known. */
+static inline bool gts_is_known_provider(const gts_program *self, uint32_t leaf_count, const void *offset_provider)
+{
+    return GTS_LIKELY(gts_known_object(self, leaf_count) == offset_provider);
 }
 
 /** For stub->convert(): checks the object of a static argument, unless it is known. */
 static inline int gts_convert_static(gts_program *self, const gts_host *host, uint32_t leaf, void *object)
 {
-    return gts_is_new(host, &self->leaf[leaf], object) ? host->static_scalar(self, leaf, object) : 0;
+    return GTS_LIKELY(gts_known_object(self, leaf) == object) ? 0 : host->static_scalar(self, leaf, object);
 }
 
 #ifdef __cplusplus

@@ -24,7 +24,8 @@ typedef struct gts_runtime gts_runtime;
 /** A loaded program. */
 struct gts_program {
     /* All members that a call with known arrays needs: one cache line. gts_load() aligns the struct to 64 bytes. */
-    const gts_stub *linked;  /**< the descriptor of the stub that the host is linked with, which is like `stub` */
+    /** The descriptor of the stub that a C or Fortran host is linked with, which is like `stub`; NULL for other hosts. */
+    const gts_stub *linked;
     void *slots;             /**< the arguments of the SDFG, as the last call has left them */
     void *args;              /**< the last `struct <name>_args`, if knows_args */
     uint64_t *descriptors;   /**< the words of the Fortran descriptors of `args`, if knows_fortran */
@@ -57,6 +58,13 @@ struct gts_program {
     /** For a host that has its own objects: calls a callback (gts_callback_host()); -1 if it has failed. */
     int (*call_back)(gts_program *, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
                      uint32_t results);
+    /**
+     * For a host that has its own objects: [stub->leaf_count + 1], the addresses of the objects that a call may pass
+     * unread, because they have been converted and have not changed. The last one is the offset provider, if it has not
+     * changed since all connectivities are known. The host clears an address when the object dies or changes. They lie
+     * close together, so that a call reads few cache lines to recognise its arguments.
+     */
+    const void *known[] __attribute__((aligned(64)));
 };
 
 /* ---- Entering and leaving -------------------------------------------------------------------------------------- */
@@ -65,8 +73,8 @@ struct gts_program {
 GTS_EXPORT extern unsigned int gts_forks;
 
 /**
- * The number of running profiles and checks, and of threads that wait for a program. While it is not 0, gts_try_enter()
- * fails.
+ * The number of running profiles and checks, and of threads that bind calls or wait for a program. While it is not 0,
+ * gts_try_enter() fails.
  */
 GTS_EXPORT extern unsigned int gts_attention;
 
@@ -127,6 +135,19 @@ static inline int64_t gts_stop(const gts_array *array, int32_t axis)
     return (int64_t)((uint64_t)array->origin[axis] + (uint64_t)array->shape[axis]);
 }
 
+/**
+ * Whether no access depends on the stride of an axis: the axis has fewer than two elements, or the array has none. Then
+ * the stride may be any number; numpy makes it 0 for all axes of an array without elements.
+ */
+static inline bool gts_is_any_stride(const gts_array *array, int32_t axis)
+{
+    for (int32_t i = 0; i < array->rank; ++i) {
+        if (array->shape[i] == 0)
+            return true;
+    }
+    return array->shape[axis] < 2;
+}
+
 /** Checks an array against a leaf's contract. */
 GTS_EXPORT int gts_check_array(gts_program *self, uint32_t leaf, const gts_array *array);
 
@@ -135,8 +156,8 @@ GTS_EXPORT GTS_COLD int gts_check_shape_slowly(gts_program *self, uint32_t leaf,
                                                uint64_t expected, const char *text);
 
 /**
- * Checks that the size or the stride of an axis is the value of a polynomial, whose text is for messages. No access
- * depends on the stride of an axis with fewer than two elements.
+ * Checks that the size or the stride of an axis is the value of a polynomial, whose text is for messages. A
+ * stride on which no access depends (gts_is_any_stride()) may be any number.
  *
  * @param property  GTS_SIZE or GTS_STRIDE
  * @param expected  the value, modulo 2^64
@@ -208,6 +229,12 @@ GTS_EXPORT int gts_check_args(gts_program *self, const void *args);
 /** For C hosts that pass the arrays of the call before the last: swaps them with those of the last call. */
 GTS_EXPORT void gts_swap_arrays(gts_program *self);
 
+/** Forgets the objects of all calls, so that the next call converts all of its objects. */
+static inline void gts_forget_objects(gts_program *self)
+{
+    memset(self->known, 0, (self->stub->leaf_count + 1) * sizeof *self->known);
+}
+
 /** Forgets the arrays of all calls. A host must call it before it changes leaf->current. */
 static inline void gts_forget_arrays(gts_program *self)
 {
@@ -274,6 +301,16 @@ static inline int gts_check_symbol(gts_program *self, const char *what, int64_t 
                                    int64_t other_value)
 {
     return GTS_LIKELY(value == other_value) ? 0 : gts_error_symbol(self, what, value, other_what, other_value);
+}
+
+/** gts_check_symbol() for a symbol that is also the stride of an axis. */
+static inline int gts_check_stride(gts_program *self, const char *what, int64_t value, const char *other_what,
+                                   uint32_t leaf, int32_t axis)
+{
+    const gts_array *const array = gts_array_of(self, leaf);
+    if (GTS_LIKELY(value == array->strides[axis]) || gts_is_any_stride(array, axis))
+        return 0;
+    return gts_error_symbol(self, what, value, other_what, array->strides[axis]);
 }
 
 /* For gtstub/fortran.h, which checks descriptors. */

@@ -91,6 +91,19 @@ GTS_EXPORT int gts_replay_tolerate(gts_replay *replay, const char *argument, uin
 GTS_EXPORT int gts_replay_call(gts_replay *replay, size_t call, gts_program *program);
 
 /**
+ * Makes several calls as one step (gtstub/step.h): binds all of them, runs the step, and compares the results. Each call
+ * has memory of its own, with the values that were recorded before it, so that the results of all calls can be compared
+ * after the step. All of this memory is allocated at a time.
+ *
+ * @param replay    the replay
+ * @param calls     [count], numbers of the calls, from 0
+ * @param programs  [count], the program of each call, as for gts_replay_call()
+ * @param count     number of calls
+ * @return number of fields that differ by more than is tolerated, or -1 with the error in gts_last_error(NULL)
+ */
+GTS_EXPORT int gts_replay_step(gts_replay *replay, const size_t *calls, gts_program *const *programs, size_t count);
+
+/**
  * Compares one field with the recorded result of a call, for hosts that do not call a stub. A field on a GPU is copied
  * to the host on the stream of gts_stream(NULL), which is waited for. For that a program with kernels must be loaded.
  *

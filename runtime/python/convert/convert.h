@@ -79,7 +79,7 @@ int gts_py_read_array(const gts_py_argument *, PyObject *object, gts_array *arra
 int gts_py_read_exchange(const gts_py_argument *, PyObject *object, gts_array *array, PyObject **owner);
 int gts_py_read_field(gts_py_leaf *, PyObject *object, gts_array *array, PyObject **owner);
 
-/* ---- scalar.c, tuple.c ----------------------------------------------------------------------------------------- */
+/* ---- connectivity.c, scalar.c, tuple.c ----------------------------------------------------------------------------------------- */
 
 /* A new Python object for an element; NULL after an exception. */
 PyObject *gts_py_scalar_object(gts_dtype dtype, const void *value);

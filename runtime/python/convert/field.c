@@ -1,4 +1,4 @@
-/* Reads fields by their array and domain, and recognises objects that have been passed before. */
+/* Reads fields by their array and domain, and recognises the object of the call before the last. */
 #include <inttypes.h>
 
 #include "python/host.h"
@@ -151,18 +151,13 @@ int gts_py_read_field(gts_py_leaf *leaf, PyObject *object, gts_array *array, PyO
 
 /* ---- Recognising ----------------------------------------------------------------------------------------------- */
 
-static bool remembers(const gts_remembered *remembered, const PyObject *object)
-{
-    return remembered->host != NULL && ((PyWeakReference *)remembered->host)->wr_object == object;
-}
-
 /* When debugging, every call reads every field, so that an array which was changed in place is refused. */
 static GTS_COLD int check_unchanged(gts_program *program, uint32_t index, const PyObject *object,
                                     const gts_array *array)
 {
     const gts_leaf *const leaf = &program->leaf[index];
     for (int i = 0; i < 2; ++i) {
-        if (remembers(&leaf->remembered[i], object) && !gts_same_array(&leaf->remembered[i].array, array))
+        if (leaf->remembered[i].object == object && !gts_same_array(&leaf->remembered[i].array, array))
             return GTS_REFUSE(program, &program->stub->leaves[index], GTS_VALUE_ERROR,
                               "was changed in place (shape, strides or memory) since an earlier call.");
     }
@@ -182,23 +177,6 @@ static bool was_passed(gts_py_leaf *leaf, const PyObject *object)
     return false;
 }
 
-/* Makes `array` the current one. `reference` is a weak reference to its object, or NULL not to recognise it again. */
-static void set_current(gts_leaf *leaf, PyObject *reference, const gts_array *array)
-{
-    gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
-    gts_remembered *const place = leaf->current->host == NULL ? leaf->current : other; /* keep an object if possible */
-    PyObject *const old = place->host;
-    place->host = reference;
-    place->array = *array;
-    gts_forget_table(leaf, place == &leaf->remembered[1]);
-    if (reference != NULL)
-        place->object = (const void *const *)&((PyWeakReference *)reference)->wr_object;
-    else
-        gts_forget(place);
-    leaf->current = place;
-    Py_XDECREF(old);
-}
-
 int gts_py_field(gts_program *program, uint32_t index, void *object)
 {
     gts_py_program *const self = gts_py_of(program);
@@ -206,10 +184,11 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
     gts_leaf *const leaf = &program->leaf[index];
     gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
     gts_forget_arrays(program);
-    if (GTS_UNLIKELY(object == Py_None)) /* the address that a weak reference gets when its object dies */
-        return gts_py_refuse_object(&own->argument, object);
-    if (*other->object == object) {
+    if (own->contract->kind == GTS_CONNECTIVITY)
+        program->known[program->stub->leaf_count] = NULL; /* the offset provider had another object */
+    if (other->object == object && GTS_LIKELY(!program->debug)) {
         leaf->current = other;
+        program->known[index] = object;
         return 0;
     }
     gts_array array;
@@ -227,11 +206,11 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
     PyObject *reference = NULL;
     if (owner == NULL && (was_passed(own, object) || program->debug) &&
         PyType_SUPPORTS_WEAKREFS(Py_TYPE((PyObject *)object))) {
-        reference = PyWeakref_NewRef(object, NULL);
+        reference = PyWeakref_NewRef(object, self->forget);
         if (reference == NULL)
             return -1;
     }
-    set_current(leaf, reference, &array);
+    gts_py_remember(self, index, &array, object, reference);
     if (GTS_UNLIKELY(owner != NULL))
         gts_py_hold(self, owner);
     return 0;

@@ -215,7 +215,10 @@ int gts_py_read_scalar(const gts_py_argument *argument, PyObject *object, void *
 
 int gts_py_scalar(gts_program *program, uint32_t leaf, void *object, void *value)
 {
-    return gts_py_read_scalar(&gts_py_of(program)->leaf[leaf].argument, object, value);
+    gts_py_program *const self = gts_py_of(program);
+    GTS_TRY(gts_py_read_scalar(&self->leaf[leaf].argument, object, value));
+    gts_py_keep(self, leaf, object);
+    return 0;
 }
 
 /* ---- Zero-dimensional fields ----------------------------------------------------------------------------------- */
@@ -253,6 +256,7 @@ static int fetch_element(gts_program *program, const gts_py_argument *argument, 
 
 int gts_py_zero_dim_field(gts_program *program, uint32_t index, void *object, void *value)
 {
+    gts_py_of(program)->leaf[index].object = object;
     gts_py_leaf *const leaf = &gts_py_of(program)->leaf[index];
     if (is_scalar(leaf->argument.state, object))
         return gts_py_read_scalar(&leaf->argument, object, value);

@@ -36,34 +36,14 @@ static GTS_COLD int refuse_static(gts_program *program, const gts_contract *cont
     return -1;
 }
 
-/* ---- Recognising ----------------------------------------------------------------------------------------------- */
-
-/* Whether an object can neither change nor be part of a cycle: then it is kept, and recognised by its address. */
-static bool is_immutable(const gts_py_state *state, PyObject *object)
-{
-    if (PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object))
-        return true;
-    for (int dtype = GTS_BOOL; dtype <= GTS_FLOAT64; ++dtype) {
-        if (Py_TYPE(object) == state->numpy.scalar[dtype]) /* NULL until numpy is imported */
-            return true;
-    }
-    return false;
-}
-
 int gts_py_static_scalar(gts_program *program, uint32_t index, void *object)
 {
     const gts_contract *const contract = &program->stub->leaves[index];
+    gts_py_program *const self = gts_py_of(program);
     uint64_t value; /* room for an element of any dtype */
-    if (gts_py_scalar(program, index, object, &value) != 0)
-        return -1;
+    GTS_TRY(gts_py_read_scalar(&self->leaf[index].argument, object, &value));
     if (GTS_UNLIKELY(!is_same(contract->dtype, &value, contract->value)))
         return refuse_static(program, contract, &value);
-    if (is_immutable(gts_py_of(program)->state, object)) {
-        gts_remembered *const current = program->leaf[index].current;
-        PyObject *const old = current->host;
-        current->host = Py_NewRef(object);
-        current->object = (const void *const *)&current->host;
-        Py_XDECREF(old);
-    }
+    gts_py_keep(self, index, object);
     return 0;
 }

@@ -14,8 +14,23 @@ static GTS_COLD PyObject *refuse_missing(const gts_py_overload *self, const gts_
                         self->program->program->stub->name, reading->text);
 }
 
-/* A new reference to what `reading` reads; NULL after an exception. */
-static PyObject *read_object(const gts_py_overload *self, const gts_py_reading *reading, PyObject *const *args)
+/* The object that a step leads to: an attribute, an item, or the number of items. */
+static PyObject *take_step(PyObject *object, PyObject *step)
+{
+    if (!PyTuple_CheckExact(step))
+        return PyObject_GetAttr(object, step);
+    if (PyTuple_GET_SIZE(step) > 0)
+        return PyObject_GetItem(object, PyTuple_GET_ITEM(step, 0));
+    const Py_ssize_t size = PyObject_Size(object);
+    return size < 0 ? NULL : PyLong_FromSsize_t(size);
+}
+
+/*
+ * A new reference to what `reading` reads, and, unless `owner` is NULL, to the object whose attribute or item that is, or
+ * NULL in *owner. NULL after an exception.
+ */
+static PyObject *read_object(const gts_py_overload *self, const gts_py_reading *reading, PyObject *const *args,
+                             PyObject **owner)
 {
     PyObject *object = Py_NewRef(reading->argument >= 0 ? args[reading->argument] : reading->root);
     Py_ssize_t next = 0;
@@ -27,9 +42,9 @@ static PyObject *read_object(const gts_py_overload *self, const gts_py_reading *
     }
     const Py_ssize_t count = PyTuple_GET_SIZE(reading->names);
     for (; object != NULL && next < count; ++next) {
-        PyObject *const name = PyTuple_GET_ITEM(reading->names, next);
-        Py_SETREF(object, PyTuple_CheckExact(name) ? PyObject_GetItem(object, PyTuple_GET_ITEM(name, 0))
-                                                   : PyObject_GetAttr(object, name));
+        if (owner != NULL && next + 1 == count)
+            *owner = Py_NewRef(object);
+        Py_SETREF(object, take_step(object, PyTuple_GET_ITEM(reading->names, next)));
     }
     return GTS_LIKELY(object != NULL) ? object : refuse_missing(self, reading);
 }
@@ -70,8 +85,8 @@ static GTS_COLD int refuse_another(const gts_py_overload *self, const gts_py_rea
 /* Checks that a path still leads to the array that another reading reads, too. */
 static int check_shared(const gts_py_overload *self, const gts_py_reading *constant, PyObject *const *args)
 {
-    PyObject *const found = read_object(self, constant, args);
-    PyObject *const expected = found == NULL ? NULL : read_object(self, &self->readings[constant->same], args);
+    PyObject *const found = read_object(self, constant, args, NULL);
+    PyObject *const expected = found == NULL ? NULL : read_object(self, &self->readings[constant->same], args, NULL);
     const int status = expected == NULL ? -1 : expected == found ? 0 : refuse_another(self, constant);
     Py_XDECREF(found);
     Py_XDECREF(expected);
@@ -84,7 +99,7 @@ static int check_constant(const gts_py_overload *self, const gts_py_reading *con
 {
     if (constant->same >= 0)
         return check_shared(self, constant, args);
-    PyObject *const found = read_object(self, constant, args);
+    PyObject *const found = read_object(self, constant, args, NULL);
     const bool is_right = found != NULL && is_same(found, constant->value);
     *refused = !is_right && constant->argument >= 0;
     if (found == NULL)
@@ -159,10 +174,12 @@ static GTS_COLD void refuse_arguments(const gts_py_overload *self, PyObject **ar
 
 PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *args, bool *refused)
 {
-    PyObject *argv[GTS_PY_MAX_PARAMETERS + 1], *held[GTS_PY_MAX_PARAMETERS];
+    PyObject *argv[GTS_PY_MAX_PARAMETERS + 1], *held[GTS_PY_MAX_PARAMETERS], *owners[GTS_PY_MAX_PARAMETERS];
     PyObject *results = NULL, *returned = NULL;
     uint32_t held_count = 0;
     *refused = false;
+    for (uint32_t i = 0; i < self->count && self->has_owners; ++i)
+        owners[i] = NULL;
     for (uint32_t i = 0; i < self->constant_count; ++i) {
         if (GTS_UNLIKELY(check_constant(self, &self->constants[i], args, refused) != 0))
             return NULL;
@@ -181,7 +198,8 @@ PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *arg
             continue;
         }
         const gts_py_reading *const reading = &self->readings[-1 - place];
-        argv[i] = held[held_count] = read_object(self, reading, args);
+        argv[i] = held[held_count] = read_object(self, reading, args,
+                                                 self->has_owners && reading->argument >= 0 ? &owners[i] : NULL);
         if (GTS_UNLIKELY(argv[i] == NULL)) {
             *refused = reading->argument >= 0; /* an argument of another type */
             goto done;
@@ -198,7 +216,8 @@ PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *arg
             argv[passed + i] = PyTuple_GET_ITEM(results, i);
     }
     argv[self->count] = NULL; /* there is no offset provider */
-    returned = gts_py_call_in_order(self->program, argv);
+    returned = self->has_owners ? gts_py_call_for_owners(self->program, argv, owners)
+                                : gts_py_call_in_order(self->program, argv);
     *refused = returned == NULL && self->program->refused;
     if (returned != NULL && results != NULL)
         Py_SETREF(returned, Py_NewRef(self->is_single ? PyTuple_GET_ITEM(results, 0) : results));
@@ -206,6 +225,8 @@ done:
     Py_XDECREF(results);
     while (held_count > 0)
         Py_DECREF(held[--held_count]);
+    for (uint32_t i = 0; i < self->count && self->has_owners; ++i)
+        Py_XDECREF(owners[i]);
     return returned;
 }
 
@@ -240,6 +261,15 @@ static int set_readings(gts_py_overload *self, PyObject *items, bool have_values
         ++*count;
     }
     return 0;
+}
+
+/* Whether the program has callbacks, and an argument that is an attribute of one of the call. */
+static bool finds_owners(const gts_py_overload *self)
+{
+    bool has_attributes = false;
+    for (uint32_t i = 0; i < self->reading_count; ++i)
+        has_attributes |= self->readings[i].argument >= 0 && PyTuple_GET_SIZE(self->readings[i].names) > 0;
+    return has_attributes && self->program->program->call_back != NULL;
 }
 
 /* Reads a tuple of (argument, types, text). */
@@ -317,6 +347,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
         Py_DECREF(self);
         return NULL;
     }
+    self->has_owners = finds_owners(self);
     return (PyObject *)self;
 }
 
@@ -348,7 +379,8 @@ PyDoc_STRVAR(
          "the number of an\n"
          "argument of the call, or -1 - n for reading n. A reading is (root, names, text): the item of a dict, "
          "the content of a\n"
-         "cell, or `root` itself, then its attributes. A constant has the value that it must equal as well, or None "
+         "cell, or `root` itself, then a step for each name: an attribute, or in a tuple an item, or () the number of "
+         "items. A constant has the value that it must equal as well, or None "
          "and the number of\n"
          "the reading whose very object it must be. `exact` has (argument, types, name): the argument must be of "
          "one of these types.\n"

@@ -14,7 +14,7 @@
 typedef struct gts_py_reading {
     PyObject *root;   /* a dict, a cell, an int, or any other object */
     int32_t argument; /* the number in `root`; -1 if it is no int */
-    PyObject *names;  /* tuple: the item of a dict; then names of attributes, and (index,) for items */
+    PyObject *names;  /* tuple: the item of a dict; then names of attributes, (index,) for items, () for their number */
     PyObject *value;  /* what the object must equal; NULL if it may be any */
     PyObject *text;   /* str, how its user writes it: self.w */
     int32_t same;     /* the reading whose very object it must be, or -1 */
@@ -44,6 +44,7 @@ typedef struct gts_py_overload {
     int32_t out;             /* the argument of the call that has the results instead, or -1 */
     int32_t least_arguments; /* of a call */
     bool is_single;          /* the call returns the only result, not a tuple */
+    bool has_owners;         /* callbacks get the objects whose attributes are the arguments */
 } gts_py_overload;
 
 /* ---- overload.c ------------------------------------------------------------------------------------------------ */

@@ -1,0 +1,244 @@
+!
+! Bound calls, whose arguments are checked once, and steps, which start several of them in order. Hosts use the module
+! gtstub. <name>_bind() of the module <name>_stub binds a call.
+!
+module gtstub_steps
+    use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_float, c_funptr, c_int, c_int16_t, c_int32_t, &
+        c_int64_t, c_int8_t, c_null_funptr, c_null_ptr, c_ptr, c_size_t
+    use gtstub_errors, only: c_string, finish
+    implicit none
+    private
+    public :: gts_bound_call, gts_action, gts_step
+    public :: gts_start, gts_unbind, gts_set_scalar
+    public :: gts_step_new, gts_step_run, gts_step_set_scalar, gts_step_swap, gts_step_free
+
+    ! A call with all its arguments. It is unbound until <name>_bind() is called. A copy of it is the same call.
+    type, bind(c) :: gts_bound_call
+        type(c_ptr) :: handle = c_null_ptr
+    end type
+
+    ! What a step does at one of its positions: it starts `call`, or calls `function`, which is c_funloc() of
+    !     function exchange(data) bind(c) result(status)
+    !         type(c_ptr), value :: data
+    !         integer(c_int) :: status
+    ! The step ends if `status` is not 0. `name` is the address of a text that ends in c_null_char, for messages and
+    ! profiles. It is copied.
+    type, bind(c) :: gts_action
+        type(gts_bound_call) :: call = gts_bound_call()
+        type(c_funptr) :: function = c_null_funptr
+        type(c_ptr) :: data = c_null_ptr
+        type(c_ptr) :: name = c_null_ptr
+    end type
+
+    ! Actions that are done in order. It is freed until gts_step_new() is called. A copy of it is the same step.
+    type, bind(c) :: gts_step
+        type(c_ptr) :: handle = c_null_ptr
+    end type
+
+    ! A scalar of any type, and its number in gts_dtype.
+    type :: scalar
+        integer(c_int) :: dtype
+        integer(c_int8_t) :: bytes(8)
+    end type
+
+    enum, bind(c)
+        enumerator :: UNKNOWN = 0, BOOL = 1, INT8 = 2, INT16 = 4, INT32 = 6, INT64 = 8, FLOAT32 = 10, FLOAT64 = 11
+    end enum
+
+    interface
+        function c_start(call) result(status) bind(c, name="gts_start")
+            import
+            type(c_ptr), value :: call
+            integer(c_int) :: status
+        end function
+
+        function c_bound_program(call) result(program) bind(c, name="gts_bound_program")
+            import
+            type(c_ptr), value :: call
+            type(c_ptr) :: program
+        end function
+
+        subroutine c_unbind(call) bind(c, name="gts_unbind")
+            import
+            type(gts_bound_call), intent(inout) :: call
+        end subroutine
+
+        function c_set_scalar(call, argument, dtype, value) result(status) bind(c, name="gts_set_scalar")
+            import
+            type(c_ptr), value :: call
+            character(kind=c_char), intent(in) :: argument(*)
+            integer(c_int), value :: dtype
+            integer(c_int8_t), intent(in) :: value(*)
+            integer(c_int) :: status
+        end function
+
+        function c_step_new(name, actions, count, step) result(status) bind(c, name="gts_step_new")
+            import
+            character(kind=c_char), intent(in) :: name(*)
+            type(gts_action), intent(in) :: actions(*)
+            integer(c_size_t), value :: count
+            type(gts_step), intent(inout) :: step
+            integer(c_int) :: status
+        end function
+
+        function c_step_run(step) result(status) bind(c, name="gts_step_run")
+            import
+            type(c_ptr), value :: step
+            integer(c_int) :: status
+        end function
+
+        function c_step_set_scalar(step, argument, dtype, value) result(status) bind(c, name="gts_step_set_scalar")
+            import
+            type(c_ptr), value :: step
+            character(kind=c_char), intent(in) :: argument(*)
+            integer(c_int), value :: dtype
+            integer(c_int8_t), intent(in) :: value(*)
+            integer(c_int) :: status
+        end function
+
+        function c_step_swap(step, a, b) result(status) bind(c, name="gts_step_swap")
+            import
+            type(c_ptr), value :: step, a, b
+            integer(c_int) :: status
+        end function
+
+        subroutine c_step_free(step) bind(c, name="gts_step_free")
+            import
+            type(gts_step), intent(inout) :: step
+        end subroutine
+    end interface
+
+contains
+
+    ! ---- Bound calls -------------------------------------------------------------------------------------------------
+
+    ! Runs a program with the arguments of a bound call.
+    subroutine gts_start(call, stat, errmsg)
+        type(gts_bound_call), intent(in) :: call
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+
+        if (c_start(call%handle) /= 0) then
+            call finish(-1_c_int, c_bound_program(call%handle), stat, errmsg)
+        else if (present(stat)) then
+            stat = 0
+        end if
+    end subroutine
+
+    ! Changes a scalar of a bound call. `argument` is written as in messages: "dtime", "x[0]". `value` has the type that
+    ! <name>() takes.
+    subroutine gts_set_scalar(call, argument, value, stat, errmsg)
+        type(gts_bound_call), intent(in) :: call
+        character(len=*), intent(in) :: argument
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        type(scalar) :: new
+        integer(c_int) :: status
+
+        new = scalar_of(value)
+        status = c_set_scalar(call%handle, c_string(argument), new%dtype, new%bytes)
+        call finish(status, c_bound_program(call%handle), stat, errmsg)
+    end subroutine
+
+    ! Frees a bound call, which may be unbound already. No step that contains it may run any more.
+    subroutine gts_unbind(call)
+        type(gts_bound_call), intent(inout) :: call
+
+        call c_unbind(call)
+    end subroutine
+
+    ! ---- Steps -------------------------------------------------------------------------------------------------------
+
+    ! Makes a step, which copies the actions. Its bound calls must outlive it. A step that was made before is freed.
+    subroutine gts_step_new(name, actions, step, stat, errmsg)
+        character(len=*), intent(in) :: name
+        type(gts_action), intent(in), target :: actions(:) ! target: addresses in it are kept
+        type(gts_step), intent(inout) :: step
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        integer(c_int) :: status
+
+        call c_step_free(step)
+        status = c_step_new(c_string(name), actions, size(actions, kind=c_size_t), step)
+        call finish(status, c_null_ptr, stat, errmsg)
+    end subroutine
+
+    ! Does all actions. After an error, the actions before the one that has failed have been done, and no others.
+    subroutine gts_step_run(step, stat, errmsg)
+        type(gts_step), intent(in) :: step
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+
+        if (c_step_run(step%handle) /= 0) then
+            call finish(-1_c_int, c_null_ptr, stat, errmsg)
+        else if (present(stat)) then
+            stat = 0
+        end if
+    end subroutine
+
+    ! Changes a scalar in all bound calls of a step that have it, as gts_set_scalar() does.
+    subroutine gts_step_set_scalar(step, argument, value, stat, errmsg)
+        type(gts_step), intent(in) :: step
+        character(len=*), intent(in) :: argument
+        class(*), intent(in) :: value
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+        type(scalar) :: new
+        integer(c_int) :: status
+
+        new = scalar_of(value)
+        status = c_step_set_scalar(step%handle, c_string(argument), new%dtype, new%bytes)
+        call finish(status, c_null_ptr, stat, errmsg)
+    end subroutine
+
+    ! Exchanges two arrays in all bound calls of a step, as models do with time levels. `a` and `b` are c_loc() of their
+    ! first elements.
+    subroutine gts_step_swap(step, a, b, stat, errmsg)
+        type(gts_step), intent(in) :: step
+        type(c_ptr), intent(in) :: a, b
+        integer, intent(out), optional :: stat
+        character(len=*), intent(inout), optional :: errmsg
+
+        call finish(c_step_swap(step%handle, a, b), c_null_ptr, stat, errmsg)
+    end subroutine
+
+    ! Frees a step, which may be freed already, but none of its bound calls.
+    subroutine gts_step_free(step)
+        type(gts_step), intent(inout) :: step
+
+        call c_step_free(step)
+    end subroutine
+
+    ! ---- Values --------------------------------------------------------------------------------------------------------
+
+    function scalar_of(value) result(copy)
+        class(*), intent(in) :: value
+        type(scalar) :: copy
+
+        copy = scalar(UNKNOWN, 0_c_int8_t)
+        select type (value)
+        type is (logical(c_bool))
+            copy%dtype = BOOL
+            copy%bytes(1) = merge(1_c_int8_t, 0_c_int8_t, value)
+        type is (integer(c_int8_t))
+            copy%dtype = INT8
+            copy%bytes(:1) = transfer(value, copy%bytes(:1))
+        type is (integer(c_int16_t))
+            copy%dtype = INT16
+            copy%bytes(:2) = transfer(value, copy%bytes(:2))
+        type is (integer(c_int32_t))
+            copy%dtype = INT32
+            copy%bytes(:4) = transfer(value, copy%bytes(:4))
+        type is (integer(c_int64_t))
+            copy%dtype = INT64
+            copy%bytes(:8) = transfer(value, copy%bytes(:8))
+        type is (real(c_float))
+            copy%dtype = FLOAT32
+            copy%bytes(:4) = transfer(value, copy%bytes(:4))
+        type is (real(c_double))
+            copy%dtype = FLOAT64
+            copy%bytes(:8) = transfer(value, copy%bytes(:8))
+        end select
+    end function
+end module

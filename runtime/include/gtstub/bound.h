@@ -1,0 +1,118 @@
+/*
+ * gtstub: bound calls and steps for the runtime and for hosts that have their own objects, such as the Python host. A
+ * host that uses the functions of gtstub/step.h needs none of this.
+ */
+#ifndef GTSTUB_BOUND_H
+#define GTSTUB_BOUND_H
+
+#include "gtstub/program.h"
+#include "gtstub/step.h"
+
+struct gts_bound_call {
+    gts_program *program;      /* NULL after it was closed */
+    void *slots;               /* of this call, in the same block of memory */
+    int (*run)(gts_program *); /* of the stub */
+    bool needs_host;           /* each start converts objects of the host */
+    const gts_stub *stub;      /* never unmapped */
+    void *args;                /* a copy of the `struct <name>_args` of a C or Fortran host; NULL for other hosts */
+    gts_table_copy **tables;   /* [stub->leaf_count], those that the slots contain; NULL if there is none */
+    gts_bound_call *next;      /* of the same program */
+};
+
+/* ---- Binding --------------------------------------------------------------------------------------------------- */
+
+/*
+ * While a thread binds, each call that it makes enters its program slowly, and has extra work. If `bind` is not NULL,
+ * the call does not run its SDFG. It checks its arguments, and then passes the program to `bind`.
+ */
+typedef struct gts_binding {
+    int (*bind)(struct gts_binding *, gts_program *);
+    unsigned int generation;   /* gts_forks when it began */
+    struct gts_binding *outer; /* in which it began */
+} gts_binding;
+
+/* The innermost binding of this thread; NULL if it does not bind. */
+GTS_EXPORT extern __thread gts_binding *gts_binding_here;
+
+GTS_EXPORT void gts_binding_begin(gts_binding *);
+GTS_EXPORT void gts_binding_end(gts_binding *);
+
+/* ---- Bound calls ----------------------------------------------------------------------------------------------- */
+
+/* Makes a bound call, whose arguments are not set. NULL when memory runs out, which is written to its error. */
+GTS_EXPORT gts_bound_call *gts_bound_new(gts_program *);
+
+/* Gives a bound call the arguments that its program has now. The program is entered. */
+GTS_EXPORT void gts_bound_take(gts_bound_call *);
+
+/* The leaf of an argument, by its path or its flattened name; -1 if there is none. */
+GTS_EXPORT int64_t gts_bound_find(const gts_program *, const char *argument);
+
+/* Refuses an argument that is no scalar, or was compiled in. */
+GTS_EXPORT int gts_bound_check_scalar(gts_program *, const gts_contract *);
+
+/* Runs the SDFG with the slots of a bound call. The program is entered, and has no extra work. */
+static inline int gts_bound_run(const gts_bound_call *call, gts_program *self)
+{
+    void *const slots = self->slots;
+    const bool has_new_array = self->has_new_array;
+    self->slots = call->slots;
+    self->has_new_array = false;
+    const int status = call->run(self);
+    self->slots = slots;
+    self->has_new_array = has_new_array;
+    return status;
+}
+
+/* Starts a bound call unless this needs its host: then it returns 1, and has done nothing. */
+static inline int gts_start_known(const gts_bound_call *call)
+{
+    gts_program *const self = call->program;
+    if (GTS_UNLIKELY(self == NULL) || GTS_UNLIKELY(call->needs_host) || GTS_UNLIKELY(!gts_try_enter(self)))
+        return 1;
+    const int status = GTS_UNLIKELY(self->has_extra_work) ? 1 : gts_bound_run(call, self);
+    gts_leave(self);
+    return status;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------------------------- */
+
+/* The members of a step. */
+struct gts_step {
+    char *name;
+    size_t count;
+    gts_action *actions;     /* [count] */
+    unsigned int is_running; /* or is being changed */
+    uint64_t id;             /* > 0; no other step of the process ever has it */
+};
+
+/* Takes a step for the caller alone; -1 if it is running, which gts_last_error(NULL) says. */
+GTS_EXPORT int gts_step_enter(gts_step *);
+
+static inline void gts_step_leave(gts_step *self)
+{
+    __atomic_store_n(&self->is_running, 0, __ATOMIC_RELEASE);
+}
+
+/* Whether a profile is running, which times the actions of steps. */
+GTS_EXPORT bool gts_step_is_timed(void);
+
+/*
+ * Adds the time that an action has taken to the innermost profile that is running and was when the action began, if
+ * there is one. The time is that from `begin`, in ns of CLOCK_MONOTONIC, to now.
+ */
+GTS_EXPORT void gts_step_add_time(const gts_step *, size_t position, uint64_t begin);
+
+/* Whether a position has no bound call, or one that an earlier position has: changing the arguments skips it. */
+GTS_EXPORT bool gts_step_is_repeated(const gts_step *, size_t position);
+
+/* The name of the program or of the function at a position. */
+GTS_EXPORT const char *gts_step_name_at(const gts_step *, size_t position);
+
+/*
+ * Makes "Step 'x' has stopped at position 3 of 5, program 'p': <reason>", and what has run, gts_last_error(NULL). The
+ * reason may be empty. Returns -1.
+ */
+GTS_EXPORT GTS_COLD int gts_step_fail(const gts_step *, size_t position, gts_error_kind kind, const char *reason);
+
+#endif

@@ -1,0 +1,139 @@
+/**
+ * @file
+ * gtstub: calls whose arguments are bound once, and steps, which start several of them in order.
+ *
+ * A bound call knows its program and all arguments. They are checked when it is bound. Starting it looks at none of
+ * them again. A step is a list of bound calls and of functions of the host.
+ *
+ * Threads: a bound call may be started by any thread; calls of one program run one at a time. One thread at a time runs
+ * a step, or changes a bound call or a step.
+ */
+#ifndef GTSTUB_STEP_H
+#define GTSTUB_STEP_H
+
+#include "gtstub/gtstub.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Bound calls ----------------------------------------------------------------------------------------------- */
+
+/** A call with all its arguments. */
+typedef struct gts_bound_call gts_bound_call;
+
+/**
+ * Checks the arguments of a call as `<name>_call()` does, and keeps them. Nothing runs. The memory of the arrays stays
+ * the host's, which must not free it before gts_unbind(). With GTSTUB_DEBUG=1, each start looks whether the memory is
+ * still there.
+ *
+ * @param program  loaded; the call cannot be started after gts_close()
+ * @param args     the `struct <name>_args` of the program, which is copied
+ * @param call     receives the bound call, which the caller owns and passes to gts_unbind(); NULL after an error
+ * @return 0, or -1 with the error in gts_last_error(program)
+ */
+GTS_EXPORT int gts_bind(gts_program *program, const void *args, gts_bound_call **call);
+
+/**
+ * Returns the program of a bound call, for gts_last_error().
+ *
+ * @param call  bound, or NULL
+ * @return the program; NULL if it was closed, and for NULL
+ */
+GTS_EXPORT gts_program *gts_bound_program(const gts_bound_call *call);
+
+/**
+ * Runs the program with the arguments of a bound call. If another call has initialised the SDFG for other sizes, it is
+ * initialised again.
+ *
+ * @param call  bound; NULL is refused
+ * @return 0, or -1 with the error in gts_last_error(gts_bound_program(call))
+ */
+GTS_EXPORT int gts_start(gts_bound_call *call);
+
+/**
+ * Changes a scalar of a bound call. The arguments are checked again.
+ *
+ * @param call      bound; NULL is refused
+ * @param argument  as in messages: "dtime", "x[0]"
+ * @param dtype     of the value: that of the member of `struct <name>_args`. A signed integer may be passed for an
+ *                  unsigned one of the same size, because Fortran has no others
+ * @param value     is copied
+ * @return 0, or -1 with the error as after gts_start(); then the scalar is as before
+ */
+GTS_EXPORT int gts_set_scalar(gts_bound_call *call, const char *argument, gts_dtype dtype, const void *value);
+
+/**
+ * Frees a bound call. No step that contains it may run any more.
+ *
+ * @param call  becomes NULL, and may be NULL
+ */
+GTS_EXPORT void gts_unbind(gts_bound_call **call);
+
+/* ---- Steps ----------------------------------------------------------------------------------------------------- */
+
+/** What a step does at one of its positions: it starts a bound call, or calls a function. */
+typedef struct gts_action {
+    gts_bound_call *call;        /**< that is started; NULL for a function. It must outlive the step */
+    int (*function)(void *data); /**< of the host, such as a halo exchange. The step ends if it does not return 0 */
+    void *data;                  /**< that the function gets; owned by the host */
+    const char *name;            /**< of the function in messages and profiles, or NULL; copied */
+} gts_action;
+
+/** Actions that are done in order. */
+typedef struct gts_step gts_step;
+
+/**
+ * Makes a step.
+ *
+ * @param name     in messages and profiles; copied
+ * @param actions  copied
+ * @param count    number of actions
+ * @param step     receives the step, which the caller owns and passes to gts_step_free(); NULL after an error
+ * @return 0, or -1 with the error in gts_last_error(NULL)
+ */
+GTS_EXPORT int gts_step_new(const char *name, const gts_action *actions, size_t count, gts_step **step);
+
+/**
+ * Does all actions. After an error, the actions before the one that has failed have been done, and no others. If a
+ * profile is running when the step begins, each action is timed.
+ *
+ * @param step  neither running in another thread, nor called by one of its own functions; NULL is refused
+ * @return 0, or -1 with the error in gts_last_error(NULL), which names the step and the position
+ */
+GTS_EXPORT int gts_step_run(gts_step *step);
+
+/**
+ * Changes a scalar in all bound calls of a step that have it.
+ *
+ * @param step      not running
+ * @param argument  as in gts_set_scalar()
+ * @param dtype     as in gts_set_scalar(); in all these calls the scalar must have this type
+ * @param value     is copied
+ * @return 0, or -1 with the error in gts_last_error(NULL); then all scalars are as before
+ */
+GTS_EXPORT int gts_step_set_scalar(gts_step *step, const char *argument, gts_dtype dtype, const void *value);
+
+/**
+ * Exchanges the memory of two arrays in all bound calls of a step, as models do with time levels. An array is known by
+ * its address. Both must have the same type, sizes, strides and origin; a call may have a section that begins there.
+ *
+ * @param step   not running
+ * @param a      address of the element at the lowest index of every axis of one array
+ * @param b      that of the other array
+ * @return 0, or -1 with the error in gts_last_error(NULL); then all arrays are as before
+ */
+GTS_EXPORT int gts_step_swap(gts_step *step, const void *a, const void *b);
+
+/**
+ * Frees a step, but none of its bound calls.
+ *
+ * @param step  becomes NULL, and may be NULL
+ */
+GTS_EXPORT void gts_step_free(gts_step **step);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,320 @@
+/* Bound calls: their memory, binding, and starting them from C and Fortran. */
+#define _DEFAULT_SOURCE
+#include "gtstub/bound.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/layout.h"
+#include "base/refuse.h"
+#include "base/table_copy.h"
+#include "program/private.h"
+
+/* ---- Binding --------------------------------------------------------------------------------------------------- */
+
+__thread gts_binding *gts_binding_here;
+
+void gts_binding_begin(gts_binding *binding)
+{
+    binding->outer = gts_binding_here;
+    binding->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
+    gts_binding_here = binding;
+    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_RELAXED);
+}
+
+void gts_binding_end(gts_binding *binding)
+{
+    gts_binding_here = binding->outer;
+    if (binding->generation == __atomic_load_n(&gts_forks, __ATOMIC_RELAXED)) /* a fork sets gts_attention to 0 */
+        (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_RELAXED);
+}
+
+static GTS_COLD int refuse_memory(gts_program *program)
+{
+    return gts_error_set(&program->error, GTS_RUNTIME_ERROR, "Program '%s' cannot be bound: out of memory.",
+                         program->stub->name);
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------------------------- */
+
+#define CACHE_LINE 64
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of bound calls of all programs */
+
+gts_bound_call *gts_bound_new(gts_program *program)
+{
+    const gts_stub *const stub = program->stub;
+    const size_t slots = (stub->slots_size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    gts_bound_call *const call = aligned_alloc(CACHE_LINE, CACHE_LINE + slots);
+    if (call == NULL) {
+        (void)refuse_memory(program);
+        return NULL;
+    }
+    _Static_assert(sizeof *call <= CACHE_LINE, "a start reads one line of the bound call, and its slots");
+    memset(call, 0, CACHE_LINE + slots);
+    call->program = program;
+    call->stub = stub;
+    call->run = stub->run;
+    call->slots = (char *)call + CACHE_LINE;
+    (void)pthread_mutex_lock(&lock);
+    call->next = program->runtime->bound;
+    program->runtime->bound = call;
+    (void)pthread_mutex_unlock(&lock);
+    return call;
+}
+
+static void release_tables(gts_bound_call *call)
+{
+    for (uint32_t i = 0; call->tables != NULL && i < call->stub->leaf_count; ++i)
+        gts_table_copy_release(call->tables[i]);
+    free(call->tables);
+    call->tables = NULL;
+}
+
+/* Keeps the copies of tables that the slots of a call contain. */
+static int keep_tables(gts_bound_call *call, gts_program *program)
+{
+    gts_table_copy **tables = NULL;
+    for (uint32_t i = 0; i < call->stub->leaf_count; ++i) {
+        gts_table_copy *const copy = call->stub->leaves[i].kind == GTS_CONNECTIVITY
+                                         ? gts_table_of(&program->leaf[i])->copy
+                                         : NULL;
+        if (copy == NULL)
+            continue;
+        if (tables == NULL)
+            tables = calloc(call->stub->leaf_count, sizeof *tables);
+        if (tables == NULL)
+            return refuse_memory(program);
+        tables[i] = gts_table_copy_keep(copy);
+    }
+    release_tables(call);
+    call->tables = tables;
+    return 0;
+}
+
+void gts_bound_take(gts_bound_call *call)
+{
+    memcpy(call->slots, call->program->slots, call->stub->slots_size);
+}
+
+void gts_bound_close(gts_program *program)
+{
+    (void)pthread_mutex_lock(&lock);
+    for (gts_bound_call *call = program->runtime->bound; call != NULL; call = call->next)
+        call->program = NULL;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void gts_bound_forget(void)
+{
+    (void)pthread_mutex_init(&lock, NULL);
+}
+
+void gts_unbind(gts_bound_call **call)
+{
+    gts_bound_call *const self = *call;
+    *call = NULL;
+    if (self == NULL)
+        return;
+    (void)pthread_mutex_lock(&lock);
+    if (self->program != NULL) {
+        gts_bound_call **link = &self->program->runtime->bound;
+        while (*link != self)
+            link = &(*link)->next;
+        *link = self->next;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    release_tables(self);
+    free(self->args);
+    free(self);
+}
+
+/* ---- C and Fortran --------------------------------------------------------------------------------------------- */
+
+typedef struct c_binding {
+    gts_binding binding; /* the first member */
+    gts_bound_call *call;
+} c_binding;
+
+static int take(gts_binding *binding, gts_program *program)
+{
+    gts_bound_call *const call = ((c_binding *)binding)->call;
+    if (keep_tables(call, program) != 0)
+        return -1;
+    gts_bound_take(call);
+    return 0;
+}
+
+/* Checks the arguments, and gives them to the bound call. */
+static int bind(gts_bound_call *call, const void *args)
+{
+    c_binding binding = {.binding.bind = take, .call = call};
+    gts_binding_begin(&binding.binding);
+    const int status = call->stub->call(call->program, args);
+    gts_binding_end(&binding.binding);
+    return status;
+}
+
+int gts_bind(gts_program *program, const void *args, gts_bound_call **call)
+{
+    *call = NULL;
+    if (program == NULL)
+        return gts_enter_open(program);
+    gts_bound_call *self = gts_bound_new(program);
+    void *const copy = self == NULL ? NULL : malloc(program->stub->args_size);
+    if (copy == NULL) {
+        gts_unbind(&self);
+        return refuse_memory(program);
+    }
+    self->args = copy;
+    if (bind(self, args) != 0) {
+        gts_unbind(&self);
+        return -1;
+    }
+    memcpy(copy, args, program->stub->args_size);
+    *call = self;
+    return 0;
+}
+
+gts_program *gts_bound_program(const gts_bound_call *call)
+{
+    return call == NULL ? NULL : call->program;
+}
+
+int gts_bound_refuse_closed(const gts_bound_call *call)
+{
+    if (call == NULL)
+        return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                             "The call cannot be used: it was unbound, or never bound.");
+    return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
+                         "The bound call of program '%s' cannot be used: the program was closed.", call->stub->name);
+}
+
+/* Whether all pages of an array belong to this process. */
+static bool is_mapped(const gts_array *array)
+{
+    size_t size;
+    gts_extent extent;
+    if (!gts_measure(array, &size, &extent) || size == 0)
+        return true;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = ((uintptr_t)array->data + (uintptr_t)extent.low) / page * page;
+    const uintptr_t end = (uintptr_t)array->data + (uintptr_t)extent.high;
+    return msync((void *)begin, end - begin, MS_ASYNC) == 0;
+}
+
+/* When debugging: refuses an array that was freed, as far as the allocator has given its memory back. */
+static GTS_COLD int check_memory(const gts_bound_call *call)
+{
+    for (uint32_t i = 0; i < call->stub->leaf_count; ++i) {
+        const gts_contract *const contract = &call->stub->leaves[i];
+        if (gts_is_array(contract->kind) && contract->device == GTS_CPU &&
+            !is_mapped((const gts_array *)((const char *)call->args + contract->member)))
+            return GTS_REFUSE(call->program, contract, GTS_VALUE_ERROR,
+                              "was freed after the call was bound: its memory is not there any more.");
+    }
+    return 0;
+}
+
+static GTS_COLD int start_slowly(const gts_bound_call *call)
+{
+    if (gts_bound_program(call) == NULL)
+        return gts_bound_refuse_closed(call);
+    if (call->program->debug && check_memory(call) != 0)
+        return -1;
+    return call->stub->call(call->program, call->args);
+}
+
+int gts_start(gts_bound_call *call)
+{
+    const int status = GTS_LIKELY(call != NULL) ? gts_start_known(call) : 1;
+    return GTS_LIKELY(status <= 0) ? status : start_slowly(call);
+}
+
+/* ---- Changing -------------------------------------------------------------------------------------------------- */
+
+void gts_bound_replace(gts_bound_call *call, gts_bound_call *by)
+{
+    void *const args = call->args;
+    gts_table_copy **const tables = call->tables;
+    memcpy(call->slots, by->slots, call->stub->slots_size);
+    call->args = by->args;
+    call->tables = by->tables;
+    by->args = args;
+    by->tables = tables;
+}
+
+int64_t gts_bound_find(const gts_program *program, const char *argument)
+{
+    for (uint32_t i = 0; i < program->stub->leaf_count; ++i) {
+        const gts_contract *const contract = &program->stub->leaves[i];
+        if (strcmp(contract->path, argument) == 0 || strcmp(contract->name, argument) == 0)
+            return i;
+    }
+    return -1;
+}
+
+int gts_bound_check_scalar(gts_program *program, const gts_contract *contract)
+{
+    if (contract->kind == GTS_SCALAR || (contract->kind == GTS_ZERO_DIM_FIELD && program->host == NULL))
+        return 0;
+    if (contract->kind == GTS_STATIC)
+        return GTS_REFUSE(program, contract, GTS_VALUE_ERROR, "was compiled in, and cannot be changed.");
+    return GTS_REFUSE(program, contract, GTS_TYPE_ERROR, "is not a scalar: bind the call again to change it.");
+}
+
+/* Whether a value of one type can be passed as the other: Fortran has no unsigned integers. */
+static bool passes_as(gts_dtype given, gts_dtype expected)
+{
+    return given == expected || (expected >= GTS_INT8 && expected <= GTS_UINT64 && (given | 1U) == expected);
+}
+
+int gts_bound_change_scalar(gts_program *program, void *args, const void *what)
+{
+    const gts_scalar *const scalar = what;
+    const int64_t leaf = gts_bound_find(program, scalar->argument);
+    if (leaf < 0)
+        return 0;
+    const gts_contract *const contract = &program->stub->leaves[leaf];
+    if (gts_bound_check_scalar(program, contract) != 0)
+        return -1;
+    if (!passes_as(scalar->dtype, contract->dtype))
+        return GTS_REFUSE(program, contract, GTS_TYPE_ERROR, "must have dtype '%s', not '%s'.",
+                          gts_dtype_name(contract->dtype), gts_dtype_name(scalar->dtype));
+    memcpy((char *)args + contract->member, scalar->value, gts_dtype_size(contract->dtype));
+    return 1;
+}
+
+int gts_bound_change(const gts_bound_call *call, gts_bound_changer change, const void *what, gts_bound_call **changed)
+{
+    *changed = NULL;
+    gts_program *const program = gts_bound_program(call);
+    if (program == NULL)
+        return gts_bound_refuse_closed(call);
+    void *const args = malloc(call->stub->args_size);
+    if (args == NULL)
+        return refuse_memory(program);
+    memcpy(args, call->args, call->stub->args_size);
+    int status = change(program, args, what);
+    if (status > 0)
+        status = gts_bind(program, args, changed) == 0 ? 1 : -1;
+    free(args);
+    return status;
+}
+
+int gts_set_scalar(gts_bound_call *call, const char *argument, gts_dtype dtype, const void *value)
+{
+    gts_bound_call *changed;
+    const int status = gts_bound_change(call, gts_bound_change_scalar, &(gts_scalar){argument, dtype, value}, &changed);
+    if (status == 0)
+        return gts_error_set(&call->program->error, GTS_TYPE_ERROR, "Program '%s' has no argument '%s'.",
+                             call->stub->name, argument);
+    if (status < 0)
+        return -1;
+    gts_bound_replace(call, changed);
+    gts_unbind(&changed);
+    return 0;
+}

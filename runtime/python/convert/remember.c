@@ -1,0 +1,133 @@
+/*
+ * Remembers objects, so that the next calls recognise them by their addresses alone. A weak reference forgets the address
+ * when its object dies; an object that cannot change is kept instead.
+ */
+#include <stddef.h>
+
+#include "python/host.h"
+
+/* The callback of all weak references of one program. */
+typedef struct gts_py_forget {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    gts_py_program *program; /* not owned; NULL after the program has ended, because others may keep a reference */
+} gts_py_forget;
+
+/* Forgets the object of a weak reference. It is not the program's any more if another object has replaced it. */
+static void forget(gts_py_program *self, const PyObject *reference)
+{
+    gts_program *const program = self->program;
+    for (uint32_t i = 0; i < 2 * program->stub->leaf_count; ++i) {
+        if (self->references[i] != reference)
+            continue;
+        gts_leaf *const leaf = &program->leaf[i / 2];
+        gts_remembered *const remembered = &leaf->remembered[i % 2];
+        remembered->object = NULL;
+        if (leaf->current == remembered)
+            program->known[i / 2] = NULL;
+        return;
+    }
+}
+
+/* Users can call it, too: it ignores what is not its program's. */
+static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_given, PyObject *Py_UNUSED(keywords))
+{
+    gts_py_program *const program = ((gts_py_forget *)object)->program;
+    if (program != NULL && PyVectorcall_NARGS(flagged_given) > 0)
+        forget(program, args[0]);
+    Py_RETURN_NONE;
+}
+
+static void dealloc(PyObject *object)
+{
+    PyTypeObject *const type = Py_TYPE(object);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyMemberDef MEMBERS[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(gts_py_forget, vectorcall), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot SLOTS[] = {
+    {Py_tp_doc, (void *)"The callback of the weak references of one program."},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_members, MEMBERS},
+    {0, NULL},
+};
+
+PyType_Spec gts_py_forget_spec = {
+    .name = "gtstub._host.Forget",
+    .basicsize = sizeof(gts_py_forget),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = SLOTS,
+};
+
+/* ---------------------------------------------------------------------------------------------------------------- */
+
+int gts_py_prepare_references(gts_py_program *self)
+{
+    self->references = PyMem_Calloc(2 * (size_t)self->program->stub->leaf_count, sizeof(PyObject *));
+    self->forget = self->state->forget_type->tp_alloc(self->state->forget_type, 0);
+    if (self->references == NULL || self->forget == NULL)
+        return -1;
+    ((gts_py_forget *)self->forget)->vectorcall = call;
+    ((gts_py_forget *)self->forget)->program = self;
+    return 0;
+}
+
+void gts_py_free_references(gts_py_program *self)
+{
+    if (self->forget != NULL)
+        ((gts_py_forget *)self->forget)->program = NULL;
+    for (uint32_t i = 0; self->references != NULL && i < 2 * self->program->stub->leaf_count; ++i)
+        Py_XDECREF(self->references[i]);
+    PyMem_Free(self->references);
+    Py_XDECREF(self->forget);
+}
+
+void gts_py_remember(gts_py_program *self, uint32_t index, const gts_array *array, PyObject *object,
+                     PyObject *reference)
+{
+    gts_leaf *const leaf = &self->program->leaf[index];
+    gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
+    gts_remembered *const place = leaf->current->object == NULL ? leaf->current
+                                                                : other; /* keep an object if possible */
+    const uint32_t number = place == &leaf->remembered[1];
+    PyObject **const own = &self->references[2 * index + number];
+    PyObject *const old = *own;
+    *own = reference;
+    place->object = reference == NULL ? NULL : object;
+    place->array = *array;
+    gts_forget_table(leaf, number);
+    leaf->current = place;
+    self->program->known[index] = place->object;
+    Py_XDECREF(old);
+}
+
+/* Whether an object can neither change nor be part of a cycle. */
+static bool is_immutable(const gts_py_state *state, PyObject *object)
+{
+    if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object))
+        return true;
+    for (int dtype = GTS_BOOL; dtype <= GTS_FLOAT64; ++dtype) {
+        if (Py_TYPE(object) == state->numpy.scalar[dtype]) /* NULL until numpy is imported */
+            return true;
+    }
+    return false;
+}
+
+void gts_py_keep(gts_py_program *self, uint32_t index, PyObject *object)
+{
+    PyObject **const own = &self->references[2 * index];
+    PyObject *const old = *own;
+    if (GTS_UNLIKELY(!is_immutable(self->state, object))) {
+        self->program->known[index] = NULL; /* its slot has another value now */
+        return;
+    }
+    *own = Py_NewRef(object);
+    self->program->known[index] = object;
+    Py_XDECREF(old);
+}

@@ -1,0 +1,126 @@
+/* Binding and capturing: what this thread calls becomes bound calls. */
+#include "gtstub/callback.h"
+#include "python/step/step.h"
+
+/* The calls that a thread binds. */
+typedef struct capture {
+    gts_binding binding; /* the first member */
+    PyObject *calls;     /* list of bound calls; NULL after another thread has freed the capture */
+    bool has_ended;
+} capture;
+
+#define CAPSULE "gtstub.capture"
+
+int gts_py_add_bound(gts_py_program *self)
+{
+    capture *const here = (capture *)gts_binding_here;
+    if (here == NULL || here->calls == NULL || gts_innermost_callback != NULL) /* a callback calls again by itself */
+        return 0;
+    PyObject *const call = gts_py_bound_new(self);
+    const int status = call == NULL ? -1 : PyList_Append(here->calls, call);
+    Py_XDECREF(call);
+    return status;
+}
+
+/* ---- Binding --------------------------------------------------------------------------------------------------- */
+
+static int run_nothing(gts_binding *Py_UNUSED(binding), gts_program *Py_UNUSED(program))
+{
+    return 0;
+}
+
+static PyObject *bind(PyObject *callable, PyObject *args, PyObject *keywords)
+{
+    capture here = {.binding.bind = run_nothing, .calls = PyList_New(0)};
+    if (here.calls == NULL)
+        return NULL;
+    gts_binding_begin(&here.binding);
+    PyObject *const result = PyObject_Call(callable, args, keywords);
+    gts_binding_end(&here.binding);
+    PyObject *call = NULL;
+    const Py_ssize_t count = PyList_GET_SIZE(here.calls);
+    if (result != NULL && count == 1)
+        call = Py_NewRef(PyList_GET_ITEM(here.calls, 0));
+    else if (result != NULL)
+        PyErr_Format(PyExc_TypeError, "%R cannot be bound: it has called %zd programs of gtstub, not one.", callable,
+                     count);
+    Py_XDECREF(result);
+    Py_DECREF(here.calls);
+    return call;
+}
+
+PyObject *gts_py_bind_program(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    return bind(self, args, keywords);
+}
+
+PyObject *gts_py_bind(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    if (PyTuple_GET_SIZE(args) == 0)
+        return PyErr_Format(PyExc_TypeError, "bind() needs a callable.");
+    PyObject *const rest = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
+    PyObject *const call = rest == NULL ? NULL : bind(PyTuple_GET_ITEM(args, 0), rest, keywords);
+    Py_XDECREF(rest);
+    return call;
+}
+
+/* ---- Capturing ------------------------------------------------------------------------------------------------- */
+
+static void end(capture *self)
+{
+    gts_binding_end(&self->binding);
+    self->has_ended = true;
+}
+
+/* The memory of a capture that another thread frees stays, because its own thread still has it. */
+static void free_capsule(PyObject *capsule)
+{
+    capture *const self = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (gts_binding_here == &self->binding)
+        end(self);
+    Py_CLEAR(self->calls);
+    if (self->has_ended)
+        PyMem_Free(self);
+}
+
+/* Ends a capture of this thread that another one has freed. */
+static void end_freed(void)
+{
+    capture *const self = (capture *)gts_binding_here;
+    if (self == NULL || self->binding.bind != NULL || self->calls != NULL)
+        return;
+    end(self);
+    PyMem_Free(self);
+}
+
+PyObject *gts_py_begin_capture(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    end_freed();
+    if (gts_binding_here != NULL)
+        return PyErr_Format(PyExc_RuntimeError, "A capture cannot begin inside another one.");
+    capture *const self = PyMem_Calloc(1, sizeof *self);
+    if (self == NULL)
+        return PyErr_NoMemory();
+    self->calls = PyList_New(0);
+    PyObject *const capsule = self->calls == NULL ? NULL : PyCapsule_New(self, CAPSULE, free_capsule);
+    if (capsule == NULL) {
+        Py_XDECREF(self->calls);
+        PyMem_Free(self);
+        return NULL;
+    }
+    gts_binding_begin(&self->binding);
+    return capsule;
+}
+
+PyObject *gts_py_end_capture(PyObject *Py_UNUSED(module), PyObject *capsule)
+{
+    capture *const self = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (self == NULL)
+        return NULL;
+    if (gts_binding_here != &self->binding)
+        return PyErr_Format(PyExc_RuntimeError, "A capture must end in the thread in which it began.");
+    end(self);
+    if (self->binding.generation != __atomic_load_n(&gts_forks, __ATOMIC_RELAXED))
+        return PyErr_Format(PyExc_RuntimeError, "A capture must end in the process in which it began.");
+    return Py_NewRef(self->calls);
+}

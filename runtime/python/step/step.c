@@ -1,0 +1,381 @@
+/* The Step type: bound calls and callables that are done in order. */
+#define _GNU_SOURCE
+#include "python/step/step.h"
+
+#include <stddef.h>
+
+#include "base/clock.h"
+
+/* ---- Errors ---------------------------------------------------------------------------------------------------- */
+
+void gts_py_add_note(PyObject *exception, const char *text)
+{
+    PyObject *const result = PyObject_CallMethod(exception, "add_note", "s", text);
+    if (result == NULL)
+        PyErr_Clear();
+    Py_XDECREF(result);
+}
+
+bool gts_py_is_refusal(const PyObject *exception)
+{
+    const PyObject *const kind = (PyObject *)Py_TYPE(exception);
+    return kind == PyExc_TypeError || kind == PyExc_ValueError || kind == PyExc_RuntimeError;
+}
+
+/*
+ * Says in the exception that is set where the step has stopped. A refusal of a program gets a new message; another
+ * exception, such as that of a callable, gets a note.
+ */
+static GTS_COLD void fail(const gts_py_step *self, size_t position)
+{
+    PyObject *const exception = PyErr_GetRaisedException();
+    const bool gets_message = gts_py_is_call(self, position) && gts_py_is_refusal(exception);
+    PyObject *const text = gets_message ? PyObject_Str(exception) : NULL;
+    const char *const reason = text == NULL ? NULL : PyUnicode_AsUTF8(text);
+    if (reason == NULL)
+        PyErr_Clear();
+    (void)gts_step_fail(self->step, position, GTS_RUNTIME_ERROR, reason != NULL ? reason : "");
+    Py_XDECREF(text);
+    if (gets_message) {
+        PyErr_SetString((PyObject *)Py_TYPE(exception), gts_last_error(NULL)->message);
+        Py_DECREF(exception);
+    } else {
+        gts_py_add_note(exception, gts_last_error(NULL)->message);
+        PyErr_SetRaisedException(exception);
+    }
+}
+
+/* ---- Running --------------------------------------------------------------------------------------------------- */
+
+/* Whether all programs have the metrics level that is set now, and it asks for no samples. */
+static bool are_levels_known(const gts_py_step *self)
+{
+    return self->sampled == NULL || (!self->has_levels && gts_py_is_level_known(self->sampled) &&
+                                     self->level == self->sampled->program->metrics_level);
+}
+
+static bool is_alone(const gts_py_step *self)
+{
+    return self->alone != NULL && gts_py_is_alone(self->alone, PyThreadState_Get());
+}
+
+/* Does the action at a position with the GIL. */
+static int act(const gts_py_step *self, size_t position)
+{
+    PyObject *const action = PyTuple_GET_ITEM(self->actions, (Py_ssize_t)position);
+    if (gts_py_is_call(self, position))
+        return gts_py_start_slowly((gts_py_bound *)action);
+    if (Py_EnterRecursiveCall(" in a step") != 0) /* the action may be a step */
+        return -1;
+    PyObject *const result = PyObject_CallNoArgs(action);
+    Py_LeaveRecursiveCall();
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+/* Starts bound calls from `position` on, up to the first action that needs the GIL; returns its position. */
+static size_t start_known(const gts_py_step *self, size_t position, int *status)
+{
+    const gts_action *const actions = self->step->actions;
+    const size_t count = self->step->count;
+    while (position < count && actions[position].call != NULL) {
+        *status = gts_start_known(actions[position].call);
+        if (GTS_UNLIKELY(*status != 0))
+            break;
+        ++position;
+    }
+    return position;
+}
+
+/* Does all actions; after -1, *position is that of the action that has failed. */
+static int run(const gts_py_step *self, size_t *position)
+{
+    const size_t count = self->step->count;
+    *position = 0;
+    while (*position < count) {
+        int status = 0;
+        if (is_alone(self)) {
+            *position = start_known(self, *position, &status);
+        } else if (gts_py_is_call(self, *position)) {
+            PyThreadState *const thread = PyEval_SaveThread();
+            *position = start_known(self, *position, &status);
+            PyEval_RestoreThread(thread);
+        }
+        if (GTS_UNLIKELY(status < 0))
+            return gts_py_raise(&gts_py_bound_at(self, *position)->program->program->error);
+        if (*position == count)
+            return 0;
+        if (act(self, *position) != 0)
+            return -1;
+        ++*position;
+    }
+    return 0;
+}
+
+/* The same, with the GIL and ordinary calls, which are timed, checked or measured. */
+static GTS_NOINLINE int run_slowly(gts_py_step *self, size_t *position)
+{
+    for (*position = 0; *position < self->step->count; ++*position) {
+        const uint64_t begin = gts_clock_ns();
+        if (act(self, *position) != 0)
+            return -1;
+        gts_step_add_time(self->step, *position, begin);
+    }
+    if (self->sampled != NULL)
+        self->level = self->sampled->program->metrics_level;
+    return 0;
+}
+
+static PyObject *call(PyObject *callable, PyObject *const *Py_UNUSED(args), size_t flagged_given, PyObject *keywords)
+{
+    gts_py_step *const self = (gts_py_step *)callable;
+    if (GTS_UNLIKELY(gts_py_has_arguments(flagged_given, keywords)))
+        return PyErr_Format(PyExc_TypeError, "Step '%s' takes no arguments; change scalars with set().",
+                            self->step->name);
+    if (GTS_UNLIKELY(gts_step_enter(self->step) != 0)) {
+        (void)gts_py_raise(gts_last_error(NULL));
+        return NULL;
+    }
+    Py_INCREF(callable);
+    size_t position;
+    const bool is_slow = gts_step_is_timed() || !are_levels_known(self);
+    const int status = GTS_UNLIKELY(is_slow) ? run_slowly(self, &position) : run(self, &position);
+    if (GTS_UNLIKELY(status != 0))
+        fail(self, position);
+    gts_step_leave(self->step);
+    Py_DECREF(callable);
+    if (GTS_UNLIKELY(status != 0))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------------------------- */
+
+static int run_of_python(void *Py_UNUSED(data))
+{
+    return -1; /* only act() runs callables */
+}
+
+/* Writes the action of a callable; *name keeps the text of its name. */
+static int describe_callable(PyObject *callable, gts_action *action, PyObject **name)
+{
+    *name = PyObject_GetAttrString(callable, "__qualname__");
+    if (*name == NULL || !PyUnicode_Check(*name)) {
+        PyErr_Clear();
+        Py_XSETREF(*name, PyUnicode_FromString(Py_TYPE(callable)->tp_name));
+    }
+    const char *const text = *name == NULL ? NULL : PyUnicode_AsUTF8(*name);
+    *action = (gts_action){.function = run_of_python, .name = text};
+    return text == NULL ? -1 : 0;
+}
+
+/* Makes a step of a tuple of actions. */
+static int make_step(const gts_py_state *state, const char *name, PyObject *items, gts_step **step)
+{
+    *step = NULL;
+    const Py_ssize_t count = PyTuple_GET_SIZE(items);
+    gts_action *const actions = PyMem_Calloc((size_t)count + 1, sizeof *actions);
+    PyObject *const names = PyList_New(0);
+    int status = actions == NULL || names == NULL ? -1 : 0;
+    for (Py_ssize_t i = 0; i < count && status == 0; ++i) {
+        PyObject *const item = PyTuple_GET_ITEM(items, i);
+        if (Py_IS_TYPE(item, state->bound_type)) {
+            actions[i].call = ((gts_py_bound *)item)->call;
+        } else if (PyCallable_Check(item)) {
+            PyObject *text;
+            status = describe_callable(item, &actions[i], &text);
+            if (text != NULL && PyList_Append(names, text) != 0)
+                status = -1;
+            Py_XDECREF(text);
+        } else {
+            status = gts_py_fail(PyExc_TypeError,
+                                 "Position %zd of step '%s' must be a bound call or callable, not '%s'.", i + 1, name,
+                                 Py_TYPE(item)->tp_name);
+        }
+    }
+    if (status == 0 && gts_step_new(name, actions, (size_t)count, step) != 0)
+        status = gts_py_raise(gts_last_error(NULL));
+    PyMem_Free(actions);
+    Py_XDECREF(names);
+    return status;
+}
+
+static bool has_same_metrics(const gts_py_metrics *a, const gts_py_metrics *b)
+{
+    return a->namespace == b->namespace && a->threshold == b->threshold && a->key == b->key;
+}
+
+/* What the step must know of its programs before each run. */
+static void note_programs(gts_py_step *self)
+{
+    bool may_keep_gil = true;
+    self->alone = self->sampled = NULL;
+    self->has_levels = false;
+    for (size_t i = 0; i < self->step->count; ++i) {
+        if (!gts_py_is_call(self, i))
+            continue;
+        gts_py_program *const program = gts_py_bound_at(self, i)->program;
+        may_keep_gil = may_keep_gil && program->may_keep_gil;
+        self->alone = program;
+        if (program->metrics.namespace == NULL)
+            continue;
+        if (self->sampled == NULL)
+            self->sampled = program;
+        self->has_levels |= !has_same_metrics(&self->sampled->metrics, &program->metrics);
+    }
+    if (!may_keep_gil)
+        self->alone = NULL;
+    self->level = -1;
+}
+
+static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"actions", "name", NULL};
+    PyObject *actions;
+    const char *name = "step";
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|s:Step", names, &actions, &name))
+        return NULL;
+    const gts_py_state *const state = gts_py_find_state(type);
+    gts_py_step *const self = state == NULL ? NULL : (gts_py_step *)type->tp_alloc(type, 0);
+    if (self == NULL)
+        return NULL;
+    self->vectorcall = call;
+    self->actions = PySequence_Tuple(actions);
+    if (self->actions == NULL || make_step(state, name, self->actions, &self->step) != 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    note_programs(self);
+    return (PyObject *)self;
+}
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(((gts_py_step *)object)->actions);
+    return 0;
+}
+
+/* The actions stay, because a finalizer may still run the step: they break the cycles that they are part of. */
+static int clear(PyObject *Py_UNUSED(object))
+{
+    return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+    gts_py_step *const self = (gts_py_step *)object;
+    PyTypeObject *const type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    PyObject_ClearWeakRefs(object);
+    gts_step_free(&self->step);
+    Py_XDECREF(self->actions);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+/* ---- Attributes ------------------------------------------------------------------------------------------------ */
+
+static PyObject *get_name(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyUnicode_FromString(((gts_py_step *)object)->step->name);
+}
+
+static PyObject *repr(PyObject *object)
+{
+    const gts_py_step *const self = (gts_py_step *)object;
+    return PyUnicode_FromFormat("<gtstub step '%s' (%zu position%s)>", self->step->name, self->step->count,
+                                self->step->count == 1 ? "" : "s");
+}
+
+static Py_ssize_t length(PyObject *object)
+{
+    return PyTuple_GET_SIZE(((gts_py_step *)object)->actions);
+}
+
+static PyObject *item(PyObject *object, Py_ssize_t index)
+{
+    return PySequence_GetItem(((gts_py_step *)object)->actions, index);
+}
+
+static PyObject *get_actions(PyObject *object, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(((gts_py_step *)object)->actions);
+}
+
+static int set_actions(PyObject *object, PyObject *value, void *Py_UNUSED(closure))
+{
+    gts_py_step *const self = (gts_py_step *)object;
+    if (value == NULL)
+        return gts_py_fail(PyExc_AttributeError, "Attribute 'actions' cannot be deleted.");
+    const gts_py_state *const state = gts_py_find_state(Py_TYPE(object));
+    PyObject *const actions = state == NULL ? NULL : PySequence_Tuple(value);
+    if (actions == NULL)
+        return -1;
+    gts_step *step, *old = self->step;
+    if (gts_step_enter(old) != 0) { /* the names of the actions are attributes, which run code of users */
+        Py_DECREF(actions);
+        return gts_py_raise(gts_last_error(NULL));
+    }
+    if (make_step(state, old->name, actions, &step) != 0) {
+        gts_step_leave(old);
+        Py_DECREF(actions);
+        return -1;
+    }
+    PyObject *const old_actions = self->actions;
+    self->step = step;
+    self->actions = actions;
+    note_programs(self);
+    gts_step_free(&old);
+    Py_DECREF(old_actions); /* the last, because a finalizer may run the step */
+    return 0;
+}
+
+static PyGetSetDef ATTRIBUTES[] = {
+    {"actions", get_actions, set_actions, "The bound calls and callables; others can be set.", NULL},
+    {"__name__", get_name, NULL, "Name of the step in messages and profiles.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef MEMBERS[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(gts_py_step, vectorcall), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyMethodDef METHODS[] = {
+    {"set", (PyCFunction)(void (*)(void))gts_py_set_in_step, METH_VARARGS | METH_KEYWORDS,
+     "set($self, /, **scalars)\n--\n\nChanges scalars in all bound calls that have them: all, or none after an error."},
+    {"swap", gts_py_swap_in_step, METH_VARARGS,
+     "swap($self, /, *arrays)\n--\n\nExchanges the arrays of each pair in all bound calls, as models do with time "
+     "levels:\nswap(a, b) or swap(a, b, c, d). All are exchanged, or none after an error."},
+    {NULL, NULL, 0, NULL},
+};
+
+PyDoc_STRVAR(DOC, "Step(actions, name='step')\n--\n\n"
+                  "Bound calls and callables that are done in order by one call. Programs run without the GIL; it is "
+                  "released once for\n"
+                  "each stretch of them. A callable takes no arguments, and its result is ignored.");
+
+static PyType_Slot SLOTS[] = {
+    {Py_tp_doc, (void *)DOC},
+    {Py_tp_new, make},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_repr, repr},
+    {Py_tp_getset, ATTRIBUTES},
+    {Py_tp_members, MEMBERS},
+    {Py_tp_methods, METHODS},
+    {Py_sq_length, length},
+    {Py_sq_item, item},
+    {0, NULL},
+};
+
+PyType_Spec gts_py_step_spec = {
+    .name = "gtstub._host.Step",
+    .basicsize = sizeof(gts_py_step),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_MANAGED_WEAKREF,
+    .slots = SLOTS,
+};

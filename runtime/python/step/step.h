@@ -1,0 +1,97 @@
+/*
+ * Shared by the files of bound calls and steps of the Python host. Functions that return int return 0 for success and
+ * -1 after an exception. Only the thread that has the GIL may use them.
+ */
+#ifndef GTSTUB_PYTHON_STEP_H
+#define GTSTUB_PYTHON_STEP_H
+
+#include "python/host.h"
+
+#include "gtstub/bound.h"
+
+/* The arguments of a bound call. */
+typedef struct gts_py_arguments {
+    void *slots;       /* of the stub's size */
+    PyObject *objects; /* tuple [leaf_count]: what was passed for each leaf; None for scalars, which are slots */
+    PyObject *held;    /* tuple: what owns the memory of arrays that their objects make anew for each call */
+} gts_py_arguments;
+
+/* A bound call. */
+typedef struct gts_py_bound {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    gts_bound_call *call;
+    gts_py_program *program; /* owned */
+    gts_py_arguments
+        arguments; /* the slots are those of `call`; the objects are NULL after the collector cleared them */
+} gts_py_bound;
+
+/* A step. */
+typedef struct gts_py_step {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    gts_step *step;
+    PyObject *actions;       /* tuple of bound calls and callables */
+    gts_py_program *sampled; /* borrowed: a program whose metrics are those of all programs; NULL if there is none */
+    gts_py_program *alone;   /* borrowed: a program that may keep the GIL; NULL if some program may not */
+    int32_t level;           /* of the metrics when all programs had it */
+    bool has_levels;         /* the programs have metrics of several kinds */
+} gts_py_step;
+
+/* Whether a call that takes no arguments was given any. */
+static inline bool gts_py_has_arguments(size_t flagged_given, PyObject *keywords)
+{
+    return PyVectorcall_NARGS(flagged_given) != 0 || (keywords != NULL && PyTuple_GET_SIZE(keywords) != 0);
+}
+
+static inline gts_py_bound *gts_py_bound_at(const gts_py_step *self, size_t position)
+{
+    return (gts_py_bound *)PyTuple_GET_ITEM(self->actions, (Py_ssize_t)position);
+}
+
+static inline bool gts_py_is_call(const gts_py_step *self, size_t position)
+{
+    return self->step->actions[position].call != NULL;
+}
+
+/* ---- bound.c --------------------------------------------------------------------------------------------------- */
+
+extern PyType_Spec gts_py_bound_spec;
+/* A bound call with the arguments that the program, which is entered, has now; NULL after an exception. */
+PyObject *gts_py_bound_new(gts_py_program *);
+/* Starts a bound call that gts_start_known() has not started. */
+int gts_py_start_slowly(gts_py_bound *);
+/* Whether the level of gt4py's metrics is the one that the program has, and asks for no sample. */
+bool gts_py_is_level_known(const gts_py_program *);
+/* Whether the program has an argument of this name; -1 after an exception. */
+int gts_py_has_argument(const gts_py_bound *, PyObject *name);
+/*
+ * Checks other arguments: the objects of a tuple, and the scalars of a dict, which may be NULL. Writes them to *changed,
+ * which must be cleared.
+ */
+int gts_py_check_arguments(gts_py_bound *, PyObject *objects, PyObject *scalars, gts_py_arguments *changed);
+/* Exchanges the arguments of a bound call with others that were checked. Waits for a start that is running. */
+void gts_py_exchange_arguments(gts_py_bound *, gts_py_arguments *);
+void gts_py_clear_arguments(gts_py_arguments *);
+
+/* ---- capture.c ------------------------------------------------------------------------------------------------- */
+
+/* Adds the running call to the calls that this thread binds, if it does. */
+int gts_py_add_bound(gts_py_program *);
+PyObject *gts_py_bind(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *gts_py_bind_program(PyObject *self, PyObject *args, PyObject *keywords);
+PyObject *gts_py_begin_capture(PyObject *module, PyObject *unused);
+PyObject *gts_py_end_capture(PyObject *module, PyObject *capture);
+
+/* ---- step.c ---------------------------------------------------------------------------------------------------- */
+
+extern PyType_Spec gts_py_step_spec;
+/* Adds a note to an exception. */
+void gts_py_add_note(PyObject *exception, const char *text);
+/* Whether an exception is of a kind that gtstub raises itself: any other may need other arguments than a message. */
+bool gts_py_is_refusal(const PyObject *exception);
+
+/* ---- change.c -------------------------------------------------------------------------------------------------- */
+
+PyObject *gts_py_set_in_step(PyObject *self, PyObject *args, PyObject *keywords);
+PyObject *gts_py_swap_in_step(PyObject *self, PyObject *pairs);
+
+#endif

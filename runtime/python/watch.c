@@ -1,0 +1,38 @@
+/* Watches dicts that calls read: offset providers, and the namespaces of gt4py's metrics. */
+#include "python/host.h"
+
+/* Called before a watched dict changes or dies. */
+static int forget(PyDict_WatchEvent Py_UNUSED(event), PyObject *dict, PyObject *Py_UNUSED(key),
+                  PyObject *Py_UNUSED(value))
+{
+    for (gts_py_program *each = gts_py_programs; each != NULL; each = each->next) {
+        if (each->program->known[each->program->stub->leaf_count] == dict)
+            gts_py_forget_provider(each);
+        if (each->metrics.namespace == dict)
+            each->reads_metrics_level = true;
+    }
+    return 0;
+}
+
+void gts_py_add_watcher(gts_py_state *state)
+{
+    state->watcher = PyDict_AddWatcher(forget);
+    if (state->watcher < 0)
+        PyErr_Clear(); /* the interpreter has eight: then each call reads the dicts */
+}
+
+void gts_py_clear_watcher(gts_py_state *state)
+{
+    if (state->watcher >= 0 && PyDict_ClearWatcher(state->watcher) != 0)
+        PyErr_Clear();
+}
+
+bool gts_py_watch(const gts_py_state *state, PyObject *dict)
+{
+    if (state->watcher < 0)
+        return false;
+    if (PyDict_Watch(state->watcher, dict) == 0)
+        return true;
+    PyErr_Clear();
+    return false;
+}
