@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_theta_and_exner_args arguments;
@@ -235,10 +235,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -282,6 +289,8 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 15, args[15])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* vertical_end */
+    if (gts_is_known_provider(self, 21, args[18]))
+        return 0;
     void *const gt_conn_C2E = host->connectivity(self, 18, args[18]); /* C2E */
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
@@ -294,7 +303,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gt_conn_E2C == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C));
-    return 0;
+    return host->remember_provider(self, args[18]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -344,7 +353,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -402,6 +411,21 @@ GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *kh_smag_e_, const CFI_cdesc_t *inv_dual_edge_length_,
+    const CFI_cdesc_t *theta_v_in_, const CFI_cdesc_t *geofac_div_, const CFI_cdesc_t *zd_vertoffset_,
+    const CFI_cdesc_t *zd_diffcoef_, const CFI_cdesc_t *geofac_n2s_c_, const CFI_cdesc_t *geofac_n2s_nbh_,
+    const CFI_cdesc_t *vcoef_, const CFI_cdesc_t *area_, const CFI_cdesc_t *theta_v_, const CFI_cdesc_t *exner_,
+    const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_C2E2C_, const CFI_cdesc_t *gt_conn_E2C_,
+    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    const CFI_cdesc_t *const found[] = {kh_smag_e_, inv_dual_edge_length_, theta_v_in_, geofac_div_, zd_vertoffset_,
+        zd_diffcoef_, geofac_n2s_c_, geofac_n2s_nbh_, vcoef_, area_, theta_v_, exner_, gt_conn_C2E_, gt_conn_C2E2C_,
+        gt_conn_E2C_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -424,10 +448,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9404d0dde23661b3a67a0c8caedece353d28b24dc9053bdcc16f7551bd69acae */
+/* gtstub: sha256 of the text above: 948fb0f2a35d1b35841ee339a732079110053117730d0895f376f567c8ddf3f0 */

@@ -7,10 +7,11 @@
 !
 module apply_diffusion_to_theta_and_exner_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: apply_diffusion_to_theta_and_exner
+    public :: apply_diffusion_to_theta_and_exner_bind
 
     interface
         subroutine apply_diffusion_to_theta_and_exner( &
@@ -57,6 +58,54 @@ module apply_diffusion_to_theta_and_exner_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine apply_diffusion_to_theta_and_exner_bind( &
+            program, kh_smag_e, inv_dual_edge_length, theta_v_in, geofac_div, zd_vertoffset, zd_diffcoef, &
+            geofac_n2s_c, geofac_n2s_nbh, vcoef, area, theta_v, exner, gt_conn_C2E, gt_conn_C2E2C, gt_conn_E2C, &
+            bound_call, stat, errmsg &
+            ) bind(c, name="apply_diffusion_to_theta_and_exner_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Compiled in, and so no arguments:
+            !   rd_o_cvd = 0.4000000000000001
+            !   apply_zdiffusion_t = True
+            !   horizontal_start = 0
+            !   horizontal_end = 18
+            !   vertical_start = 0
+            !   vertical_end = 10
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(in) :: kh_smag_e(:, :)
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: inv_dual_edge_length(:)
+            ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9; uses Cell as in E2C
+            real(c_double), intent(in) :: theta_v_in(:, :)
+            ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
+            real(c_double), intent(in) :: geofac_div(:, :)
+            ! int32 field on [Cell (stride 1), C2E2C (size 3), K]
+            integer(c_int32_t), intent(in) :: zd_vertoffset(:, :, :)
+            ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
+            real(c_double), intent(in) :: zd_diffcoef(:, :)
+            real(c_double), intent(in) :: geofac_n2s_c(:)            ! float64 field on [Cell (stride 1)]
+            real(c_double), intent(in) :: geofac_n2s_nbh(:, :) ! float64 field on [Cell (stride 1), C2E2C (size 3)]
+            real(c_double), intent(in) :: vcoef(:, :, :) ! float64 field on [Cell (stride 1), C2E2C (size 3), K]
+            real(c_double), intent(in) :: area(:) ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
+            ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
+            real(c_double), intent(inout) :: theta_v(:, :)
+            ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
+            real(c_double), intent(inout) :: exner(:, :)
+            ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]; uses Cell 0 to 17
+            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
+            ! C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)]
+            integer(c_int32_t), intent(in) :: gt_conn_C2E2C(:, :)
+            ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]; uses Edge 0 to 26
+            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
+            target :: kh_smag_e, inv_dual_edge_length, theta_v_in, geofac_div, zd_vertoffset, zd_diffcoef, &
+            geofac_n2s_c, geofac_n2s_nbh, vcoef, area, theta_v, exner, gt_conn_C2E, gt_conn_C2E2C, gt_conn_E2C
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 9372e4c88682904b7b78a55f66e30abacd1d9ae16c8f304e54f4c94398d5efa1
+! gtstub: sha256 of the text above: a4ad60fafc8e77d450de7c9d4e7cdd479a20557d933db1ed248c4984639d126c

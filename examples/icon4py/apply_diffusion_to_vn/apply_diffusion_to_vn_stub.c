@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_vn_args arguments;
@@ -210,10 +210,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -256,11 +263,13 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* vertical_end */
+    if (gts_is_known_provider(self, 21, args[20]))
+        return 0;
     void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]); /* E2C2V */
     if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C2V));
-    return 0;
+    return host->remember_provider(self, args[20]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -311,7 +320,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -367,6 +376,21 @@ GTS_EXPORT void apply_diffusion_to_vn_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void apply_diffusion_to_vn_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *u_vert_, const CFI_cdesc_t *v_vert_,
+    const CFI_cdesc_t *primal_normal_vert_v1_, const CFI_cdesc_t *primal_normal_vert_v2_,
+    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *inv_vert_vert_length_,
+    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *kh_smag_e_,
+    const CFI_cdesc_t *diff_multfac_vn_, const CFI_cdesc_t *nudgecoeff_e_, const CFI_cdesc_t *vn_,
+    const CFI_cdesc_t *gt_conn_E2C2V_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    const CFI_cdesc_t *const found[] = {u_vert_, v_vert_, primal_normal_vert_v1_, primal_normal_vert_v2_, z_nabla2_e_,
+        inv_vert_vert_length_, inv_primal_edge_length_, area_edge_, kh_smag_e_, diff_multfac_vn_, nudgecoeff_e_, vn_,
+        gt_conn_E2C2V_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -389,10 +413,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0ac7e01d121361e69e7dd4787fd6140f79ceb7996790eb1fa1c783bb032e0422 */
+/* gtstub: sha256 of the text above: 330d3ac1326434bf8ade831aa52a51f3f117eef1692a12e3ffef935bd9206ccc */

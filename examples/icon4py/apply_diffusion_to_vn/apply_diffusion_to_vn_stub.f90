@@ -7,10 +7,11 @@
 !
 module apply_diffusion_to_vn_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: apply_diffusion_to_vn
+    public :: apply_diffusion_to_vn_bind
 
     interface
         subroutine apply_diffusion_to_vn( &
@@ -56,6 +57,53 @@ module apply_diffusion_to_vn_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine apply_diffusion_to_vn_bind( &
+            program, u_vert, v_vert, primal_normal_vert_v1, primal_normal_vert_v2, z_nabla2_e, inv_vert_vert_length, &
+            inv_primal_edge_length, area_edge, kh_smag_e, diff_multfac_vn, nudgecoeff_e, vn, gt_conn_E2C2V, &
+            bound_call, stat, errmsg &
+            ) bind(c, name="apply_diffusion_to_vn_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Compiled in, and so no arguments:
+            !   nudgezone_diff = 0.3999999999999991
+            !   fac_bdydiff_v = 0.011180339887498949
+            !   start_2nd_nudge_line_idx_e = 0
+            !   limited_area = False
+            !   horizontal_start = 0
+            !   horizontal_end = 27
+            !   vertical_start = 0
+            !   vertical_end = 10
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [Vertex (stride 1), K]; uses K 0 to 9; uses Vertex as in E2C2V
+            real(c_double), intent(in) :: u_vert(:, :)
+            ! float64 field on [Vertex (stride 1), K]; uses K 0 to 9; uses Vertex as in E2C2V
+            real(c_double), intent(in) :: v_vert(:, :)
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: primal_normal_vert_v1(:, :)
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: primal_normal_vert_v2(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(in) :: z_nabla2_e(:, :)
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: inv_vert_vert_length(:)
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: inv_primal_edge_length(:)
+            real(c_double), intent(in) :: area_edge(:) ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(in) :: kh_smag_e(:, :)
+            real(c_double), intent(in) :: diff_multfac_vn(:)          ! float64 field on [K]; uses K 0 to 9
+            real(c_double), intent(in) :: nudgecoeff_e(:)             ! float64 field on [Edge (stride 1)]
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(inout) :: vn(:, :)
+            ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]; uses Edge 0 to 26
+            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
+            target :: u_vert, v_vert, primal_normal_vert_v1, primal_normal_vert_v2, z_nabla2_e, inv_vert_vert_length, &
+            inv_primal_edge_length, area_edge, kh_smag_e, diff_multfac_vn, nudgecoeff_e, vn, gt_conn_E2C2V
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 04f87d857453d392fc1c5890acb03548754e83856f090f2e859a026b91d10594
+! gtstub: sha256 of the text above: 4d0ef5848eac13cb6c38d51e54576a070526afacf921503b458c460e1bbe1286

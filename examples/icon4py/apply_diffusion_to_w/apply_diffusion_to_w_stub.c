@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_diffusion_to_w_args arguments;
@@ -185,10 +185,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -227,11 +234,13 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 15, args[15])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* vertical_end */
+    if (gts_is_known_provider(self, 19, args[18]))
+        return 0;
     void *const gt_conn_C2E2CO = host->connectivity(self, 18, args[18]); /* C2E2CO */
     if (GTS_UNLIKELY(gt_conn_C2E2CO == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 18, gt_conn_C2E2CO));
-    return 0;
+    return host->remember_provider(self, args[18]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -276,7 +285,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -326,6 +335,18 @@ GTS_EXPORT void apply_diffusion_to_w_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void apply_diffusion_to_w_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *area_, const CFI_cdesc_t *geofac_n2s_,
+    const CFI_cdesc_t *geofac_grg_x_, const CFI_cdesc_t *geofac_grg_y_, const CFI_cdesc_t *w_old_,
+    const CFI_cdesc_t *w_, const CFI_cdesc_t *dwdx_, const CFI_cdesc_t *dwdy_, const CFI_cdesc_t *diff_multfac_n2w_,
+    const CFI_cdesc_t *gt_conn_C2E2CO_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    const CFI_cdesc_t *const found[] = {area_, geofac_n2s_, geofac_grg_x_, geofac_grg_y_, w_old_, w_, dwdx_, dwdy_,
+        diff_multfac_n2w_, gt_conn_C2E2CO_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -348,10 +369,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b9fc7061e05f69236884d99f9ea9970c8838b3decc6e174983894a85f6a7e415 */
+/* gtstub: sha256 of the text above: fd9c6ca93ea30576469ec103b445cff6f0f7a11ef67b8700636594fe78aafe56 */

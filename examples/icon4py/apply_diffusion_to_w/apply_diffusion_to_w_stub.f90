@@ -7,10 +7,11 @@
 !
 module apply_diffusion_to_w_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: apply_diffusion_to_w
+    public :: apply_diffusion_to_w_bind
 
     interface
         subroutine apply_diffusion_to_w( &
@@ -52,6 +53,49 @@ module apply_diffusion_to_w_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine apply_diffusion_to_w_bind( &
+            program, area, geofac_n2s, geofac_grg_x, geofac_grg_y, w_old, w, dwdx, dwdy, diff_multfac_n2w, &
+            gt_conn_C2E2CO, bound_call, stat, errmsg &
+            ) bind(c, name="apply_diffusion_to_w_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Compiled in, and so no arguments:
+            !   type_shear = 2
+            !   diff_multfac_w = 0.009259259259259259
+            !   nrdmax = 4
+            !   interior_idx = 0
+            !   halo_idx = 18
+            !   horizontal_start = 0
+            !   horizontal_end = 18
+            !   vertical_start = 0
+            !   vertical_end = 10
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            real(c_double), intent(in) :: area(:) ! float64 field on [Cell (stride 1)]; uses Cell 0 to 17
+            ! float64 field on [Cell (stride 1), C2E2CO (size 4)]; uses Cell 0 to 17
+            real(c_double), intent(in) :: geofac_n2s(:, :)
+            ! float64 field on [Cell (stride 1), C2E2CO (size 4)]; uses Cell 0 to 17
+            real(c_double), intent(in) :: geofac_grg_x(:, :)
+            ! float64 field on [Cell (stride 1), C2E2CO (size 4)]; uses Cell 0 to 17
+            real(c_double), intent(in) :: geofac_grg_y(:, :)
+            ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9; uses Cell as in C2E2CO
+            real(c_double), intent(in) :: w_old(:, :)
+            ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
+            real(c_double), intent(inout) :: w(:, :)
+            ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 1 to 9
+            real(c_double), intent(inout) :: dwdx(:, :)
+            ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 1 to 9
+            real(c_double), intent(inout) :: dwdy(:, :)
+            real(c_double), intent(in) :: diff_multfac_n2w(:)      ! float64 field on [K]; uses K 1 to 3
+            ! C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)]; uses Cell 0 to
+            ! 17
+            integer(c_int32_t), intent(in) :: gt_conn_C2E2CO(:, :)
+            target :: area, geofac_n2s, geofac_grg_x, geofac_grg_y, w_old, w, dwdx, dwdy, diff_multfac_n2w, &
+            gt_conn_C2E2CO
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: b46853dbd3a4d335ae9deb597adaef74471e4c25a02f30bdbcffdf7c8429b08d
+! gtstub: sha256 of the text above: 989081b23c0e171d169d4367329f8eaa6af1a9f183032249df6f0e7c66a6d839

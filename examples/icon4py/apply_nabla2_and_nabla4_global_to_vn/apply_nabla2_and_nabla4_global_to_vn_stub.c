@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct apply_nabla2_and_nabla4_global_to_vn_args arguments;
@@ -26,7 +26,7 @@ struct slots {
         __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride, __z_nabla4_e2_Edge_range_0,
         __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride;
     gts_indices common[2]; /* the indices that the arrays of each of USES have in common */
-    unsigned char checked[16]; /* the first members, as they were when check_bounds() succeeded */
+    unsigned char checked[16]; /* the first members, as they were when check_scalars() succeeded */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -42,7 +42,7 @@ static const gts_use USES[] = {
 /* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    struct slots *const gts_slots = gts_self->slots;
+    const struct slots *const gts_slots = gts_self->slots;
     const int64_t horizontal_end = gts_slots->horizontal_end;
     const int64_t horizontal_start = gts_slots->horizontal_start;
     const int64_t vertical_end = gts_slots->vertical_end;
@@ -52,12 +52,20 @@ static GTS_NOINLINE int check_bounds(gts_program *gts_self)
         GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], horizontal_start, horizontal_end - 1));
         GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], vertical_start, vertical_end - 1));
     }
-    memcpy(gts_slots->checked, gts_slots, sizeof gts_slots->checked);
     return 0;
 }
 
-/* Whether a scalar has another value than when check_bounds() succeeded. */
-static inline bool has_new_bounds(const struct slots *s)
+/* Checks what depends on scalars and on arrays. The next call checks it again if a scalar or an array is another. */
+static GTS_NOINLINE int check_scalars(gts_program *self)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(check_bounds(self));
+    memcpy(s->checked, s, sizeof s->checked);
+    return 0;
+}
+
+/* Whether a scalar has another value than when check_scalars() succeeded. */
+static inline bool has_new_scalar(const struct slots *s)
 {
     return memcmp(s, s->checked, sizeof s->checked) != 0;
 }
@@ -96,7 +104,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->__vn_K_range_0 = (int32_t)array->origin[1];
     s->__vn_K_stride = (int32_t)array->strides[1];
     gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
-    GTS_TRY(check_bounds(self));
+    GTS_TRY(check_scalars(self));
     self->has_new_array = false;
     return 0;
 }
@@ -161,12 +169,19 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    else if (GTS_UNLIKELY(has_new_bounds(self->slots)))
-        GTS_TRY(check_bounds(self));
+    else if (GTS_UNLIKELY(has_new_scalar(self->slots)))
+        GTS_TRY(check_scalars(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -192,10 +207,10 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* z_nabla4_e2 */
     GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* diff_multfac_vn */
     GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* vn */
-    GTS_TRY(host->scalar(self, 6, args[6], &s->horizontal_start)); /* horizontal_start */
-    GTS_TRY(host->scalar(self, 7, args[7], &s->horizontal_end)); /* horizontal_end */
-    GTS_TRY(host->scalar(self, 8, args[8], &s->vertical_start)); /* vertical_start */
-    GTS_TRY(host->scalar(self, 9, args[9], &s->vertical_end)); /* vertical_end */
+    GTS_TRY(gts_convert_scalar(self, host, 6, args[6], &s->horizontal_start)); /* horizontal_start */
+    GTS_TRY(gts_convert_scalar(self, host, 7, args[7], &s->horizontal_end)); /* horizontal_end */
+    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->vertical_start)); /* vertical_start */
+    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->vertical_end)); /* vertical_end */
     return 0;
 }
 
@@ -242,7 +257,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -292,6 +307,21 @@ GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void apply_nabla2_and_nabla4_global_to_vn_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *kh_smag_e_,
+    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *z_nabla4_e2_, const CFI_cdesc_t *diff_multfac_vn_,
+    const CFI_cdesc_t *vn_, int32_t horizontal_start_, int32_t horizontal_end_, int32_t vertical_start_,
+    int32_t vertical_end_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.horizontal_start = horizontal_start_;
+    args.horizontal_end = horizontal_end_;
+    args.vertical_start = vertical_start_;
+    args.vertical_end = vertical_end_;
+    const CFI_cdesc_t *const found[] = {area_edge_, kh_smag_e_, z_nabla2_e_, z_nabla4_e2_, diff_multfac_vn_, vn_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -314,10 +344,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c3928072015c7aa40a2b5e8b6a2bb872fa063b5f36b80cef3fe43d53435040ec */
+/* gtstub: sha256 of the text above: 0deb85853e762dae53e415e3a27bd9fdf8eb9378127f4c2a27e07bc25c381be7 */

@@ -7,10 +7,11 @@
 !
 module apply_nabla2_and_nabla4_to_vn_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: apply_nabla2_and_nabla4_to_vn
+    public :: apply_nabla2_and_nabla4_to_vn_bind
 
     interface
         subroutine apply_nabla2_and_nabla4_to_vn( &
@@ -53,6 +54,49 @@ module apply_nabla2_and_nabla4_to_vn_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine apply_nabla2_and_nabla4_to_vn_bind( &
+            program, area_edge, kh_smag_e, z_nabla2_e, z_nabla4_e2, diff_multfac_vn, nudgecoeff_e, vn, nudgezone_diff, &
+            horizontal_start, horizontal_end, vertical_start, vertical_end, bound_call, stat, errmsg &
+            ) bind(c, name="apply_nabla2_and_nabla4_to_vn_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
+            ! horizontal_end and vertical_start < vertical_end
+            real(c_double), intent(in) :: area_edge(:)
+            ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
+            ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
+            ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
+            real(c_double), intent(in) :: kh_smag_e(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
+            ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
+            ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
+            real(c_double), intent(in) :: z_nabla2_e(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
+            ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
+            ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
+            real(c_double), intent(in) :: z_nabla4_e2(:, :)
+            ! float64 field on [K]; uses K vertical_start to vertical_end - 1 if horizontal_start < horizontal_end and
+            ! vertical_start < vertical_end
+            real(c_double), intent(in) :: diff_multfac_vn(:)
+            ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
+            ! horizontal_end
+            real(c_double), intent(in) :: nudgecoeff_e(:)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge horizontal_start to horizontal_end - 1 if
+            ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
+            ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
+            real(c_double), intent(inout) :: vn(:, :)
+            real(c_double), value :: nudgezone_diff          ! float64
+            integer(c_int32_t), value :: horizontal_start    ! int32
+            integer(c_int32_t), value :: horizontal_end      ! int32
+            integer(c_int32_t), value :: vertical_start      ! int32
+            integer(c_int32_t), value :: vertical_end        ! int32
+            target :: area_edge, kh_smag_e, z_nabla2_e, z_nabla4_e2, diff_multfac_vn, nudgecoeff_e, vn
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 9fa5c1532112aa364118941f0dafa03830113fecb694d4b2b92d03fab2a546d9
+! gtstub: sha256 of the text above: 382420d4c302720153e0af10c8a97cf2ce40f5ae73730fb57e9e875e295a45dd

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_diagnostic_quantities_for_turbulence_args arguments;
@@ -171,10 +171,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -207,11 +214,13 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 9, args[9])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 10, args[10])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 11, args[11])); /* vertical_end */
+    if (gts_is_known_provider(self, 13, args[12]))
+        return 0;
     void *const gt_conn_C2E = host->connectivity(self, 12, args[12]); /* C2E */
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 12, gt_conn_C2E));
-    return 0;
+    return host->remember_provider(self, args[12]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -255,7 +264,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -304,6 +313,18 @@ GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *kh_smag_ec_, const CFI_cdesc_t *vn_, const CFI_cdesc_t *e_bln_c_s_,
+    const CFI_cdesc_t *geofac_div_, const CFI_cdesc_t *diff_multfac_smag_, const CFI_cdesc_t *wgtfac_c_,
+    const CFI_cdesc_t *div_ic_, const CFI_cdesc_t *hdef_ic_, const CFI_cdesc_t *gt_conn_C2E_, gts_bound_call **bound,
+    int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    const CFI_cdesc_t *const found[] = {kh_smag_ec_, vn_, e_bln_c_s_, geofac_div_, diff_multfac_smag_, wgtfac_c_,
+        div_ic_, hdef_ic_, gt_conn_C2E_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -326,10 +347,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ebf70e54676e9a8f1a92b7d10fb302e57cdc8cbba0d142b9b98fb8590370624f */
+/* gtstub: sha256 of the text above: 6b662be4145125b033746b0c40b6e61b925377aa1c226035d1eb580e41fe7d51 */

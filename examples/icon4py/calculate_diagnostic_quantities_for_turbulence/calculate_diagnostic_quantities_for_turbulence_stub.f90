@@ -7,10 +7,11 @@
 !
 module calculate_diagnostic_quantities_for_turbulence_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: calculate_diagnostic_quantities_for_turbulence
+    public :: calculate_diagnostic_quantities_for_turbulence_bind
 
     interface
         subroutine calculate_diagnostic_quantities_for_turbulence( &
@@ -45,6 +46,41 @@ module calculate_diagnostic_quantities_for_turbulence_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine calculate_diagnostic_quantities_for_turbulence_bind( &
+            program, kh_smag_ec, vn, e_bln_c_s, geofac_div, diff_multfac_smag, wgtfac_c, div_ic, hdef_ic, gt_conn_C2E, &
+            bound_call, stat, errmsg &
+            ) bind(c, name="calculate_diagnostic_quantities_for_turbulence_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Compiled in, and so no arguments:
+            !   horizontal_start = 0
+            !   horizontal_end = 18
+            !   vertical_start = 1
+            !   vertical_end = 10
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [Edge (stride 1), K]; uses K 0 to 9; uses Edge as in C2E
+            real(c_double), intent(in) :: kh_smag_ec(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses K 0 to 9; uses Edge as in C2E
+            real(c_double), intent(in) :: vn(:, :)
+            ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
+            real(c_double), intent(in) :: e_bln_c_s(:, :)
+            ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
+            real(c_double), intent(in) :: geofac_div(:, :)
+            real(c_double), intent(in) :: diff_multfac_smag(:)  ! float64 field on [K]; uses K 0 to 9
+            ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 1 to 9
+            real(c_double), intent(in) :: wgtfac_c(:, :)
+            ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 1 to 9
+            real(c_double), intent(inout) :: div_ic(:, :)
+            ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 1 to 9
+            real(c_double), intent(inout) :: hdef_ic(:, :)
+            ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]; uses Cell 0 to 17
+            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
+            target :: kh_smag_ec, vn, e_bln_c_s, geofac_div, diff_multfac_smag, wgtfac_c, div_ic, hdef_ic, gt_conn_C2E
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 65c021789847543fdf207b669dd815f467408a3f994f40bc0a45b9f51cbd7c31
+! gtstub: sha256 of the text above: e1bf75e011a51603e51895521758bca3ffbe6c1d96c405a435f2f50df0b5da74

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_enhanced_diffusion_coefficients_args arguments;
@@ -139,10 +139,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -169,6 +176,8 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 7, args[7])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 8, args[8])); /* vertical_end */
+    if (gts_is_known_provider(self, 11, args[9]))
+        return 0;
     void *const gt_conn_C2E2C = host->connectivity(self, 9, args[9]); /* C2E2C */
     if (GTS_UNLIKELY(gt_conn_C2E2C == NULL))
         return -1;
@@ -177,7 +186,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gt_conn_E2C == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 10, gt_conn_E2C));
-    return 0;
+    return host->remember_provider(self, args[9]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -217,7 +226,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -260,6 +269,16 @@ GTS_EXPORT void calculate_enhanced_diffusion_coefficients_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void calculate_enhanced_diffusion_coefficients_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *theta_v_, const CFI_cdesc_t *theta_ref_mc_,
+    const CFI_cdesc_t *kh_smag_e_, const CFI_cdesc_t *gt_conn_C2E2C_, const CFI_cdesc_t *gt_conn_E2C_,
+    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    const CFI_cdesc_t *const found[] = {theta_v_, theta_ref_mc_, kh_smag_e_, gt_conn_C2E2C_, gt_conn_E2C_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -282,10 +301,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6b76e0aded821a3553f498755e3595ef017d64fbb4c005bd204b416975defa74 */
+/* gtstub: sha256 of the text above: 79b2d73eb822422375b874d4473178c789f0fab937465270c6b7295ed858a017 */

@@ -7,10 +7,11 @@
 !
 module calculate_enhanced_diffusion_coefficients_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: calculate_enhanced_diffusion_coefficients
+    public :: calculate_enhanced_diffusion_coefficients_bind
 
     interface
         subroutine calculate_enhanced_diffusion_coefficients( &
@@ -39,6 +40,35 @@ module calculate_enhanced_diffusion_coefficients_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine calculate_enhanced_diffusion_coefficients_bind( &
+            program, theta_v, theta_ref_mc, kh_smag_e, gt_conn_C2E2C, gt_conn_E2C, bound_call, stat, errmsg &
+            ) bind(c, name="calculate_enhanced_diffusion_coefficients_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Compiled in, and so no arguments:
+            !   thresh_tdiff = -5.0
+            !   smallest_vpfloat = 2.220446049250313e-16
+            !   horizontal_start = 0
+            !   horizontal_end = 27
+            !   vertical_start = 8
+            !   vertical_end = 10
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 8 to 9; uses Cell as in C2E2C
+            real(c_double), intent(in) :: theta_v(:, :)
+            ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 8 to 9; uses Cell as in C2E2C
+            real(c_double), intent(in) :: theta_ref_mc(:, :)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 8 to 9
+            real(c_double), intent(inout) :: kh_smag_e(:, :)
+            ! C2E2C: connectivity, int32 field on [Cell (start 0, stride 1), C2E2C (start 0, size 3)]; uses Cell 0 to 17
+            integer(c_int32_t), intent(in) :: gt_conn_C2E2C(:, :)
+            ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]; uses Edge 0 to 26
+            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
+            target :: theta_v, theta_ref_mc, kh_smag_e, gt_conn_C2E2C, gt_conn_E2C
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 680007a771b01a5d6016125ce14a9e900c3c78d63328e9fe71981cdde79de27c
+! gtstub: sha256 of the text above: 9242588dda583ca083a0fd3961e52d9a578b934765323c4dbf495163a2af7d46

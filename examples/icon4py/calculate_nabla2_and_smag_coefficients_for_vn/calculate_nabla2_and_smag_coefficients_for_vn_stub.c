@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_nabla2_and_smag_coefficients_for_vn_args arguments;
@@ -240,10 +240,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -286,16 +293,18 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* kh_smag_e */
     GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* kh_smag_ec */
     GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* z_nabla2_e */
-    GTS_TRY(host->scalar(self, 15, args[15], &s->smag_offset)); /* smag_offset */
+    GTS_TRY(gts_convert_scalar(self, host, 15, args[15], &s->smag_offset)); /* smag_offset */
     GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* horizontal_start */
     GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* vertical_end */
+    if (gts_is_known_provider(self, 21, args[20]))
+        return 0;
     void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]); /* E2C2V */
     if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C2V));
-    return 0;
+    return host->remember_provider(self, args[20]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -349,7 +358,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -411,6 +420,23 @@ GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void calculate_nabla2_and_smag_coefficients_for_vn_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *diff_multfac_smag_, const CFI_cdesc_t *tangent_orientation_,
+    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *inv_vert_vert_length_, const CFI_cdesc_t *u_vert_,
+    const CFI_cdesc_t *v_vert_, const CFI_cdesc_t *primal_normal_vert_x_, const CFI_cdesc_t *primal_normal_vert_y_,
+    const CFI_cdesc_t *dual_normal_vert_x_, const CFI_cdesc_t *dual_normal_vert_y_, const CFI_cdesc_t *vn_,
+    const CFI_cdesc_t *smag_limit_, const CFI_cdesc_t *kh_smag_e_, const CFI_cdesc_t *kh_smag_ec_,
+    const CFI_cdesc_t *z_nabla2_e_, double smag_offset_, const CFI_cdesc_t *gt_conn_E2C2V_, gts_bound_call **bound,
+    int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.smag_offset = smag_offset_;
+    const CFI_cdesc_t *const found[] = {diff_multfac_smag_, tangent_orientation_, inv_primal_edge_length_,
+        inv_vert_vert_length_, u_vert_, v_vert_, primal_normal_vert_x_, primal_normal_vert_y_, dual_normal_vert_x_,
+        dual_normal_vert_y_, vn_, smag_limit_, kh_smag_e_, kh_smag_ec_, z_nabla2_e_, gt_conn_E2C2V_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -433,10 +459,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b778a733d7ae7d14de501ec47f21847dd89f8f43497fef13ad691a281a487201 */
+/* gtstub: sha256 of the text above: 173ad3267fbd3517ab0627979eee2857f827a22ae8298ba31d1bcecfb76d19da */

@@ -7,10 +7,11 @@
 !
 module calculate_nabla2_and_smag_coefficients_for_vn_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: calculate_nabla2_and_smag_coefficients_for_vn
+    public :: calculate_nabla2_and_smag_coefficients_for_vn_bind
 
     interface
         subroutine calculate_nabla2_and_smag_coefficients_for_vn( &
@@ -59,6 +60,57 @@ module calculate_nabla2_and_smag_coefficients_for_vn_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine calculate_nabla2_and_smag_coefficients_for_vn_bind( &
+            program, diff_multfac_smag, tangent_orientation, inv_primal_edge_length, inv_vert_vert_length, u_vert, &
+            v_vert, primal_normal_vert_x, primal_normal_vert_y, dual_normal_vert_x, dual_normal_vert_y, vn, &
+            smag_limit, kh_smag_e, kh_smag_ec, z_nabla2_e, smag_offset, gt_conn_E2C2V, bound_call, stat, errmsg &
+            ) bind(c, name="calculate_nabla2_and_smag_coefficients_for_vn_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Compiled in, and so no arguments:
+            !   horizontal_start = 0
+            !   horizontal_end = 27
+            !   vertical_start = 0
+            !   vertical_end = 10
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            real(c_double), intent(in) :: diff_multfac_smag(:)       ! float64 field on [K]; uses K 0 to 9
+            real(c_double), intent(in) :: tangent_orientation(:) ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: inv_primal_edge_length(:)
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: inv_vert_vert_length(:)
+            ! float64 field on [Vertex (stride 1), K]; uses K 0 to 9; uses Vertex as in E2C2V
+            real(c_double), intent(in) :: u_vert(:, :)
+            ! float64 field on [Vertex (stride 1), K]; uses K 0 to 9; uses Vertex as in E2C2V
+            real(c_double), intent(in) :: v_vert(:, :)
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: primal_normal_vert_x(:, :)
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: primal_normal_vert_y(:, :)
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: dual_normal_vert_x(:, :)
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: dual_normal_vert_y(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(in) :: vn(:, :)
+            real(c_double), intent(in) :: smag_limit(:)              ! float64 field on [K]; uses K 0 to 9
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(inout) :: kh_smag_e(:, :)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(inout) :: kh_smag_ec(:, :)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(inout) :: z_nabla2_e(:, :)
+            real(c_double), value :: smag_offset                     ! float64
+            ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]; uses Edge 0 to 26
+            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
+            target :: diff_multfac_smag, tangent_orientation, inv_primal_edge_length, inv_vert_vert_length, u_vert, &
+            v_vert, primal_normal_vert_x, primal_normal_vert_y, dual_normal_vert_x, dual_normal_vert_y, vn, &
+            smag_limit, kh_smag_e, kh_smag_ec, z_nabla2_e, gt_conn_E2C2V
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 1472df0037ef2a506c4eb1ac855855cefa3b8d0ba522cc3e7f200260ec32dae0
+! gtstub: sha256 of the text above: 5fb6e90f085ba52301aab35f090a88558721ba9fe5b1e15b283448b8c3c26dfd

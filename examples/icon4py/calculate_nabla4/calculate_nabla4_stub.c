@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calculate_nabla4_args arguments;
@@ -30,7 +30,7 @@ struct slots {
         __z_nabla2_e_Edge_range_0, __z_nabla2_e_K_range_0, __z_nabla2_e_K_stride, __z_nabla4_e2_Edge_range_0,
         __z_nabla4_e2_K_range_0, __z_nabla4_e2_K_stride;
     gts_indices common[3]; /* the indices that the arrays of each of USES have in common */
-    unsigned char checked[16]; /* the first members, as they were when check_bounds() succeeded */
+    unsigned char checked[16]; /* the first members, as they were when check_scalars() succeeded */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -57,7 +57,7 @@ static const gts_use USES[] = {
 /* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    struct slots *const gts_slots = gts_self->slots;
+    const struct slots *const gts_slots = gts_self->slots;
     const int64_t horizontal_end = gts_slots->horizontal_end;
     const int64_t horizontal_start = gts_slots->horizontal_start;
     const int64_t vertical_end = gts_slots->vertical_end;
@@ -72,12 +72,20 @@ static GTS_NOINLINE int check_bounds(gts_program *gts_self)
         GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], horizontal_start, horizontal_end - 1, 0, 0)); /* E2C2V */
         GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], horizontal_start, horizontal_end - 1, 0, 0)); /* E2C2V */
     }
-    memcpy(gts_slots->checked, gts_slots, sizeof gts_slots->checked);
     return 0;
 }
 
-/* Whether a scalar has another value than when check_bounds() succeeded. */
-static inline bool has_new_bounds(const struct slots *s)
+/* Checks what depends on scalars and on arrays. The next call checks it again if a scalar or an array is another. */
+static GTS_NOINLINE int check_scalars(gts_program *self)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(check_bounds(self));
+    memcpy(s->checked, s, sizeof s->checked);
+    return 0;
+}
+
+/* Whether a scalar has another value than when check_scalars() succeeded. */
+static inline bool has_new_scalar(const struct slots *s)
 {
     return memcmp(s, s->checked, sizeof s->checked) != 0;
 }
@@ -126,7 +134,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     s->gt_conn_E2C2V = array->data;
     s->__gt_conn_E2C2V_neighbor_stride = (int32_t)array->strides[1];
     gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
-    GTS_TRY(check_bounds(self));
+    GTS_TRY(check_scalars(self));
     self->has_new_array = false;
     return 0;
 }
@@ -207,12 +215,19 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    else if (GTS_UNLIKELY(has_new_bounds(self->slots)))
-        GTS_TRY(check_bounds(self));
+    else if (GTS_UNLIKELY(has_new_scalar(self->slots)))
+        GTS_TRY(check_scalars(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -244,15 +259,17 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* inv_vert_vert_length */
     GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* inv_primal_edge_length */
     GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* z_nabla4_e2 */
-    GTS_TRY(host->scalar(self, 8, args[8], &s->horizontal_start)); /* horizontal_start */
-    GTS_TRY(host->scalar(self, 9, args[9], &s->horizontal_end)); /* horizontal_end */
-    GTS_TRY(host->scalar(self, 10, args[10], &s->vertical_start)); /* vertical_start */
-    GTS_TRY(host->scalar(self, 11, args[11], &s->vertical_end)); /* vertical_end */
+    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->horizontal_start)); /* horizontal_start */
+    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->horizontal_end)); /* horizontal_end */
+    GTS_TRY(gts_convert_scalar(self, host, 10, args[10], &s->vertical_start)); /* vertical_start */
+    GTS_TRY(gts_convert_scalar(self, host, 11, args[11], &s->vertical_end)); /* vertical_end */
+    if (gts_is_known_provider(self, 13, args[12]))
+        return 0;
     void *const gt_conn_E2C2V = host->connectivity(self, 12, args[12]); /* E2C2V */
     if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 12, gt_conn_E2C2V));
-    return 0;
+    return host->remember_provider(self, args[12]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -304,7 +321,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -360,6 +377,24 @@ GTS_EXPORT void calculate_nabla4_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void calculate_nabla4_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *u_vert_, const CFI_cdesc_t *v_vert_,
+    const CFI_cdesc_t *primal_normal_vert_v1_, const CFI_cdesc_t *primal_normal_vert_v2_,
+    const CFI_cdesc_t *z_nabla2_e_, const CFI_cdesc_t *inv_vert_vert_length_,
+    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *z_nabla4_e2_, int32_t horizontal_start_,
+    int32_t horizontal_end_, int32_t vertical_start_, int32_t vertical_end_, const CFI_cdesc_t *gt_conn_E2C2V_,
+    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.horizontal_start = horizontal_start_;
+    args.horizontal_end = horizontal_end_;
+    args.vertical_start = vertical_start_;
+    args.vertical_end = vertical_end_;
+    const CFI_cdesc_t *const found[] = {u_vert_, v_vert_, primal_normal_vert_v1_, primal_normal_vert_v2_, z_nabla2_e_,
+        inv_vert_vert_length_, inv_primal_edge_length_, z_nabla4_e2_, gt_conn_E2C2V_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -382,10 +417,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3f8c522025ef4defd528d77b5b060bf3a1392237072388548222f395b2e9d9d4 */
+/* gtstub: sha256 of the text above: 3179e9857706858d6bacea635ab24c4fdc8e0d710004183146dedfb7036fc1c9 */

@@ -7,10 +7,11 @@
 !
 module calculate_nabla4_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: calculate_nabla4
+    public :: calculate_nabla4_bind
 
     interface
         subroutine calculate_nabla4( &
@@ -60,6 +61,57 @@ module calculate_nabla4_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine calculate_nabla4_bind( &
+            program, u_vert, v_vert, primal_normal_vert_v1, primal_normal_vert_v2, z_nabla2_e, inv_vert_vert_length, &
+            inv_primal_edge_length, z_nabla4_e2, horizontal_start, horizontal_end, vertical_start, vertical_end, &
+            gt_conn_E2C2V, bound_call, stat, errmsg &
+            ) bind(c, name="calculate_nabla4_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [Vertex (stride 1), K]; uses K vertical_start to vertical_end - 1 if horizontal_start <
+            ! horizontal_end and vertical_start < vertical_end; uses Vertex as in E2C2V if horizontal_start <
+            ! horizontal_end and vertical_start < vertical_end
+            real(c_double), intent(in) :: u_vert(:, :)
+            ! float64 field on [Vertex (stride 1), K]; uses K vertical_start to vertical_end - 1 if horizontal_start <
+            ! horizontal_end and vertical_start < vertical_end; uses Vertex as in E2C2V if horizontal_start <
+            ! horizontal_end and vertical_start < vertical_end
+            real(c_double), intent(in) :: v_vert(:, :)
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge horizontal_start to horizontal_end - 1 if
+            ! horizontal_start < horizontal_end
+            real(c_double), intent(in) :: primal_normal_vert_v1(:, :)
+            ! float64 field on [Edge (stride 1), E2C2V (size 4)]; uses Edge horizontal_start to horizontal_end - 1 if
+            ! horizontal_start < horizontal_end
+            real(c_double), intent(in) :: primal_normal_vert_v2(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge horizontal_start to horizontal_end - 1 if
+            ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
+            ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
+            real(c_double), intent(in) :: z_nabla2_e(:, :)
+            ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
+            ! horizontal_end
+            real(c_double), intent(in) :: inv_vert_vert_length(:)
+            ! float64 field on [Edge (stride 1)]; uses Edge horizontal_start to horizontal_end - 1 if horizontal_start <
+            ! horizontal_end
+            real(c_double), intent(in) :: inv_primal_edge_length(:)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge horizontal_start to horizontal_end - 1 if
+            ! horizontal_start < horizontal_end and vertical_start < vertical_end; uses K vertical_start to vertical_end
+            ! - 1 if horizontal_start < horizontal_end and vertical_start < vertical_end
+            real(c_double), intent(inout) :: z_nabla4_e2(:, :)
+            integer(c_int32_t), value :: horizontal_start             ! int32
+            integer(c_int32_t), value :: horizontal_end               ! int32
+            integer(c_int32_t), value :: vertical_start               ! int32
+            integer(c_int32_t), value :: vertical_end                 ! int32
+            ! E2C2V: connectivity, int32 field on [Edge (start 0, stride 1), E2C2V (start 0, size 4)]; uses Edge
+            ! horizontal_start to horizontal_end - 1 if horizontal_start < horizontal_end and vertical_start <
+            ! vertical_end
+            integer(c_int32_t), intent(in) :: gt_conn_E2C2V(:, :)
+            target :: u_vert, v_vert, primal_normal_vert_v1, primal_normal_vert_v2, z_nabla2_e, inv_vert_vert_length, &
+            inv_primal_edge_length, z_nabla4_e2, gt_conn_E2C2V
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 7ef2b3971831e2b5bc584ede2d1ed494efea63ec95785c570364e379dff77943
+! gtstub: sha256 of the text above: d6bdb56b3260bdd2797f268065e583083b0efc10bb39ef6926966b57c689aa2e

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_corrector_args arguments;
@@ -332,10 +332,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -393,14 +400,16 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* area */
     GTS_TRY(gts_convert_field(self, host, 16, args[16])); /* geofac_n2s */
     GTS_TRY(gts_convert_field(self, host, 17, args[17])); /* owner_mask */
-    GTS_TRY(host->scalar(self, 18, args[18], &s->scalfac_exdiff)); /* scalfac_exdiff */
-    GTS_TRY(host->scalar(self, 19, args[19], &s->cfl_w_limit)); /* cfl_w_limit */
-    GTS_TRY(host->scalar(self, 20, args[20], &s->dtime)); /* dtime */
+    GTS_TRY(gts_convert_scalar(self, host, 18, args[18], &s->scalfac_exdiff)); /* scalfac_exdiff */
+    GTS_TRY(gts_convert_scalar(self, host, 19, args[19], &s->cfl_w_limit)); /* cfl_w_limit */
+    GTS_TRY(gts_convert_scalar(self, host, 20, args[20], &s->dtime)); /* dtime */
     GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* end_index_of_damping_layer */
     GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* horizontal_start */
     GTS_TRY(gts_convert_static(self, host, 23, args[23])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 24, args[24])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 25, args[25])); /* vertical_end */
+    if (gts_is_known_provider(self, 31, args[26]))
+        return 0;
     void *const gt_conn_C2E = host->connectivity(self, 26, args[26]); /* C2E */
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
@@ -421,7 +430,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gt_conn_V2C == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 30, gt_conn_V2C));
-    return 0;
+    return host->remember_provider(self, args[26]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -490,7 +499,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -568,6 +577,31 @@ GTS_EXPORT void compute_advection_in_corrector_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void compute_advection_in_corrector_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *vertical_wind_advective_tendency_,
+    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, const CFI_cdesc_t *vertical_cfl_,
+    const CFI_cdesc_t *w_, const CFI_cdesc_t *tangential_wind_on_half_levels_, const CFI_cdesc_t *vn_on_half_levels_,
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_, const CFI_cdesc_t *coeff1_dwdz_,
+    const CFI_cdesc_t *coeff2_dwdz_, const CFI_cdesc_t *c_intp_, const CFI_cdesc_t *inv_dual_edge_length_,
+    const CFI_cdesc_t *inv_primal_edge_length_, const CFI_cdesc_t *tangent_orientation_, const CFI_cdesc_t *e_bln_c_s_,
+    const CFI_cdesc_t *ddqz_z_half_, const CFI_cdesc_t *area_, const CFI_cdesc_t *geofac_n2s_,
+    const CFI_cdesc_t *owner_mask_, double scalfac_exdiff_, double cfl_w_limit_, double dtime_,
+    const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_C2E2CO_, const CFI_cdesc_t *gt_conn_E2C_,
+    const CFI_cdesc_t *gt_conn_E2V_, const CFI_cdesc_t *gt_conn_V2C_, gts_bound_call **bound, int *stat,
+    const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.scalfac_exdiff = scalfac_exdiff_;
+    args.cfl_w_limit = cfl_w_limit_;
+    args.dtime = dtime_;
+    const CFI_cdesc_t *const found[] = {vertical_wind_advective_tendency_,
+        contravariant_corrected_w_at_cells_on_model_levels_, vertical_cfl_, w_, tangential_wind_on_half_levels_,
+        vn_on_half_levels_, contravariant_correction_at_cells_on_half_levels_, coeff1_dwdz_, coeff2_dwdz_, c_intp_,
+        inv_dual_edge_length_, inv_primal_edge_length_, tangent_orientation_, e_bln_c_s_, ddqz_z_half_, area_,
+        geofac_n2s_, owner_mask_, gt_conn_C2E_, gt_conn_C2E2CO_, gt_conn_E2C_, gt_conn_E2V_, gt_conn_V2C_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -590,10 +624,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e0bd50370cea2fb6e02d6f72fe4fc2ecf463532138ebc5c71a2e7a973fa00eb5 */
+/* gtstub: sha256 of the text above: 54b7effe84583fe994135e1545627cb0a848a639567342eca921cbb889c338ff */

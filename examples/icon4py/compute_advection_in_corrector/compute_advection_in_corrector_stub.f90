@@ -7,10 +7,11 @@
 !
 module compute_advection_in_corrector_stub
     use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: compute_advection_in_corrector
+    public :: compute_advection_in_corrector_bind
 
     interface
         subroutine compute_advection_in_corrector( &
@@ -79,6 +80,79 @@ module compute_advection_in_corrector_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine compute_advection_in_corrector_bind( &
+            program, vertical_wind_advective_tendency, contravariant_corrected_w_at_cells_on_model_levels, &
+            vertical_cfl, w, tangential_wind_on_half_levels, vn_on_half_levels, &
+            contravariant_correction_at_cells_on_half_levels, coeff1_dwdz, coeff2_dwdz, c_intp, inv_dual_edge_length, &
+            inv_primal_edge_length, tangent_orientation, e_bln_c_s, ddqz_z_half, area, geofac_n2s, owner_mask, &
+            scalfac_exdiff, cfl_w_limit, dtime, gt_conn_C2E, gt_conn_C2E2CO, gt_conn_E2C, gt_conn_E2V, gt_conn_V2C, &
+            bound_call, stat, errmsg &
+            ) bind(c, name="compute_advection_in_corrector_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Compiled in, and so no arguments:
+            !   end_index_of_damping_layer = 3
+            !   horizontal_start = 0
+            !   horizontal_end = 18
+            !   vertical_start = 0
+            !   vertical_end = 10
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
+            real(c_double), intent(inout) :: vertical_wind_advective_tendency(:, :)
+            ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
+            real(c_double), intent(inout) :: contravariant_corrected_w_at_cells_on_model_levels(:, :)
+            ! float64 field on [Cell (stride 1), K], written; uses Cell 0 to 17; uses K 0 to 9
+            real(c_double), intent(inout) :: vertical_cfl(:, :)
+            ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 10; uses Cell as in E2C; uses Cell
+            ! as in V2C
+            real(c_double), intent(in) :: w(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 1 to 9
+            real(c_double), intent(in) :: tangential_wind_on_half_levels(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 1 to 9
+            real(c_double), intent(in) :: vn_on_half_levels(:, :)
+            ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 0 to 9
+            real(c_double), intent(in) :: contravariant_correction_at_cells_on_half_levels(:, :)
+            ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 1 to 9
+            real(c_double), intent(in) :: coeff1_dwdz(:, :)
+            ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 1 to 9
+            real(c_double), intent(in) :: coeff2_dwdz(:, :)
+            ! float64 field on [Vertex (stride 1), V2C (size 6)]; uses Vertex 0 to 8
+            real(c_double), intent(in) :: c_intp(:, :)
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: inv_dual_edge_length(:)
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: inv_primal_edge_length(:)
+            real(c_double), intent(in) :: tangent_orientation(:) ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            ! float64 field on [Cell (stride 1), C2E (size 3)]; uses Cell 0 to 17
+            real(c_double), intent(in) :: e_bln_c_s(:, :)
+            ! float64 field on [Cell (stride 1), K]; uses Cell 0 to 17; uses K 2 to 6
+            real(c_double), intent(in) :: ddqz_z_half(:, :)
+            real(c_double), intent(in) :: area(:) ! float64 field on [Cell (stride 1)]
+            real(c_double), intent(in) :: geofac_n2s(:, :) ! float64 field on [Cell (stride 1), C2E2CO (size 4)]
+            logical(c_bool), intent(in) :: owner_mask(:) ! bool field on [Cell (stride 1)]; uses Cell 0 to 17
+            real(c_double), value :: scalfac_exdiff                                                   ! float64
+            real(c_double), value :: cfl_w_limit                                                      ! float64
+            real(c_double), value :: dtime                                                            ! float64
+            ! C2E: connectivity, int32 field on [Cell (start 0, stride 1), C2E (start 0, size 3)]; uses Cell 0 to 17
+            integer(c_int32_t), intent(in) :: gt_conn_C2E(:, :)
+            ! C2E2CO: connectivity, int32 field on [Cell (start 0, stride 1), C2E2CO (start 0, size 4)]
+            integer(c_int32_t), intent(in) :: gt_conn_C2E2CO(:, :)
+            ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]; uses Edge 0 to 26
+            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
+            ! E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)]; uses Edge 0 to 26
+            integer(c_int32_t), intent(in) :: gt_conn_E2V(:, :)
+            ! V2C: connectivity, int32 field on [Vertex (start 0, stride 1), V2C (start 0, size 6)]; uses Vertex 0 to 8
+            integer(c_int32_t), intent(in) :: gt_conn_V2C(:, :)
+            target :: vertical_wind_advective_tendency, contravariant_corrected_w_at_cells_on_model_levels, &
+            vertical_cfl, w, tangential_wind_on_half_levels, vn_on_half_levels, &
+            contravariant_correction_at_cells_on_half_levels, coeff1_dwdz, coeff2_dwdz, c_intp, inv_dual_edge_length, &
+            inv_primal_edge_length, tangent_orientation, e_bln_c_s, ddqz_z_half, area, geofac_n2s, owner_mask, &
+            gt_conn_C2E, gt_conn_C2E2CO, gt_conn_E2C, gt_conn_E2V, gt_conn_V2C
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: b39a8e2d928e731f8f854a86d69227ced34f2945cb4c0b1aa3f7611dd2ac706f
+! gtstub: sha256 of the text above: b3dd4523e9af257303ff771942bc4cf97048f5832b92736c04872d640e5ff7ac

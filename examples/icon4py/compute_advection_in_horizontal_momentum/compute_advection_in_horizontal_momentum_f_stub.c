@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_horizontal_momentum_f_args arguments;
@@ -287,10 +287,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -349,6 +356,8 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 19, args[22])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 20, args[23])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 21, args[24])); /* vertical_end */
+    if (gts_is_known_provider(self, 26, args[25]))
+        return 0;
     void *const gt_conn_C2E = host->connectivity(self, 22, args[25]); /* C2E */
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
@@ -365,7 +374,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gt_conn_V2E == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 25, gt_conn_V2E));
-    return 0;
+    return host->remember_provider(self, args[25]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -425,7 +434,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -494,6 +503,26 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_f_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void compute_advection_in_horizontal_momentum_f_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *normal_wind_advective_tendency_, const CFI_cdesc_t *vn_,
+    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, const CFI_cdesc_t *tangential_wind_,
+    const CFI_cdesc_t *coriolis_frequency_, const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_,
+    const CFI_cdesc_t *vn_on_half_levels_, const CFI_cdesc_t *e_bln_c_s_, const CFI_cdesc_t *geofac_rot_,
+    const CFI_cdesc_t *coeff_gradekin_, const CFI_cdesc_t *c_lin_e_, const CFI_cdesc_t *ddqz_z_full_e_,
+    const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *tangent_orientation_, const CFI_cdesc_t *inv_primal_edge_length_,
+    const CFI_cdesc_t *geofac_grdiv_, const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_E2C_,
+    const CFI_cdesc_t *gt_conn_E2V_, const CFI_cdesc_t *gt_conn_V2E_, gts_bound_call **bound, int *stat,
+    const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    const CFI_cdesc_t *const found[] = {normal_wind_advective_tendency_, vn_,
+        horizontal_kinetic_energy_at_edges_on_model_levels_, tangential_wind_, coriolis_frequency_,
+        contravariant_corrected_w_at_cells_on_model_levels_, vn_on_half_levels_, e_bln_c_s_, geofac_rot_,
+        coeff_gradekin_, c_lin_e_, ddqz_z_full_e_, area_edge_, tangent_orientation_, inv_primal_edge_length_,
+        geofac_grdiv_, gt_conn_C2E_, gt_conn_E2C_, gt_conn_E2V_, gt_conn_V2E_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -516,10 +545,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b8500037d5d780da8e720030eb6546fc93568fa7a931cde9264a32243c1c86d2 */
+/* gtstub: sha256 of the text above: f3a03fba8a4cfbfa464bb401f140872565764b65323d577699570ee6e6e02cbb */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_horizontal_momentum_t_args arguments;
@@ -312,10 +312,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -368,15 +375,17 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* tangent_orientation */
     GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* inv_primal_edge_length */
     GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* geofac_grdiv */
-    GTS_TRY(host->scalar(self, 16, args[16], &s->cfl_w_limit)); /* cfl_w_limit */
-    GTS_TRY(host->scalar(self, 17, args[17], &s->scalfac_exdiff)); /* scalfac_exdiff */
-    GTS_TRY(host->scalar(self, 18, args[18], &s->dtime)); /* dtime */
+    GTS_TRY(gts_convert_scalar(self, host, 16, args[16], &s->cfl_w_limit)); /* cfl_w_limit */
+    GTS_TRY(gts_convert_scalar(self, host, 17, args[17], &s->scalfac_exdiff)); /* scalfac_exdiff */
+    GTS_TRY(gts_convert_scalar(self, host, 18, args[18], &s->dtime)); /* dtime */
     GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* apply_extra_diffusion_on_vn */
     GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* end_index_of_damping_layer */
     GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* horizontal_start */
     GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 23, args[23])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 24, args[24])); /* vertical_end */
+    if (gts_is_known_provider(self, 30, args[25]))
+        return 0;
     void *const gt_conn_C2E = host->connectivity(self, 25, args[25]); /* C2E */
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
@@ -397,7 +406,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gt_conn_V2E == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 29, gt_conn_V2E));
-    return 0;
+    return host->remember_provider(self, args[25]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -462,7 +471,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -537,6 +546,30 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_t_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void compute_advection_in_horizontal_momentum_t_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *normal_wind_advective_tendency_, const CFI_cdesc_t *vn_,
+    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_, const CFI_cdesc_t *tangential_wind_,
+    const CFI_cdesc_t *coriolis_frequency_, const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_,
+    const CFI_cdesc_t *vn_on_half_levels_, const CFI_cdesc_t *e_bln_c_s_, const CFI_cdesc_t *geofac_rot_,
+    const CFI_cdesc_t *coeff_gradekin_, const CFI_cdesc_t *c_lin_e_, const CFI_cdesc_t *ddqz_z_full_e_,
+    const CFI_cdesc_t *area_edge_, const CFI_cdesc_t *tangent_orientation_, const CFI_cdesc_t *inv_primal_edge_length_,
+    const CFI_cdesc_t *geofac_grdiv_, double cfl_w_limit_, double scalfac_exdiff_, double dtime_,
+    const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_E2C_, const CFI_cdesc_t *gt_conn_E2C2EO_,
+    const CFI_cdesc_t *gt_conn_E2V_, const CFI_cdesc_t *gt_conn_V2E_, gts_bound_call **bound, int *stat,
+    const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.cfl_w_limit = cfl_w_limit_;
+    args.scalfac_exdiff = scalfac_exdiff_;
+    args.dtime = dtime_;
+    const CFI_cdesc_t *const found[] = {normal_wind_advective_tendency_, vn_,
+        horizontal_kinetic_energy_at_edges_on_model_levels_, tangential_wind_, coriolis_frequency_,
+        contravariant_corrected_w_at_cells_on_model_levels_, vn_on_half_levels_, e_bln_c_s_, geofac_rot_,
+        coeff_gradekin_, c_lin_e_, ddqz_z_full_e_, area_edge_, tangent_orientation_, inv_primal_edge_length_,
+        geofac_grdiv_, gt_conn_C2E_, gt_conn_E2C_, gt_conn_E2C2EO_, gt_conn_E2V_, gt_conn_V2E_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -559,10 +592,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: bc2e614d74f1752a1a6a175dfbaf1a34f27b8f0b6ac91a7cf692b028c1475749 */
+/* gtstub: sha256 of the text above: dacf900c386b8dd9ec1e5b2d00251d6697f3eb0744f2359b0ac0ef5ba97b06bb */

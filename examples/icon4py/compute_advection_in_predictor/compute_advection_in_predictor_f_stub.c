@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_predictor_f_args arguments;
@@ -294,10 +294,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -352,9 +359,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* area */
     GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* geofac_n2s */
     GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* owner_mask */
-    GTS_TRY(host->scalar(self, 15, args[15], &s->scalfac_exdiff)); /* scalfac_exdiff */
-    GTS_TRY(host->scalar(self, 16, args[16], &s->cfl_w_limit)); /* cfl_w_limit */
-    GTS_TRY(host->scalar(self, 17, args[17], &s->dtime)); /* dtime */
+    GTS_TRY(gts_convert_scalar(self, host, 15, args[15], &s->scalfac_exdiff)); /* scalfac_exdiff */
+    GTS_TRY(gts_convert_scalar(self, host, 16, args[16], &s->cfl_w_limit)); /* cfl_w_limit */
+    GTS_TRY(gts_convert_scalar(self, host, 17, args[17], &s->dtime)); /* dtime */
     GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* skip_compute_predictor_vertical_advection */
     GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* nflatlev */
     GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* end_index_of_damping_layer */
@@ -362,6 +369,8 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 23, args[23])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 24, args[24])); /* vertical_end */
+    if (gts_is_known_provider(self, 27, args[25]))
+        return 0;
     void *const gt_conn_C2E = host->connectivity(self, 25, args[25]); /* C2E */
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
@@ -370,7 +379,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gt_conn_C2E2CO == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 26, gt_conn_C2E2CO));
-    return 0;
+    return host->remember_provider(self, args[25]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -435,7 +444,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -508,6 +517,30 @@ GTS_EXPORT void compute_advection_in_predictor_f_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void compute_advection_in_predictor_f_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,
+    const CFI_cdesc_t *vertical_wind_advective_tendency_,
+    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, const CFI_cdesc_t *vertical_cfl_,
+    const CFI_cdesc_t *w_, const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_,
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_, const CFI_cdesc_t *coeff1_dwdz_,
+    const CFI_cdesc_t *coeff2_dwdz_, const CFI_cdesc_t *e_bln_c_s_, const CFI_cdesc_t *wgtfac_c_,
+    const CFI_cdesc_t *ddqz_z_half_, const CFI_cdesc_t *area_, const CFI_cdesc_t *geofac_n2s_,
+    const CFI_cdesc_t *owner_mask_, double scalfac_exdiff_, double cfl_w_limit_, double dtime_,
+    const CFI_cdesc_t *gt_conn_C2E_, const CFI_cdesc_t *gt_conn_C2E2CO_, gts_bound_call **bound, int *stat,
+    const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.scalfac_exdiff = scalfac_exdiff_;
+    args.cfl_w_limit = cfl_w_limit_;
+    args.dtime = dtime_;
+    const CFI_cdesc_t *const found[] = {contravariant_correction_at_cells_on_half_levels_,
+        vertical_wind_advective_tendency_, contravariant_corrected_w_at_cells_on_model_levels_, vertical_cfl_, w_,
+        horizontal_advection_of_w_at_edges_on_half_levels_, contravariant_correction_at_edges_on_model_levels_,
+        coeff1_dwdz_, coeff2_dwdz_, e_bln_c_s_, wgtfac_c_, ddqz_z_half_, area_, geofac_n2s_, owner_mask_, gt_conn_C2E_,
+        gt_conn_C2E2CO_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -530,10 +563,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ef42bfd5e7879069a8ddcd7771323dd3168fbb95838b23b39d3948ceb216998c */
+/* gtstub: sha256 of the text above: e3195238e594511c7b906761750ed2b8fc49c92f3de62cad835939ca75dde7f8 */

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_advection_in_predictor_t_args arguments;
@@ -243,10 +243,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -294,8 +301,8 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* geofac_n2s */
     GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* owner_mask */
     /* scalfac_exdiff is not used by the SDFG. */
-    GTS_TRY(host->scalar(self, 15, args[16], &s->cfl_w_limit)); /* cfl_w_limit */
-    GTS_TRY(host->scalar(self, 16, args[17], &s->dtime)); /* dtime */
+    GTS_TRY(gts_convert_scalar(self, host, 15, args[16], &s->cfl_w_limit)); /* cfl_w_limit */
+    GTS_TRY(gts_convert_scalar(self, host, 16, args[17], &s->dtime)); /* dtime */
     GTS_TRY(gts_convert_static(self, host, 17, args[18])); /* skip_compute_predictor_vertical_advection */
     GTS_TRY(gts_convert_static(self, host, 18, args[19])); /* nflatlev */
     GTS_TRY(gts_convert_static(self, host, 19, args[20])); /* end_index_of_damping_layer */
@@ -303,11 +310,13 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 21, args[22])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 22, args[23])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 23, args[24])); /* vertical_end */
+    if (gts_is_known_provider(self, 25, args[25]))
+        return 0;
     void *const gt_conn_C2E = host->connectivity(self, 24, args[25]); /* C2E */
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 24, gt_conn_C2E));
-    return 0;
+    return host->remember_provider(self, args[25]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -368,7 +377,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -438,6 +447,27 @@ GTS_EXPORT void compute_advection_in_predictor_t_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void compute_advection_in_predictor_t_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,
+    const CFI_cdesc_t *vertical_wind_advective_tendency_,
+    const CFI_cdesc_t *contravariant_corrected_w_at_cells_on_model_levels_, const CFI_cdesc_t *vertical_cfl_,
+    const CFI_cdesc_t *w_, const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_,
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_, const CFI_cdesc_t *coeff1_dwdz_,
+    const CFI_cdesc_t *coeff2_dwdz_, const CFI_cdesc_t *e_bln_c_s_, const CFI_cdesc_t *wgtfac_c_,
+    const CFI_cdesc_t *ddqz_z_half_, const CFI_cdesc_t *area_, const CFI_cdesc_t *geofac_n2s_,
+    const CFI_cdesc_t *owner_mask_, double cfl_w_limit_, double dtime_, const CFI_cdesc_t *gt_conn_C2E_,
+    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.cfl_w_limit = cfl_w_limit_;
+    args.dtime = dtime_;
+    const CFI_cdesc_t *const found[] = {contravariant_correction_at_cells_on_half_levels_,
+        vertical_wind_advective_tendency_, contravariant_corrected_w_at_cells_on_model_levels_, vertical_cfl_, w_,
+        horizontal_advection_of_w_at_edges_on_half_levels_, contravariant_correction_at_edges_on_model_levels_,
+        coeff1_dwdz_, coeff2_dwdz_, e_bln_c_s_, wgtfac_c_, ddqz_z_half_, area_, geofac_n2s_, owner_mask_, gt_conn_C2E_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -460,10 +490,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 6046b0d995c49ca1f8a2f707378c72687beb32c74a83fbddda91d95175376fd0 */
+/* gtstub: sha256 of the text above: 48bddf49cb45d8603f7efa2193edae37b935be3a27c82125edce243666281761 */

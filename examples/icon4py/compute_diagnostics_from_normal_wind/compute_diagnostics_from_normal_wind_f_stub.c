@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_diagnostics_from_normal_wind_f_args arguments;
@@ -318,10 +318,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -383,6 +390,8 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* vertical_end */
+    if (gts_is_known_provider(self, 27, args[23]))
+        return 0;
     void *const gt_conn_E2C = host->connectivity(self, 23, args[23]); /* E2C */
     if (GTS_UNLIKELY(gt_conn_E2C == NULL))
         return -1;
@@ -399,7 +408,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     if (GTS_UNLIKELY(gt_conn_V2C == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 26, gt_conn_V2C));
-    return 0;
+    return host->remember_provider(self, args[23]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -463,7 +472,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -536,6 +545,28 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_f_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void compute_diagnostics_from_normal_wind_f_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *tangential_wind_,
+    const CFI_cdesc_t *tangential_wind_on_half_levels_, const CFI_cdesc_t *vn_on_half_levels_,
+    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_,
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,
+    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_, const CFI_cdesc_t *vn_,
+    const CFI_cdesc_t *w_, const CFI_cdesc_t *rbf_vec_coeff_e_, const CFI_cdesc_t *wgtfac_e_,
+    const CFI_cdesc_t *ddxn_z_full_, const CFI_cdesc_t *ddxt_z_full_, const CFI_cdesc_t *wgtfacq_e_,
+    const CFI_cdesc_t *c_intp_, const CFI_cdesc_t *inv_dual_edge_length_, const CFI_cdesc_t *inv_primal_edge_length_,
+    const CFI_cdesc_t *tangent_orientation_, const CFI_cdesc_t *gt_conn_E2C_, const CFI_cdesc_t *gt_conn_E2C2E_,
+    const CFI_cdesc_t *gt_conn_E2V_, const CFI_cdesc_t *gt_conn_V2C_, gts_bound_call **bound, int *stat,
+    const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    const CFI_cdesc_t *const found[] = {tangential_wind_, tangential_wind_on_half_levels_, vn_on_half_levels_,
+        horizontal_kinetic_energy_at_edges_on_model_levels_, contravariant_correction_at_edges_on_model_levels_,
+        horizontal_advection_of_w_at_edges_on_half_levels_, vn_, w_, rbf_vec_coeff_e_, wgtfac_e_, ddxn_z_full_,
+        ddxt_z_full_, wgtfacq_e_, c_intp_, inv_dual_edge_length_, inv_primal_edge_length_, tangent_orientation_,
+        gt_conn_E2C_, gt_conn_E2C2E_, gt_conn_E2V_, gt_conn_V2C_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -558,10 +589,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 35222105ffd0798c42b6b3a2fa95956b71da6d65440877f8e361ff480bde9c66 */
+/* gtstub: sha256 of the text above: 77ab875eb933fe35e6689933e70dc7131707e90a733bbc892c36f60f9340e13a */

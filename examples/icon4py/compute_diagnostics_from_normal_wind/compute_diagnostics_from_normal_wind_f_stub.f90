@@ -7,10 +7,11 @@
 !
 module compute_diagnostics_from_normal_wind_f_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: compute_diagnostics_from_normal_wind_f
+    public :: compute_diagnostics_from_normal_wind_f_bind
 
     interface
         subroutine compute_diagnostics_from_normal_wind_f( &
@@ -74,6 +75,74 @@ module compute_diagnostics_from_normal_wind_f_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine compute_diagnostics_from_normal_wind_f_bind( &
+            program, tangential_wind, tangential_wind_on_half_levels, vn_on_half_levels, &
+            horizontal_kinetic_energy_at_edges_on_model_levels, contravariant_correction_at_edges_on_model_levels, &
+            horizontal_advection_of_w_at_edges_on_half_levels, vn, w, rbf_vec_coeff_e, wgtfac_e, ddxn_z_full, &
+            ddxt_z_full, wgtfacq_e, c_intp, inv_dual_edge_length, inv_primal_edge_length, tangent_orientation, &
+            gt_conn_E2C, gt_conn_E2C2E, gt_conn_E2V, gt_conn_V2C, bound_call, stat, errmsg &
+            ) bind(c, name="compute_diagnostics_from_normal_wind_f_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Compiled in, and so no arguments:
+            !   skip_compute_predictor_vertical_advection = False
+            !   nflatlev = 2
+            !   horizontal_start = 0
+            !   horizontal_end = 27
+            !   vertical_start = 0
+            !   vertical_end = 11
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(inout) :: tangential_wind(:, :)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(inout) :: tangential_wind_on_half_levels(:, :)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 10
+            real(c_double), intent(inout) :: vn_on_half_levels(:, :)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(inout) :: horizontal_kinetic_energy_at_edges_on_model_levels(:, :)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 2 to 9
+            real(c_double), intent(inout) :: contravariant_correction_at_edges_on_model_levels(:, :)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(inout) :: horizontal_advection_of_w_at_edges_on_half_levels(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9; uses Edge as in E2C2E
+            real(c_double), intent(in) :: vn(:, :)
+            ! float64 field on [Cell (stride 1), K]; uses K 0 to 9; uses Cell as in E2C; uses Cell as in V2C
+            real(c_double), intent(in) :: w(:, :)
+            ! float64 field on [Edge (stride 1), E2C2E (size 4)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: rbf_vec_coeff_e(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 1 to 9
+            real(c_double), intent(in) :: wgtfac_e(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 2 to 9
+            real(c_double), intent(in) :: ddxn_z_full(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 2 to 9
+            real(c_double), intent(in) :: ddxt_z_full(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 7 to 9
+            real(c_double), intent(in) :: wgtfacq_e(:, :)
+            ! float64 field on [Vertex (stride 1), V2C (size 6)]; uses Vertex 0 to 8
+            real(c_double), intent(in) :: c_intp(:, :)
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: inv_dual_edge_length(:)
+            ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: inv_primal_edge_length(:)
+            real(c_double), intent(in) :: tangent_orientation(:) ! float64 field on [Edge (stride 1)]; uses Edge 0 to 26
+            ! E2C: connectivity, int32 field on [Edge (start 0, stride 1), E2C (start 0, size 2)]; uses Edge 0 to 26
+            integer(c_int32_t), intent(in) :: gt_conn_E2C(:, :)
+            ! E2C2E: connectivity, int32 field on [Edge (start 0, stride 1), E2C2E (start 0, size 4)]; uses Edge 0 to 26
+            integer(c_int32_t), intent(in) :: gt_conn_E2C2E(:, :)
+            ! E2V: connectivity, int32 field on [Edge (start 0, stride 1), E2V (start 0, size 2)]; uses Edge 0 to 26
+            integer(c_int32_t), intent(in) :: gt_conn_E2V(:, :)
+            ! V2C: connectivity, int32 field on [Vertex (start 0, stride 1), V2C (start 0, size 6)]; uses Vertex 0 to 8
+            integer(c_int32_t), intent(in) :: gt_conn_V2C(:, :)
+            target :: tangential_wind, tangential_wind_on_half_levels, vn_on_half_levels, &
+            horizontal_kinetic_energy_at_edges_on_model_levels, contravariant_correction_at_edges_on_model_levels, &
+            horizontal_advection_of_w_at_edges_on_half_levels, vn, w, rbf_vec_coeff_e, wgtfac_e, ddxn_z_full, &
+            ddxt_z_full, wgtfacq_e, c_intp, inv_dual_edge_length, inv_primal_edge_length, tangent_orientation, &
+            gt_conn_E2C, gt_conn_E2C2E, gt_conn_E2V, gt_conn_V2C
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 61ed375409fc3bce2260a59b7ff8b128c47c16e471b34c1bc589752052524de6
+! gtstub: sha256 of the text above: 6c5139626abb63d7cac122ee6d3762bd239e4fd10bffd04c6d3e90b15967e478

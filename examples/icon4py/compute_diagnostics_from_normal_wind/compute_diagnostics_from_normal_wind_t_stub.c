@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct compute_diagnostics_from_normal_wind_t_args arguments;
@@ -251,10 +251,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -308,11 +315,13 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* vertical_end */
+    if (gts_is_known_provider(self, 24, args[23]))
+        return 0;
     void *const gt_conn_E2C2E = host->connectivity(self, 23, args[23]); /* E2C2E */
     if (GTS_UNLIKELY(gt_conn_E2C2E == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 23, gt_conn_E2C2E));
-    return 0;
+    return host->remember_provider(self, args[23]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -370,7 +379,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -438,6 +447,27 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_t_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void compute_diagnostics_from_normal_wind_t_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *tangential_wind_,
+    const CFI_cdesc_t *tangential_wind_on_half_levels_, const CFI_cdesc_t *vn_on_half_levels_,
+    const CFI_cdesc_t *horizontal_kinetic_energy_at_edges_on_model_levels_,
+    const CFI_cdesc_t *contravariant_correction_at_edges_on_model_levels_,
+    const CFI_cdesc_t *horizontal_advection_of_w_at_edges_on_half_levels_, const CFI_cdesc_t *vn_,
+    const CFI_cdesc_t *w_, const CFI_cdesc_t *rbf_vec_coeff_e_, const CFI_cdesc_t *wgtfac_e_,
+    const CFI_cdesc_t *ddxn_z_full_, const CFI_cdesc_t *ddxt_z_full_, const CFI_cdesc_t *wgtfacq_e_,
+    const CFI_cdesc_t *c_intp_, const CFI_cdesc_t *inv_dual_edge_length_, const CFI_cdesc_t *inv_primal_edge_length_,
+    const CFI_cdesc_t *tangent_orientation_, const CFI_cdesc_t *gt_conn_E2C2E_, gts_bound_call **bound, int *stat,
+    const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    const CFI_cdesc_t *const found[] = {tangential_wind_, tangential_wind_on_half_levels_, vn_on_half_levels_,
+        horizontal_kinetic_energy_at_edges_on_model_levels_, contravariant_correction_at_edges_on_model_levels_,
+        horizontal_advection_of_w_at_edges_on_half_levels_, vn_, w_, rbf_vec_coeff_e_, wgtfac_e_, ddxn_z_full_,
+        ddxt_z_full_, wgtfacq_e_, c_intp_, inv_dual_edge_length_, inv_primal_edge_length_, tangent_orientation_,
+        gt_conn_E2C2E_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -460,10 +490,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 409d77f8c60d77d332b342f126a4aa7520351f64c245168559ce0b6c08157608 */
+/* gtstub: sha256 of the text above: 2a4b75fb13f4d2814871476ba374814202cddd7e0964d31160905a4fc2afc7de */

@@ -7,10 +7,11 @@
 !
 module compute_diagnostics_from_normal_wind_t_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: compute_diagnostics_from_normal_wind_t
+    public :: compute_diagnostics_from_normal_wind_t_bind
 
     interface
         subroutine compute_diagnostics_from_normal_wind_t( &
@@ -63,6 +64,63 @@ module compute_diagnostics_from_normal_wind_t_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine compute_diagnostics_from_normal_wind_t_bind( &
+            program, tangential_wind, tangential_wind_on_half_levels, vn_on_half_levels, &
+            horizontal_kinetic_energy_at_edges_on_model_levels, contravariant_correction_at_edges_on_model_levels, &
+            horizontal_advection_of_w_at_edges_on_half_levels, vn, w, rbf_vec_coeff_e, wgtfac_e, ddxn_z_full, &
+            ddxt_z_full, wgtfacq_e, c_intp, inv_dual_edge_length, inv_primal_edge_length, tangent_orientation, &
+            gt_conn_E2C2E, bound_call, stat, errmsg &
+            ) bind(c, name="compute_diagnostics_from_normal_wind_t_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Compiled in, and so no arguments:
+            !   skip_compute_predictor_vertical_advection = True
+            !   nflatlev = 2
+            !   horizontal_start = 0
+            !   horizontal_end = 27
+            !   vertical_start = 0
+            !   vertical_end = 11
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(inout) :: tangential_wind(:, :)
+            real(c_double), intent(in) :: tangential_wind_on_half_levels(:, :) ! float64 field on [Edge (stride 1), K]
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 10
+            real(c_double), intent(inout) :: vn_on_half_levels(:, :)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 0 to 9
+            real(c_double), intent(inout) :: horizontal_kinetic_energy_at_edges_on_model_levels(:, :)
+            ! float64 field on [Edge (stride 1), K], written; uses Edge 0 to 26; uses K 2 to 9
+            real(c_double), intent(inout) :: contravariant_correction_at_edges_on_model_levels(:, :)
+            ! float64 field on [Edge (stride 1), K]
+            real(c_double), intent(in) :: horizontal_advection_of_w_at_edges_on_half_levels(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 0 to 9; uses Edge as in E2C2E
+            real(c_double), intent(in) :: vn(:, :)
+            real(c_double), intent(in) :: w(:, :) ! float64 field on [Cell (stride 1), K]
+            ! float64 field on [Edge (stride 1), E2C2E (size 4)]; uses Edge 0 to 26
+            real(c_double), intent(in) :: rbf_vec_coeff_e(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 1 to 9
+            real(c_double), intent(in) :: wgtfac_e(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 2 to 9
+            real(c_double), intent(in) :: ddxn_z_full(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 2 to 9
+            real(c_double), intent(in) :: ddxt_z_full(:, :)
+            ! float64 field on [Edge (stride 1), K]; uses Edge 0 to 26; uses K 7 to 9
+            real(c_double), intent(in) :: wgtfacq_e(:, :)
+            real(c_double), intent(in) :: c_intp(:, :) ! float64 field on [Vertex (stride 1), V2C (size 6)]
+            real(c_double), intent(in) :: inv_dual_edge_length(:) ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: inv_primal_edge_length(:) ! float64 field on [Edge (stride 1)]
+            real(c_double), intent(in) :: tangent_orientation(:) ! float64 field on [Edge (stride 1)]
+            ! E2C2E: connectivity, int32 field on [Edge (start 0, stride 1), E2C2E (start 0, size 4)]; uses Edge 0 to 26
+            integer(c_int32_t), intent(in) :: gt_conn_E2C2E(:, :)
+            target :: tangential_wind, tangential_wind_on_half_levels, vn_on_half_levels, &
+            horizontal_kinetic_energy_at_edges_on_model_levels, contravariant_correction_at_edges_on_model_levels, &
+            horizontal_advection_of_w_at_edges_on_half_levels, vn, w, rbf_vec_coeff_e, wgtfac_e, ddxn_z_full, &
+            ddxt_z_full, wgtfacq_e, c_intp, inv_dual_edge_length, inv_primal_edge_length, tangent_orientation, &
+            gt_conn_E2C2E
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 53d4e5c9fb37bb77732c2cd266af38a88b2e9747dbe015a379bfc0e59dcbd88e
+! gtstub: sha256 of the text above: cba501a3d4d1d0a76aaa982a01f62259950e716f2e4d6532a262f6eadffb4c16

@@ -7,10 +7,11 @@
 !
 module copy_field_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: copy_field
+    public :: copy_field_bind
 
     interface
         subroutine copy_field( &
@@ -28,6 +29,24 @@ module copy_field_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine copy_field_bind( &
+            program, old_f, new_f, bound_call, stat, errmsg &
+            ) bind(c, name="copy_field_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [Cell (stride 1), K]; uses Cell __new_f_Cell_range_0 to __new_f_Cell_range_1 - 1 if
+            ! __new_f_Cell_range_0 < __new_f_Cell_range_1 and __new_f_K_range_0 < __new_f_K_range_1; uses K
+            ! __new_f_K_range_0 to __new_f_K_range_1 - 1 if __new_f_Cell_range_0 < __new_f_Cell_range_1 and
+            ! __new_f_K_range_0 < __new_f_K_range_1
+            real(c_double), intent(in) :: old_f(:, :)
+            real(c_double), intent(inout) :: new_f(:, :) ! float64 field on [Cell (stride 1), K], written
+            target :: old_f, new_f
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: d8e592c149893f54755646e0bb5b4a4782079687832a8be2a1c2aabe2d2e9c4d
+! gtstub: sha256 of the text above: 1eca04bf3a90f8fe7ebad625473c0eb77606353710c07e32e480f1d8f3605cd5

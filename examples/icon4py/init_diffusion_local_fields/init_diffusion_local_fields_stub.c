@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct init_diffusion_local_fields_args arguments;
@@ -145,10 +145,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -168,16 +175,16 @@ static int run(gts_program *self)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(host->scalar(self, 0, args[0], &s->k4)); /* k4 */
-    GTS_TRY(host->scalar(self, 1, args[1], &s->dyn_substeps)); /* dyn_substeps */
-    GTS_TRY(host->scalar(self, 2, args[2], &s->hdiff_smag_fac)); /* hdiff_smag_fac */
-    GTS_TRY(host->scalar(self, 3, args[3], &s->hdiff_smag_fac2)); /* hdiff_smag_fac2 */
-    GTS_TRY(host->scalar(self, 4, args[4], &s->hdiff_smag_fac3)); /* hdiff_smag_fac3 */
-    GTS_TRY(host->scalar(self, 5, args[5], &s->hdiff_smag_fac4)); /* hdiff_smag_fac4 */
-    GTS_TRY(host->scalar(self, 6, args[6], &s->hdiff_smag_z)); /* hdiff_smag_z */
-    GTS_TRY(host->scalar(self, 7, args[7], &s->hdiff_smag_z2)); /* hdiff_smag_z2 */
-    GTS_TRY(host->scalar(self, 8, args[8], &s->hdiff_smag_z3)); /* hdiff_smag_z3 */
-    GTS_TRY(host->scalar(self, 9, args[9], &s->hdiff_smag_z4)); /* hdiff_smag_z4 */
+    GTS_TRY(gts_convert_scalar(self, host, 0, args[0], &s->k4)); /* k4 */
+    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->dyn_substeps)); /* dyn_substeps */
+    GTS_TRY(gts_convert_scalar(self, host, 2, args[2], &s->hdiff_smag_fac)); /* hdiff_smag_fac */
+    GTS_TRY(gts_convert_scalar(self, host, 3, args[3], &s->hdiff_smag_fac2)); /* hdiff_smag_fac2 */
+    GTS_TRY(gts_convert_scalar(self, host, 4, args[4], &s->hdiff_smag_fac3)); /* hdiff_smag_fac3 */
+    GTS_TRY(gts_convert_scalar(self, host, 5, args[5], &s->hdiff_smag_fac4)); /* hdiff_smag_fac4 */
+    GTS_TRY(gts_convert_scalar(self, host, 6, args[6], &s->hdiff_smag_z)); /* hdiff_smag_z */
+    GTS_TRY(gts_convert_scalar(self, host, 7, args[7], &s->hdiff_smag_z2)); /* hdiff_smag_z2 */
+    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->hdiff_smag_z3)); /* hdiff_smag_z3 */
+    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->hdiff_smag_z4)); /* hdiff_smag_z4 */
     GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* vect_a */
     GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* diff_multfac_vn */
     GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* smag_limit */
@@ -232,7 +239,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -286,6 +293,28 @@ GTS_EXPORT void init_diffusion_local_fields_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void init_diffusion_local_fields_fortran_bind(
+    gts_program *const *program, double k4_, double dyn_substeps_, double hdiff_smag_fac_, double hdiff_smag_fac2_,
+    double hdiff_smag_fac3_, double hdiff_smag_fac4_, double hdiff_smag_z_, double hdiff_smag_z2_,
+    double hdiff_smag_z3_, double hdiff_smag_z4_, const CFI_cdesc_t *vect_a_, const CFI_cdesc_t *diff_multfac_vn_,
+    const CFI_cdesc_t *smag_limit_, const CFI_cdesc_t *enh_smag_fac_, gts_bound_call **bound, int *stat,
+    const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.k4 = k4_;
+    args.dyn_substeps = dyn_substeps_;
+    args.hdiff_smag_fac = hdiff_smag_fac_;
+    args.hdiff_smag_fac2 = hdiff_smag_fac2_;
+    args.hdiff_smag_fac3 = hdiff_smag_fac3_;
+    args.hdiff_smag_fac4 = hdiff_smag_fac4_;
+    args.hdiff_smag_z = hdiff_smag_z_;
+    args.hdiff_smag_z2 = hdiff_smag_z2_;
+    args.hdiff_smag_z3 = hdiff_smag_z3_;
+    args.hdiff_smag_z4 = hdiff_smag_z4_;
+    const CFI_cdesc_t *const found[] = {vect_a_, diff_multfac_vn_, smag_limit_, enh_smag_fac_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -308,10 +337,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: fe4749f4e61fdfe1c4e58c37438ac463794ce6134c12770a9bdbeaa5d14144c8 */
+/* gtstub: sha256 of the text above: 756092025223bc372fce55c765e1bcf494dc30219bdcce4671d8e12135345ed2 */

@@ -7,10 +7,11 @@
 !
 module init_diffusion_local_fields_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: init_diffusion_local_fields
+    public :: init_diffusion_local_fields_bind
 
     interface
         subroutine init_diffusion_local_fields( &
@@ -40,6 +41,36 @@ module init_diffusion_local_fields_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine init_diffusion_local_fields_bind( &
+            program, k4, dyn_substeps, hdiff_smag_fac, hdiff_smag_fac2, hdiff_smag_fac3, hdiff_smag_fac4, &
+            hdiff_smag_z, hdiff_smag_z2, hdiff_smag_z3, hdiff_smag_z4, vect_a, diff_multfac_vn, smag_limit, &
+            enh_smag_fac, bound_call, stat, errmsg &
+            ) bind(c, name="init_diffusion_local_fields_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            real(c_double), value :: k4                         ! float64
+            real(c_double), value :: dyn_substeps               ! float64
+            real(c_double), value :: hdiff_smag_fac             ! float64
+            real(c_double), value :: hdiff_smag_fac2            ! float64
+            real(c_double), value :: hdiff_smag_fac3            ! float64
+            real(c_double), value :: hdiff_smag_fac4            ! float64
+            real(c_double), value :: hdiff_smag_z               ! float64
+            real(c_double), value :: hdiff_smag_z2              ! float64
+            real(c_double), value :: hdiff_smag_z3              ! float64
+            real(c_double), value :: hdiff_smag_z4              ! float64
+            ! float64 field on [K]; uses K __enh_smag_fac_K_range_0 to __enh_smag_fac_K_range_1 if
+            ! __enh_smag_fac_K_range_0 < __enh_smag_fac_K_range_1
+            real(c_double), intent(in) :: vect_a(:)
+            real(c_double), intent(inout) :: diff_multfac_vn(:) ! float64 field on [K], written
+            real(c_double), intent(inout) :: smag_limit(:)      ! float64 field on [K], written
+            real(c_double), intent(inout) :: enh_smag_fac(:)    ! float64 field on [K], written
+            target :: vect_a, diff_multfac_vn, smag_limit, enh_smag_fac
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 09f1881289b74762f718245c7d9974dee0aafc69d4ecf2d533fe9f91949a0dd4
+! gtstub: sha256 of the text above: 2947ac02c435251e663c0833b57bf8ac017c56cc29bcf8a25786f804c5240ec8

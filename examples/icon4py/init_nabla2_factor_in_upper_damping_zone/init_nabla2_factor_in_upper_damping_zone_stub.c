@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct init_nabla2_factor_in_upper_damping_zone_args arguments;
@@ -85,10 +85,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -149,7 +156,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -188,6 +195,15 @@ GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *physical_heights_, const CFI_cdesc_t *diff_multfac_n2w_,
+    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    const CFI_cdesc_t *const found[] = {physical_heights_, diff_multfac_n2w_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -210,10 +226,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a3e79c7386443d584ccbdf25b241bde921b80a0d646a1d2051c252ac709809a4 */
+/* gtstub: sha256 of the text above: 6deecbc1b11a9fd5fa80045b7f5b510b405263941ee8170b2596a95769cd8489 */

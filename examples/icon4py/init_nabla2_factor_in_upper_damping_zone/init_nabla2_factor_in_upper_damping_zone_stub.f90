@@ -7,10 +7,11 @@
 !
 module init_nabla2_factor_in_upper_damping_zone_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: init_nabla2_factor_in_upper_damping_zone
+    public :: init_nabla2_factor_in_upper_damping_zone_bind
 
     interface
         subroutine init_nabla2_factor_in_upper_damping_zone( &
@@ -31,6 +32,27 @@ module init_nabla2_factor_in_upper_damping_zone_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine init_nabla2_factor_in_upper_damping_zone_bind( &
+            program, physical_heights, diff_multfac_n2w, bound_call, stat, errmsg &
+            ) bind(c, name="init_nabla2_factor_in_upper_damping_zone_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Compiled in, and so no arguments:
+            !   end_index_of_damping_layer = 3
+            !   nshift = 0
+            !   heights_nrd_shift = 5254.558459
+            !   heights_1 = 16981.015906
+            !   vertical_start = 1
+            !   vertical_end = 4
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            real(c_double), intent(in) :: physical_heights(:)    ! float64 field on [K]; uses K 1 to 3
+            real(c_double), intent(inout) :: diff_multfac_n2w(:) ! float64 field on [K], written; uses K 1 to 3
+            target :: physical_heights, diff_multfac_n2w
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 4fda78de2e438ba8135a6b9055ea212f5f296ebad34d5bafe3fc4432c9bf4a8e
+! gtstub: sha256 of the text above: 6119b56e946157b3f2d337ef367be4e7802897a9cc67350d9c1e2d0088adecaf

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct mo_intp_rbf_rbf_vec_interpol_vertex_args arguments;
@@ -141,10 +141,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -172,11 +179,13 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* horizontal_end */
     GTS_TRY(gts_convert_static(self, host, 7, args[7])); /* vertical_start */
     GTS_TRY(gts_convert_static(self, host, 8, args[8])); /* vertical_end */
+    if (gts_is_known_provider(self, 10, args[9]))
+        return 0;
     void *const gt_conn_V2E = host->connectivity(self, 9, args[9]); /* V2E */
     if (GTS_UNLIKELY(gt_conn_V2E == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 9, gt_conn_V2E));
-    return 0;
+    return host->remember_provider(self, args[9]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -217,7 +226,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -261,6 +270,16 @@ GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *p_e_in_, const CFI_cdesc_t *ptr_coeff_1_,
+    const CFI_cdesc_t *ptr_coeff_2_, const CFI_cdesc_t *p_u_out_, const CFI_cdesc_t *p_v_out_,
+    const CFI_cdesc_t *gt_conn_V2E_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    const CFI_cdesc_t *const found[] = {p_e_in_, ptr_coeff_1_, ptr_coeff_2_, p_u_out_, p_v_out_, gt_conn_V2E_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -283,10 +302,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f0be89549aeb79d9b3911285a4f83fa29336a61bdcb4580e5fc423bd56968454 */
+/* gtstub: sha256 of the text above: a4e3440d8bc9165874beacb08cafbeb643bf487cf630b69a0c0ff52edaa967fe */

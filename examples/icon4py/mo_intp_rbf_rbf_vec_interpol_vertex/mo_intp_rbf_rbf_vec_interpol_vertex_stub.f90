@@ -7,10 +7,11 @@
 !
 module mo_intp_rbf_rbf_vec_interpol_vertex_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: mo_intp_rbf_rbf_vec_interpol_vertex
+    public :: mo_intp_rbf_rbf_vec_interpol_vertex_bind
 
     interface
         subroutine mo_intp_rbf_rbf_vec_interpol_vertex( &
@@ -39,6 +40,35 @@ module mo_intp_rbf_rbf_vec_interpol_vertex_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine mo_intp_rbf_rbf_vec_interpol_vertex_bind( &
+            program, p_e_in, ptr_coeff_1, ptr_coeff_2, p_u_out, p_v_out, gt_conn_V2E, bound_call, stat, errmsg &
+            ) bind(c, name="mo_intp_rbf_rbf_vec_interpol_vertex_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            ! Compiled in, and so no arguments:
+            !   horizontal_start = 0
+            !   horizontal_end = 9
+            !   vertical_start = 0
+            !   vertical_end = 10
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [Edge (stride 1), K]; uses K 0 to 9; uses Edge as in V2E
+            real(c_double), intent(in) :: p_e_in(:, :)
+            ! float64 field on [Vertex (stride 1), V2E (size 6)]; uses Vertex 0 to 8
+            real(c_double), intent(in) :: ptr_coeff_1(:, :)
+            ! float64 field on [Vertex (stride 1), V2E (size 6)]; uses Vertex 0 to 8
+            real(c_double), intent(in) :: ptr_coeff_2(:, :)
+            ! float64 field on [Vertex (stride 1), K], written; uses Vertex 0 to 8; uses K 0 to 9
+            real(c_double), intent(inout) :: p_u_out(:, :)
+            ! float64 field on [Vertex (stride 1), K], written; uses Vertex 0 to 8; uses K 0 to 9
+            real(c_double), intent(inout) :: p_v_out(:, :)
+            ! V2E: connectivity, int32 field on [Vertex (start 0, stride 1), V2E (start 0, size 6)]; uses Vertex 0 to 8
+            integer(c_int32_t), intent(in) :: gt_conn_V2E(:, :)
+            target :: p_e_in, ptr_coeff_1, ptr_coeff_2, p_u_out, p_v_out, gt_conn_V2E
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 405af0f3142daf0be73ed9682c4eb28b94bc0bea924a7b9707fecbc5ac796c81
+! gtstub: sha256 of the text above: a406aee495664dd383cb0609f9d86f30ce956741ee51c2aa67c79465f7338e4e

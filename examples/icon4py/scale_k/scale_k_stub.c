@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct scale_k_args arguments;
@@ -101,10 +101,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -122,7 +129,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
     GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* field */
-    GTS_TRY(host->scalar(self, 1, args[1], &s->factor)); /* factor */
+    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->factor)); /* factor */
     GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* scaled_field */
     return 0;
 }
@@ -163,7 +170,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -204,6 +211,16 @@ GTS_EXPORT void scale_k_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void scale_k_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *field_, double factor_, const CFI_cdesc_t *scaled_field_,
+    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.factor = factor_;
+    const CFI_cdesc_t *const found[] = {field_, scaled_field_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -226,10 +243,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: be9091481bf6bf732bd3d6aff3a743c200a3a5206ddae4b959bf58183eeb64b9 */
+/* gtstub: sha256 of the text above: 2424bbe7efaaea6b7bbbf2bb87283ecf8a80fdc302507762736232cecfcc64e2 */

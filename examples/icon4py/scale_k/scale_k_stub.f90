@@ -7,10 +7,11 @@
 !
 module scale_k_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: scale_k
+    public :: scale_k_bind
 
     interface
         subroutine scale_k( &
@@ -27,6 +28,23 @@ module scale_k_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine scale_k_bind( &
+            program, field, factor, scaled_field, bound_call, stat, errmsg &
+            ) bind(c, name="scale_k_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            ! float64 field on [K]; uses K __scaled_field_K_range_0 to __scaled_field_K_range_1 - 1 if
+            ! __scaled_field_K_range_0 < __scaled_field_K_range_1
+            real(c_double), intent(in) :: field(:)
+            real(c_double), value :: factor                  ! float64
+            real(c_double), intent(inout) :: scaled_field(:) ! float64 field on [K], written
+            target :: field, scaled_field
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: c7fc5e34b2927757ba31b6a4d4927c565267a9ad23cf9ddadd45ccbddf38f2cd
+! gtstub: sha256 of the text above: d0013a1a2d58904608a0db1e4a2b3abe1af0dc8d4c3bb3c1400fa273478943e3

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct setup_fields_for_initial_step_args arguments;
@@ -82,10 +82,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -102,8 +109,8 @@ static int run(gts_program *self)
 static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
-    GTS_TRY(host->scalar(self, 0, args[0], &s->k4)); /* k4 */
-    GTS_TRY(host->scalar(self, 1, args[1], &s->hdiff_efdt_ratio)); /* hdiff_efdt_ratio */
+    GTS_TRY(gts_convert_scalar(self, host, 0, args[0], &s->k4)); /* k4 */
+    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->hdiff_efdt_ratio)); /* hdiff_efdt_ratio */
     GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* diff_multfac_vn */
     GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* smag_limit */
     return 0;
@@ -146,7 +153,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -188,6 +195,17 @@ GTS_EXPORT void setup_fields_for_initial_step_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void setup_fields_for_initial_step_fortran_bind(
+    gts_program *const *program, double k4_, double hdiff_efdt_ratio_, const CFI_cdesc_t *diff_multfac_vn_,
+    const CFI_cdesc_t *smag_limit_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.k4 = k4_;
+    args.hdiff_efdt_ratio = hdiff_efdt_ratio_;
+    const CFI_cdesc_t *const found[] = {diff_multfac_vn_, smag_limit_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -210,10 +228,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d6f612367dd2dfbec89474822b0484870bd5e6791ccc121475f37fa852537b7d */
+/* gtstub: sha256 of the text above: c1903ff38c084943c6bc952c36254eb0faebd153f693545718de1fe05e48e18b */

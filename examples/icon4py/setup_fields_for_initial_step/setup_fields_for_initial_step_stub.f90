@@ -7,10 +7,11 @@
 !
 module setup_fields_for_initial_step_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: setup_fields_for_initial_step
+    public :: setup_fields_for_initial_step_bind
 
     interface
         subroutine setup_fields_for_initial_step( &
@@ -26,6 +27,22 @@ module setup_fields_for_initial_step_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine setup_fields_for_initial_step_bind( &
+            program, k4, hdiff_efdt_ratio, diff_multfac_vn, smag_limit, bound_call, stat, errmsg &
+            ) bind(c, name="setup_fields_for_initial_step_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            real(c_double), value :: k4                         ! float64
+            real(c_double), value :: hdiff_efdt_ratio           ! float64
+            real(c_double), intent(inout) :: diff_multfac_vn(:) ! float64 field on [K], written
+            real(c_double), intent(inout) :: smag_limit(:)      ! float64 field on [K], written
+            target :: diff_multfac_vn, smag_limit
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 996d5b70009e34d8cf4adc78b7f8d0d62fdaf1f81c2b6547ae5150587880a41f
+! gtstub: sha256 of the text above: 2eedcb612d96c642b7efab0caccd74af8c99c27389a98f8560759f93d2301ae1

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct vertically_implicit_solver_at_corrector_step_tft_args arguments;
@@ -476,10 +476,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -575,10 +582,10 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 30, args[30])); /* advection_explicit_weight_parameter */
     GTS_TRY(gts_convert_static(self, host, 31, args[31])); /* advection_implicit_weight_parameter */
     GTS_TRY(gts_convert_static(self, host, 32, args[32])); /* lprep_adv */
-    GTS_TRY(host->scalar(self, 33, args[33], &s->r_nsubsteps)); /* r_nsubsteps */
+    GTS_TRY(gts_convert_scalar(self, host, 33, args[33], &s->r_nsubsteps)); /* r_nsubsteps */
     /* ndyn_substeps_var is not used by the SDFG. */
     /* iau_wgt_dyn is not used by the SDFG. */
-    GTS_TRY(host->scalar(self, 34, args[36], &s->dtime)); /* dtime */
+    GTS_TRY(gts_convert_scalar(self, host, 34, args[36], &s->dtime)); /* dtime */
     GTS_TRY(gts_convert_static(self, host, 35, args[37])); /* is_iau_active */
     GTS_TRY(gts_convert_static(self, host, 36, args[38])); /* rayleigh_type */
     GTS_TRY(gts_convert_static(self, host, 37, args[39])); /* at_first_substep */
@@ -589,11 +596,13 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_static(self, host, 42, args[44])); /* end_cell_index_local */
     GTS_TRY(gts_convert_static(self, host, 43, args[45])); /* vertical_start_index_model_top */
     GTS_TRY(gts_convert_static(self, host, 44, args[46])); /* vertical_end_index_model_surface */
+    if (gts_is_known_provider(self, 46, args[47]))
+        return 0;
     void *const gt_conn_C2E = host->connectivity(self, 45, args[47]); /* C2E */
     if (GTS_UNLIKELY(gt_conn_C2E == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 45, gt_conn_C2E));
-    return 0;
+    return host->remember_provider(self, args[47]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -681,7 +690,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -785,6 +794,44 @@ GTS_EXPORT void vertically_implicit_solver_at_corrector_step_tft_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void vertically_implicit_solver_at_corrector_step_tft_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *next_w_, const CFI_cdesc_t *next_rho_,
+    const CFI_cdesc_t *next_exner_, const CFI_cdesc_t *next_theta_v_,
+    const CFI_cdesc_t *dynamical_vertical_mass_flux_at_cells_on_half_levels_,
+    const CFI_cdesc_t *dynamical_vertical_volumetric_flux_at_cells_on_half_levels_,
+    const CFI_cdesc_t *exner_dynamical_increment_, const CFI_cdesc_t *geofac_div_,
+    const CFI_cdesc_t *mass_flux_at_edges_on_model_levels_, const CFI_cdesc_t *theta_v_flux_at_edges_on_model_levels_,
+    const CFI_cdesc_t *predictor_vertical_wind_advective_tendency_,
+    const CFI_cdesc_t *corrector_vertical_wind_advective_tendency_,
+    const CFI_cdesc_t *nonhydro_buoy_at_cells_on_half_levels_, const CFI_cdesc_t *rho_at_cells_on_half_levels_,
+    const CFI_cdesc_t *contravariant_correction_at_cells_on_half_levels_,
+    const CFI_cdesc_t *exner_w_explicit_weight_parameter_, const CFI_cdesc_t *current_exner_,
+    const CFI_cdesc_t *current_rho_, const CFI_cdesc_t *current_theta_v_, const CFI_cdesc_t *current_w_,
+    const CFI_cdesc_t *inv_ddqz_z_full_, const CFI_cdesc_t *exner_w_implicit_weight_parameter_,
+    const CFI_cdesc_t *theta_v_at_cells_on_half_levels_, const CFI_cdesc_t *perturbed_exner_at_cells_on_model_levels_,
+    const CFI_cdesc_t *exner_tendency_due_to_slow_physics_, const CFI_cdesc_t *rho_iau_increment_,
+    const CFI_cdesc_t *exner_iau_increment_, const CFI_cdesc_t *ddqz_z_half_,
+    const CFI_cdesc_t *rayleigh_damping_factor_, const CFI_cdesc_t *reference_exner_at_cells_on_model_levels_,
+    double r_nsubsteps_, double dtime_, const CFI_cdesc_t *gt_conn_C2E_, gts_bound_call **bound, int *stat,
+    const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.r_nsubsteps = r_nsubsteps_;
+    args.dtime = dtime_;
+    const CFI_cdesc_t *const found[] = {next_w_, next_rho_, next_exner_, next_theta_v_,
+        dynamical_vertical_mass_flux_at_cells_on_half_levels_,
+        dynamical_vertical_volumetric_flux_at_cells_on_half_levels_, exner_dynamical_increment_, geofac_div_,
+        mass_flux_at_edges_on_model_levels_, theta_v_flux_at_edges_on_model_levels_,
+        predictor_vertical_wind_advective_tendency_, corrector_vertical_wind_advective_tendency_,
+        nonhydro_buoy_at_cells_on_half_levels_, rho_at_cells_on_half_levels_,
+        contravariant_correction_at_cells_on_half_levels_, exner_w_explicit_weight_parameter_, current_exner_,
+        current_rho_, current_theta_v_, current_w_, inv_ddqz_z_full_, exner_w_implicit_weight_parameter_,
+        theta_v_at_cells_on_half_levels_, perturbed_exner_at_cells_on_model_levels_,
+        exner_tendency_due_to_slow_physics_, rho_iau_increment_, exner_iau_increment_, ddqz_z_half_,
+        rayleigh_damping_factor_, reference_exner_at_cells_on_model_levels_, gt_conn_C2E_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -807,10 +854,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: b7460a5949546fa9d2f4eba0842ac2acc8e6111019abc8d32ae463864ebb3668 */
+/* gtstub: sha256 of the text above: a67aac851d7bc14f17ffe5739a171cefebd38b02088d60d965a7c3a95265b24b */

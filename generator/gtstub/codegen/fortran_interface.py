@@ -1,4 +1,4 @@
-"""The Fortran module of a program as data: the names, types and intents of its procedure."""
+"""The Fortran module of a program as data: the names, types and intents of its procedures."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ MAX_NAME = 63
 SUFFIX = "_stub"
 """The module has the name of its procedure with this suffix."""
 
+BINDING_SUFFIX = "_bind"
+"""The procedure that binds a call has the name of the other one with this suffix, which is no longer than SUFFIX."""
+
 OWN_KINDS = ("c_char", "c_int")
 """The kinds of `stat` and `errmsg`."""
 
-RESERVED = frozenset(("program", "stat", "errmsg", "gtstub", "gts_program", "iso_c_binding", *OWN_KINDS)).union(
-    names.fortran[1] for names in NAMES.values()
-)
+RESERVED = frozenset(
+    ("program", "bound_call", "stat", "errmsg", "gtstub", "gts_bound_call", "gts_program", "iso_c_binding", *OWN_KINDS)
+).union(names.fortran[1] for names in NAMES.values())
 """The names that each generated module uses, in lower case because Fortran ignores case."""
 
 
@@ -50,7 +53,7 @@ class Argument:
 
 @dataclasses.dataclass(frozen=True)
 class Interface:
-    """One procedure in a module of its own; `symbol` is the name of its C function."""
+    """A program's two procedures, in a module of their own; `symbol` is the name of the C function that calls it."""
 
     procedure: str
     symbol: str
@@ -59,6 +62,19 @@ class Interface:
     @property
     def module(self) -> str:
         return f"{self.procedure}{SUFFIX}"
+
+    @property
+    def binding(self) -> str:
+        """The procedure that binds a call."""
+        return f"{self.procedure}{BINDING_SUFFIX}"
+
+    @property
+    def binding_symbol(self) -> str:
+        """
+        The name of its C function. The symbol begins with that of the call, so that it is none of another program's,
+        whose name may end in "_bind".
+        """
+        return f"{self.symbol}{BINDING_SUFFIX}"
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -98,7 +114,7 @@ def _check_names(program: str, procedure: str, arguments: Iterable[str]) -> None
     if not procedure[:1].isalpha():
         raise PlanError(f"Fortran needs a letter after the leading underscores in the name of program '{program}'.")
     _check_name(program, "program", procedure, RESERVED)
-    reserved = RESERVED | {procedure.lower(), f"{procedure}{SUFFIX}".lower()}
+    reserved = RESERVED | {f"{procedure}{suffix}".lower() for suffix in ("", SUFFIX, BINDING_SUFFIX)}
     seen: dict[str, str] = {}
     for name in arguments:
         _check_name(program, "argument", name, reserved)

@@ -75,7 +75,11 @@ class Connection:
         return Slot(index, argument.name, argument.dtype, isinstance(argument, ArrayArgument), first)
 
     def _sources(self, argument: Argument) -> list[Source]:
-        """All sources of the value of an argument: a scalar of the same name first, then axes in program order."""
+        """
+        All sources of the value of an argument: a scalar of the same name first, then axes in program order. Sizes come
+        before strides: these follow from sizes as a rule, and that of an axis with fewer than two elements may be any
+        number.
+        """
         name = argument.name
         if isinstance(argument, CallbackArgument):
             return [Function(self._callbacks[name])] if name in self._callbacks else []
@@ -88,25 +92,30 @@ class Connection:
             for role in self._signatures.roles(argument)
             if role.array in self._fields
         ]
-        values.sort(key=lambda value: (value.leaf.index, value.axis))
+        values.sort(key=lambda value: (value.name == "stride", value.leaf.index, value.axis))
         sources: list[Source] = [*([Value(self._scalars[name])] if name in self._scalars else []), *values]
         return sources or list(self._solutions(argument))
 
     def _solutions(self, symbol: ScalarArgument) -> Iterator[Source]:
-        """The symbol, computed from the first size or stride that contains no other symbol."""
-        for each in sorted(self._signatures.shapes.requirements, key=lambda each: each.property == "stride"):
+        """The symbol, computed from the first size or stride that contains no other symbol, in program order."""
+        for each in self._requirements():
             match each.value.linear:
-                case (symbol.name, factor, constant) if each.array in self._fields:
+                case (symbol.name, factor, constant):
                     if factor == 1:
                         self._solved.append(each)
                     yield AxisValue(self._fields[each.array], each.axis, each.property, constant, factor)
                     return
 
     def _required_shapes(self) -> Iterator[RequiredShape]:
-        for each in self._signatures.shapes.requirements:
-            if each not in self._solved and each.array in self._fields:
+        for each in self._requirements():
+            if each not in self._solved:
                 has_scalar = not each.value.symbols.isdisjoint(self._scalars)
                 yield RequiredShape(self._fields[each.array], each.axis, each.property, each.value, has_scalar)
+
+    def _requirements(self) -> list[Requirement]:
+        """Those of all sizes in program order, then those of strides, which follow from sizes as a rule."""
+        found = [each for each in self._signatures.shapes.requirements if each.array in self._fields]
+        return sorted(found, key=lambda each: (each.property == "stride", self._fields[each.array].index, each.axis))
 
     def _check(self, argument: Argument, sources: list[Source]) -> None:
         name, is_array = argument.name, isinstance(argument, ArrayArgument)

@@ -310,7 +310,7 @@ class Assertion:
 
     @property
     def has_scalar(self) -> bool:
-        """Whether one source is a scalar, so that each call must check the assertion."""
+        """Whether one source is a scalar, so that the assertion is checked when the scalar changes, too."""
         return isinstance(self.first, Value) or isinstance(self.later, Value)
 
 
@@ -323,7 +323,7 @@ class RequiredShape:
     name: Property
     value: Polynomial
     has_scalar: bool
-    """Whether a scalar is in the value, so that each call must check it."""
+    """Whether a scalar is in the value, so that it is checked when the scalar changes, too."""
 
 
 # --- Bounds -----------------------------------------------------------------------------------------------------------
@@ -455,9 +455,14 @@ class CallPlan:
         return tuple(slot for slot in self.slots if slot.name in names)
 
     @property
-    def bounding_scalars(self) -> tuple[Slot, ...]:
-        """Those of them that may differ although the arrays are the same, the largest types first."""
-        scalars = (slot for slot in self.bounding_slots if isinstance(slot.source, Value))
+    def checked_scalars(self) -> tuple[Slot, ...]:
+        """The scalars that are checked together with arrays, the largest types first."""
+        names = {slot.name for slot in self.bounding_slots}
+        names.update(each.symbol for each in self.assertions if each.has_scalar)
+        names.update(*(each.value.symbols for each in self.required_shapes if each.has_scalar))
+        scalars = (
+            each for each in (*self.slots, *self.symbols) if each.name in names and isinstance(each.source, Value)
+        )
         return tuple(sorted(scalars, key=lambda slot: (-NAMES[slot.dtype].size, NAMES[slot.dtype].c)))
 
     @property
@@ -466,15 +471,15 @@ class CallPlan:
         The slots with a source among the arguments, grouped into runs of one type: first those that calls compare, so
         that they are one piece of memory, and then the others in order.
         """
-        first = self.bounding_scalars
+        first = self.checked_scalars
         every = (*self.slots, *self.symbols)
         slots = (slot for slot in every if slot not in first and slot.is_stored)
         return tuple(tuple(group) for _, group in itertools.groupby((*first, *slots), lambda slot: slot.c_type))
 
     @property
-    def bounding_bytes(self) -> int:
-        """The size of the slots in `bounding_scalars`, which have no padding between them."""
-        return sum(NAMES[slot.dtype].size for slot in self.bounding_scalars)
+    def checked_bytes(self) -> int:
+        """The size of the slots in `checked_scalars`, which have no padding between them."""
+        return sum(NAMES[slot.dtype].size for slot in self.checked_scalars)
 
     def slots_of(self, leaf: Leaf) -> tuple[Slot, ...]:
         """The slots whose source is `leaf`."""

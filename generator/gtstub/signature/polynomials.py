@@ -62,6 +62,11 @@ class Polynomial:
         return text or "0"
 
 
+def linear(symbol: str, factor: int = 1, constant: int = 0) -> Polynomial:
+    """The polynomial 'factor*symbol + constant'."""
+    return Polynomial(((((), constant),) if constant else ()) + (((symbol,), factor),))
+
+
 def from_tree(tree: ast.expr | None) -> Polynomial | None:
     """
     Reads a polynomial as Python and DaCe write it (`expressions.syntax_tree`); None if it is of another form or beyond

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calling_args arguments;
@@ -46,8 +46,7 @@ static GTS_NOINLINE int fill(gts_program *self)
 
     GTS_TRY(gts_check_symbol(self, "size of axis 0 of 'x'", s->N, "size of axis 0 of 'y'",
                              gts_array_of(self, 1)->shape[0]));
-    GTS_TRY(gts_check_symbol(self, "size of axis 0 of 'x'", s->N, "stride of axis 1 of 'y'",
-                             gts_array_of(self, 1)->strides[1]));
+    GTS_TRY(gts_check_stride(self, "size of axis 0 of 'x'", s->N, "stride of axis 1 of 'y'", 1, 1));
     self->has_new_array = false;
     return 0;
 }
@@ -211,10 +210,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -233,7 +239,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     struct slots *const s = self->slots;
     GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* x */
     GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* y */
-    GTS_TRY(host->scalar(self, 2, args[2], &s->a)); /* a */
+    GTS_TRY(gts_convert_scalar(self, host, 2, args[2], &s->a)); /* a */
     GTS_TRY(host->callback(self, 3, args[3])); /* now */
     GTS_TRY(host->callback(self, 4, args[4])); /* see */
     GTS_TRY(host->callback(self, 5, args[5])); /* weigh */
@@ -285,7 +291,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -339,6 +345,27 @@ GTS_EXPORT void calling_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void calling_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *x_, const CFI_cdesc_t *y_, double a_, gts_function now_,
+    gts_function see_, gts_function weigh_, gts_function smooth_, gts_function split_, gts_bound_call **bound,
+    int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.a = a_;
+    memcpy(&args.now.function, &now_, sizeof args.now.function);
+    args.now.data = NULL;
+    memcpy(&args.see.function, &see_, sizeof args.see.function);
+    args.see.data = NULL;
+    memcpy(&args.weigh.function, &weigh_, sizeof args.weigh.function);
+    args.weigh.data = NULL;
+    memcpy(&args.smooth.function, &smooth_, sizeof args.smooth.function);
+    args.smooth.data = NULL;
+    memcpy(&args.split.function, &split_, sizeof args.split.function);
+    args.split.data = NULL;
+    const CFI_cdesc_t *const found[] = {x_, y_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -360,10 +387,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 986b4d12b15206bdc4378827703a0fe6d21022eb3ba5090d78f8a2ed569ac10c */
+/* gtstub: sha256 of the text above: e6f93d8370153d1fbbe25faa76c9624729574c902633a23dd4a903a6d45c0e14 */

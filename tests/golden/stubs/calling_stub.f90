@@ -7,10 +7,11 @@
 !
 module calling_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_float, c_funptr, c_int
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: calling
+    public :: calling_bind
 
     interface
         subroutine calling( &
@@ -30,6 +31,26 @@ module calling_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine calling_bind( &
+            program, x, y, a, now, see, weigh, smooth, split, bound_call, stat, errmsg &
+            ) bind(c, name="calling_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            real(c_double), intent(inout) :: x(:) ! float64 field on [K (start 0, stride 1)], written
+            real(c_float), intent(in) :: y(:, :)  ! float32 field on [Edge (start 0, stride 1), K (start 0)]
+            real(c_double), value :: a            ! float64
+            type(c_funptr), value :: now          ! function of () that returns float64
+            type(c_funptr), value :: see          ! function of (float64[N], float32[N, M]) that returns nothing
+            type(c_funptr), value :: weigh        ! function of (float64, int32, bool) that returns bool
+            type(c_funptr), value :: smooth       ! function of (float64[2*N + 1]) that returns float64[N]
+            type(c_funptr), value :: split        ! function of (float64) that returns int32, float32[4, M]
+            target :: x, y
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: a7a155ee877071df81dfa50d42825ab122b10cc16ba8ade5cd78fca905d794ee
+! gtstub: sha256 of the text above: f518f5990aaa81047cb5f0c066ffb07c873810a4ce2dfd5de873813e736eeb80

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct prog_args arguments;
@@ -70,10 +70,17 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
     const struct slots *const s = self->slots;
@@ -89,7 +96,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 {
     struct slots *const s = self->slots;
     GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* x */
-    GTS_TRY(host->scalar(self, 1, args[1], &s->factor)); /* factor */
+    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->factor)); /* factor */
     GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* out */
     return 0;
 }
@@ -130,7 +137,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -171,6 +178,16 @@ GTS_EXPORT void prog_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void prog_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *x_, double factor_, const CFI_cdesc_t *out_, gts_bound_call **bound,
+    int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.factor = factor_;
+    const CFI_cdesc_t *const found[] = {x_, out_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -193,10 +210,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a29205ab75bcb7533facec1afb6f8907559383d8ec76838bc301895bb004ef5a */
+/* gtstub: sha256 of the text above: df3a64a6fdedbf134bd20de324832b978cf7cb2baf2fa9e964320ac1061fc3f4 */

@@ -7,10 +7,11 @@
 !
 module prog_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: prog
+    public :: prog_bind
 
     interface
         subroutine prog( &
@@ -25,6 +26,21 @@ module prog_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine prog_bind( &
+            program, x, factor, out, bound_call, stat, errmsg &
+            ) bind(c, name="prog_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            real(c_double), intent(in) :: x(:)      ! float64 field on [K (stride 1)]
+            real(c_double), value :: factor         ! float64
+            real(c_double), intent(inout) :: out(:) ! float64 field on [K (stride 1)], written
+            target :: x, out
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 3fb5468be2f9a34fc6cf025119fcb4f2b0309bdbd41c526106255fe1a4912d6f
+! gtstub: sha256 of the text above: 8e13542c6591f7223c95c8da5678f55ee92a9bab0b305c12afed655a41385f3d

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct shapes_args arguments;
@@ -19,11 +19,29 @@ typedef struct shapes_args arguments;
 
 /* The slots that come from arguments; fill() names the array of each. */
 struct slots {
+    int32_t M;
     double *a, *edges, *f, *g, *odd, *table, *twice, *wide;
     int32_t H;
     int64_t L;
-    int32_t M, N, T;
+    int32_t N, T;
+    unsigned char checked[4]; /* the first members, as they were when check_scalars() succeeded */
 };
+
+/* Checks what depends on scalars and on arrays. The next call checks it again if a scalar or an array is another. */
+static GTS_NOINLINE int check_scalars(gts_program *self)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_check_shape(self, 3, 0, GTS_SIZE, (uint64_t)s->M * (uint64_t)s->N, "M*N")); /* table */
+    GTS_TRY(gts_check_shape(self, 7, 0, GTS_STRIDE, 2 * (uint64_t)s->M, "2*M")); /* g */
+    memcpy(s->checked, s, sizeof s->checked);
+    return 0;
+}
+
+/* Whether a scalar has another value than when check_scalars() succeeded. */
+static inline bool has_new_scalar(const struct slots *s)
+{
+    return memcmp(s, s->checked, sizeof s->checked) != 0;
+}
 
 /* Fills the slots that come from arrays. Arrays that contain the same symbol must agree on its value. */
 static GTS_NOINLINE int fill(gts_program *self)
@@ -58,6 +76,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     GTS_TRY(gts_check_shape(self, 2, 0, GTS_SIZE, 2 * (uint64_t)s->N, "2*N")); /* twice */
     GTS_TRY(gts_check_shape(self, 4, 0, GTS_SIZE, 2 * (uint64_t)s->H + 1, "2*H + 1")); /* odd */
     GTS_TRY(gts_check_shape(self, 6, 0, GTS_STRIDE, (uint64_t)s->N + (uint64_t)s->T, "N + T")); /* f */
+    GTS_TRY(check_scalars(self));
     self->has_new_array = false;
     return 0;
 }
@@ -103,15 +122,22 @@ static void *init(const gts_program *self)
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    const struct slots *const s = self->slots;
-    GTS_TRY(gts_check_shape(self, 3, 0, GTS_SIZE, (uint64_t)s->M * (uint64_t)s->N, "M*N")); /* table */
-    GTS_TRY(gts_check_shape(self, 7, 0, GTS_STRIDE, 2 * (uint64_t)s->M, "2*M")); /* g */
+    else if (GTS_UNLIKELY(has_new_scalar(self->slots)))
+        GTS_TRY(check_scalars(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     if (GTS_UNLIKELY(!gts_handle_fits(self, NULL)))
         GTS_TRY(gts_handle_init(self, NULL));
+    const struct slots *const s = self->slots;
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->a, s->edges, s->f, s->g, s->odd, s->table, s->twice, s->wide, s->H, s->L, s->M, s->N);
@@ -131,7 +157,7 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* wide */
     GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* f */
     GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* g */
-    GTS_TRY(host->scalar(self, 8, args[8], &s->M)); /* M */
+    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->M)); /* M */
     return 0;
 }
 
@@ -177,7 +203,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -225,6 +251,17 @@ GTS_EXPORT void shapes_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void shapes_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *a_, const CFI_cdesc_t *edges_, const CFI_cdesc_t *twice_,
+    const CFI_cdesc_t *table_, const CFI_cdesc_t *odd_, const CFI_cdesc_t *wide_, const CFI_cdesc_t *f_,
+    const CFI_cdesc_t *g_, int32_t M_, gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.M = M_;
+    const CFI_cdesc_t *const found[] = {a_, edges_, twice_, table_, odd_, wide_, f_, g_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -247,10 +284,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 69163d86452f090d9a8984dfb0850111c90cadf16ae2886aebe921529784df92 */
+/* gtstub: sha256 of the text above: 99f262acdb779586c69ad0eacf20f3807299bd22993274ed84c874d7267b1824 */

@@ -7,10 +7,11 @@
 !
 module shapes_stub
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_int, c_int32_t
-    use gtstub, only: gts_program
+    use gtstub, only: gts_bound_call, gts_program
     implicit none
     private
     public :: shapes
+    public :: shapes_bind
 
     interface
         subroutine shapes( &
@@ -32,6 +33,28 @@ module shapes_stub
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
+
+        subroutine shapes_bind( &
+            program, a, edges, twice, table, odd, wide, f, g, M, bound_call, stat, errmsg &
+            ) bind(c, name="shapes_fortran_bind")
+            ! Checks the arguments and keeps them in a bound call, which the arrays must outlive.
+            import
+            type(gts_program), intent(in) :: program ! from gts_open()
+            real(c_double), intent(in) :: a(:)       ! float64 field on [K (start 0, stride 1)]
+            real(c_double), intent(in) :: edges(:)   ! float64 field on [K (start 0, stride 1)]
+            real(c_double), intent(in) :: twice(:)   ! float64 field on [K (start 0, stride 1)]
+            real(c_double), intent(in) :: table(:)   ! float64 field on [K (start 0, stride 1)]
+            real(c_double), intent(in) :: odd(:)     ! float64 field on [K (start 0, stride 1)]
+            real(c_double), intent(in) :: wide(:)    ! float64 field on [K (start 0, stride 0)]
+            real(c_double), intent(in) :: f(:, :)    ! float64 field on [K (start 0), Cell (start 0, size 2, stride 1)]
+            ! float64 field on [K (start 0), Cell (start 0, size 2, stride 1)], written
+            real(c_double), intent(inout) :: g(:, :)
+            integer(c_int32_t), value :: M           ! int32
+            target :: a, edges, twice, table, odd, wide, f, g
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
+            character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
+        end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: f8706aa9aa0798dace7e1f38f88948f02c6b2ff688328b616c22f68767b3ff9d
+! gtstub: sha256 of the text above: 0dc65372c5bd46f79cc4c4e5792f9700adbeed308a2f01bdf3dd1754d566d693

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 6
-#error "This stub was generated for ABI 6 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 7
+#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct whole_args arguments;
@@ -27,7 +27,7 @@ struct slots {
         __out_1_K_stride, __vn_Edge_range_1, __vn_K_stride;
     float x_1_1;
     gts_indices common[2]; /* the indices that the arrays of each of USES have in common */
-    unsigned char checked[5]; /* the first members, as they were when check_bounds() succeeded */
+    unsigned char checked[5]; /* the first members, as they were when check_scalars() succeeded */
 };
 
 /* ---- Bounds: the elements that the SDFG accesses in a call ----------------------------------------------------- */
@@ -49,7 +49,7 @@ static const gts_use USES[] = {
 /* Checks the elements that a call accesses; the variables have the names of slots. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    struct slots *const gts_slots = gts_self->slots;
+    const struct slots *const gts_slots = gts_self->slots;
     const int64_t __out_0_K_range_0 = gts_slots->__out_0_K_range_0;
     const int64_t __out_0_K_range_1 = gts_slots->__out_0_K_range_1;
     const int64_t __vn_Edge_range_1 = gts_slots->__vn_Edge_range_1;
@@ -62,12 +62,20 @@ static GTS_NOINLINE int check_bounds(gts_program *gts_self)
                                   gts_min(__out_0_K_range_1 - 1, x_1_0)));
         GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, __vn_Edge_range_1 - 1, 0, 1000)); /* E2V */
     }
-    memcpy(gts_slots->checked, gts_slots, sizeof gts_slots->checked);
     return 0;
 }
 
-/* Whether a scalar has another value than when check_bounds() succeeded. */
-static inline bool has_new_bounds(const struct slots *s)
+/* Checks what depends on scalars and on arrays. The next call checks it again if a scalar or an array is another. */
+static GTS_NOINLINE int check_scalars(gts_program *self)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(check_bounds(self));
+    memcpy(s->checked, s, sizeof s->checked);
+    return 0;
+}
+
+/* Whether a scalar has another value than when check_scalars() succeeded. */
+static inline bool has_new_scalar(const struct slots *s)
 {
     return memcmp(s, s->checked, sizeof s->checked) != 0;
 }
@@ -102,7 +110,7 @@ static GTS_NOINLINE int fill(gts_program *self)
     GTS_TRY(gts_check_symbol(self, "size of axis 1 of 'vn'", s->__nk, "size of axis 1 of 'out[0]'",
                              gts_array_of(self, 5)->shape[1]));
     gts_find_common(self, USES, sizeof USES / sizeof *USES, s->common);
-    GTS_TRY(check_bounds(self));
+    GTS_TRY(check_scalars(self));
     self->has_new_array = false;
     return 0;
 }
@@ -177,12 +185,19 @@ static const gts_workspace WORKSPACES[] = {
 
 /* ---- The call: every entry below ends here --------------------------------------------------------------------- */
 
-static int run(gts_program *self)
+/* Fills the slots of new arrays, and checks what depends on several arguments. */
+static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
         GTS_TRY(fill(self));
-    else if (GTS_UNLIKELY(has_new_bounds(self->slots)))
-        GTS_TRY(check_bounds(self));
+    else if (GTS_UNLIKELY(has_new_scalar(self->slots)))
+        GTS_TRY(check_scalars(self));
+    return 0;
+}
+
+static int run(gts_program *self)
+{
+    GTS_TRY(prepare(self));
     const struct slots *const s = self->slots;
     const int64_t memory_symbols[] = {
         s->__nk};
@@ -209,20 +224,22 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
     void *const *const x_1_items = host->tuple(self, "x[1]", x_items[1], 2);
     if (GTS_UNLIKELY(x_1_items == NULL))
         return -1;
-    GTS_TRY(host->scalar(self, 2, x_1_items[0], &s->x_1_0)); /* x[1][0] */
+    GTS_TRY(gts_convert_scalar(self, host, 2, x_1_items[0], &s->x_1_0)); /* x[1][0] */
     GTS_TRY(host->zero_dim_field(self, 3, x_1_items[1], &s->x_1_1)); /* x[1][1] */
-    GTS_TRY(host->scalar(self, 4, args[2], &s->flag)); /* flag */
+    GTS_TRY(gts_convert_scalar(self, host, 4, args[2], &s->flag)); /* flag */
     /* unused is not used by the SDFG. */
     void *const *const out_items = host->tuple(self, "out", args[4], 2);
     if (GTS_UNLIKELY(out_items == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 5, out_items[0])); /* out[0] */
     GTS_TRY(gts_convert_field(self, host, 6, out_items[1])); /* out[1] */
+    if (gts_is_known_provider(self, 8, args[5]))
+        return 0;
     void *const gt_conn_E2V = host->connectivity(self, 7, args[5]); /* E2V */
     if (GTS_UNLIKELY(gt_conn_E2V == NULL))
         return -1;
     GTS_TRY(gts_convert_field(self, host, 7, gt_conn_E2V));
-    return 0;
+    return host->remember_provider(self, args[5]);
 }
 
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
@@ -266,7 +283,7 @@ static int call(gts_program *self, const void *args)
 
 #ifdef GTS_FORTRAN
 
-/* ---- Entry for Fortran ----------------------------------------------------------------------------------------- */
+/* ---- Entries for Fortran --------------------------------------------------------------------------------------- */
 
 #include "gtstub/fortran.h"
 
@@ -313,6 +330,19 @@ GTS_EXPORT void whole_fortran(
         *stat = 0;
 }
 
+GTS_EXPORT void whole_fortran_bind(
+    gts_program *const *program, const CFI_cdesc_t *vn_, const CFI_cdesc_t *x_0_, int32_t x_1_0_, float x_1_1_,
+    unsigned char flag_, const CFI_cdesc_t *out_0_, const CFI_cdesc_t *out_1_, const CFI_cdesc_t *gt_conn_E2V_,
+    gts_bound_call **bound, int *stat, const CFI_cdesc_t *errmsg)
+{
+    arguments args;
+    args.x_1_0 = x_1_0_;
+    args.x_1_1 = x_1_1_;
+    args.flag = flag_ != 0;
+    const CFI_cdesc_t *const found[] = {vn_, x_0_, out_0_, out_1_, gt_conn_E2V_};
+    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+}
+
 #endif
 
 /* ---- Descriptor ------------------------------------------------------------------------------------------------ */
@@ -338,10 +368,11 @@ static const gts_stub STUB = {
     .convert = convert,
     .differ = differ,
     .call = call,
+    .prepare = prepare,
     .run = run,
     .init = init,
 };
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e9b95386a868ded885aecf8f833b7309bcfadfe69f36278487c784eff19f7b11 */
+/* gtstub: sha256 of the text above: f7c13a6f425ffcbc7ecd5d698556ed2d768901e0eb911c8d6c85469342215a5e */

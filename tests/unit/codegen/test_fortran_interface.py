@@ -77,7 +77,20 @@ def test_refuses_names_that_are_too_long() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["program", "STAT", "errmsg", "c_int", "C_Double", "gtstub", "Gts_program", "prog", "prog_stub"]
+    "name",
+    [
+        "program",
+        "STAT",
+        "errmsg",
+        "Bound_call",
+        "c_int",
+        "C_Double",
+        "gtstub",
+        "Gts_program",
+        "prog",
+        "prog_bind",
+        "prog_stub",
+    ],
 )
 def test_refuses_what_the_module_uses(name: str) -> None:
     refuses(f"The name of argument '{name}' of program 'prog' is reserved in its Fortran module.", name)

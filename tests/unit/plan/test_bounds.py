@@ -72,14 +72,14 @@ def test_scalars_and_conditions_are_left_to_calls() -> None:
     (indices,) = bounds.indices
     assert bounds.when == (positive,)
     assert (indices.lowest, indices.highest) == ((Expression(),), (value("n - 1"),))
-    assert [slot.name for slot in plan.bounding_scalars] == ["n"]
+    assert [slot.name for slot in plan.checked_scalars] == ["n"]
     assert indices_used(plan, plan.leaves[0]) == ("K 0 to 0", "K 0 to n - 1 if 0 < n")
 
 
 def test_a_symbol_of_an_array_is_no_scalar() -> None:
     plan = plan_of(claim("0", "n"))
     assert [slot.name for slot in plan.bounding_slots] == ["__x_K_range_0", "n"]
-    assert [slot.name for slot in plan.bounding_scalars] == ["n"]
+    assert [slot.name for slot in plan.checked_scalars] == ["n"]
 
 
 @pytest.mark.parametrize(

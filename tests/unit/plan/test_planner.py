@@ -844,6 +844,19 @@ def test_a_size_is_a_better_source_than_a_stride() -> None:
     assert [(each.leaf.name, each.name) for each in plan.required_shapes] == [("a", "stride")]
 
 
+def test_sources_of_a_symbol_are_in_program_order_and_sizes_come_first() -> None:
+    """Not in the order of the SDFG. A stride that differs follows from a size that does."""
+    requirements = requirement("a", 0, "size", "n + 1"), requirement("b", 0, "size", "n + 2")
+    plan = make_plan(shaped(symbol("n"), requirements=requirements), program(b=field(K), a=field(K)))
+    assert sources(plan)["n"] == AxisValue("b", 0, "size")
+    assert [each.leaf.name for each in plan.required_shapes] == ["a"]
+    roles = ("a", 0, "stride"), ("a", 0, "size"), ("b", 0, "stride"), ("b", 0, "size")
+    plan = make_plan(shaped(symbol("n", *roles), requirements=()), program(b=field(K), a=field(K)))
+    first = AxisValue("b", 0, "size")
+    others = AxisValue("a", 0, "size"), AxisValue("b", 0, "stride"), AxisValue("a", 0, "stride")
+    assert assertions(plan) == [("n", first, other) for other in others]
+
+
 def test_a_symbol_in_a_product_alone_has_no_source() -> None:
     signature = shaped(symbol("m"), symbol("n", ("a", 0, "size")), requirements=(requirement("b", 0, "size", "m*n"),))
     with pytest.raises(PlanError, match="no argument of the program determines symbol 'm' of the SDFG"):
