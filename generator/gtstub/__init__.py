@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gtstub._version import __version__
 
 if TYPE_CHECKING:
-    from gtstub._host import Program
+    from gtstub._host import BoundCall, Program
     from gtstub.frameworks.dace.program import program
     from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  because gt4py uses this name
     from gtstub.profiling.report import profile
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from gtstub.programs.compiled import CompiledProgram
     from gtstub.programs.graphs import graph
     from gtstub.programs.registry import wait_for_compilation
+    from gtstub.programs.steps import Step, capture
     from gtstub.programs.streams import stream
 
 __all__ = [
+    "BoundCall",
     "CompiledProgram",
     "Program",
+    "Step",
     "__version__",
+    "capture",
     "checks",
     "compile",
     "graph",
@@ -36,8 +40,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BoundCall": "gtstub._host",
     "CompiledProgram": "gtstub.programs.compiled",
     "Program": "gtstub._host",
+    "Step": "gtstub.programs.steps",
+    "capture": "gtstub.programs.steps",
     "checks": "gtstub.programs.checks",
     "compile": "gtstub.frameworks.gt4py.compile",
     "graph": "gtstub.programs.graphs",

@@ -58,6 +58,10 @@ class CompilationError(GtstubError):
     """A variant of a program could not be built. The reason is the `__cause__`."""
 
 
+class CaptureError(GtstubError):
+    """What was captured is no step, or the step does not do what the captured method does."""
+
+
 class RanksError(GtstubError):
     """The rank, the layout or the code path of a run is malformed or contradictory."""
 

@@ -1,8 +1,8 @@
 """
 The environment variables of gtstub. Each function reads its variable at every call.
 
-The runtime reads GTSTUB_DEBUG, GTSTUB_CHECK, GTSTUB_PROFILE and GTSTUB_RECORD in C. gtstub.toolchain reads the
-variables of compilers, and gtstub.frameworks.dace reads those of DaCe.
+The runtime reads GTSTUB_DEBUG, GTSTUB_CHECK, GTSTUB_PROFILE and GTSTUB_RECORD in C, and GTSTUB_BUILD_CHECKS too.
+gtstub.toolchain reads the variables of compilers, and gtstub.frameworks.dace reads those of DaCe.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ WAIT = "GTSTUB_WAIT"
 ARCH = "GTSTUB_ARCH"
 BOUNDS = "GTSTUB_BOUNDS"
 BACKENDS = "GTSTUB_BACKENDS"
+BUILD_CHECKS = "GTSTUB_BUILD_CHECKS"
 LAYOUT = "GTSTUB_LAYOUT"
 CODE_PATH = "GTSTUB_CODE_PATH"
 
@@ -97,6 +98,11 @@ def archs() -> tuple[str, ...]:
 def bounds() -> bool:
     """Whether stubs check the elements that programs access: unless GTSTUB_BOUNDS is 0."""
     return os.environ.get(BOUNDS) != "0"
+
+
+def build_checks() -> bool:
+    """Whether SDFGs are built with debug checks after their maps."""
+    return os.environ.get(BUILD_CHECKS, "") not in ("", "0")
 
 
 def build_timeout() -> float:

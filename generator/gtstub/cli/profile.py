@@ -27,7 +27,8 @@ def profile(report_file: Path, plot_file: Path | None) -> Answer:
 
     REPORT.json was written by a run with GTSTUB_PROFILE=REPORT.json, or by the report of gtstub.profile(). A row
     '<name>_initial' has the calls that initialised the SDFG of the row above. The first times are those of whole calls.
-    The medians of their two parts, the conversion of the arguments and the SDFG, follow.
+    The medians of their two parts, the conversion of the arguments and the SDFG, follow. If steps have run, a second
+    table has their positions.
     """
     from gtstub.profiling.report import Report
 
@@ -35,4 +36,4 @@ def profile(report_file: Path, plot_file: Path | None) -> Answer:
     if plot_file is not None:
         report.plot(plot_file)
         click.echo(f"'{plot_file}' was written.", err=True)
-    return Answer(report.document, lambda: print_parts(report.table(), report.summary()))
+    return Answer(report.document, lambda: print_parts(report.table(), report.step_table(), report.summary()))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
-from collections.abc import Collection, Sequence
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ from gtstub.cli.options import FILE, example, json_options, plot_option
 from gtstub.cli.output import Answer
 from gtstub.cli.tables.replay import not_replayed, print_replay
 from gtstub.errors import GtstubError
-from gtstub.recorded.archive import Archive, archives
+from gtstub.recorded.archive import Archive, Call, archives
 from gtstub.util.console import make_bar
 from gtstub.util.figure import refuse_undrawable
 from gtstub.util.suggest import did_you_mean
@@ -27,6 +29,15 @@ MOST_ULP = 2**64 - 1
 
 TAGS = (EMBEDDED, *(tag for tag in Tag if tag.device == "cpu"))
 """The backends for gt4py programs. None is for GPUs, because recorded arguments are in host memory."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ways:
+    """How calls are replayed. If a replay `is_checked`, an error names its call."""
+
+    wants_worst: bool
+    is_checked: bool
+    as_step: bool
 
 
 def _tolerance(text: str) -> tuple[str | None, int]:
@@ -44,11 +55,13 @@ def _tolerance(text: str) -> tuple[str | None, int]:
         "gtstub replay recording ENTRY --compare --ulp 4 --ulp 'x[0]=16'",
         "gtstub replay recording my.model:program --program program --backend GTFN_CPU --compare",
         "gtstub replay recording ENTRY --compare --jq '.comparisons[] | select(.beyond > 0)'",
+        'gtstub replay recording ENTRY --build-checks --check "nan; min q*=0"',
     )
 )
 @click.argument("recording", type=FILE)
 @click.argument("programs", metavar="ENTRY | STUB.so | MODULE:PROGRAM ...", nargs=-1, required=True)
 @click.option("--compare", is_flag=True, help="Exit with 1 if a result differs, or a call was not replayed.")
+@click.option("--step", "as_step", is_flag=True, help="Bind all calls of a process, and make them as one step.")
 @click.option("--program", "names", metavar="NAME", multiple=True, help="Replay only this program; repeatable.")
 @click.option(
     "--ulp",
@@ -60,16 +73,23 @@ def _tolerance(text: str) -> tuple[str | None, int]:
 )
 @click.option("--backend", type=click.Choice(TAGS), default=EMBEDDED, show_default=True, help="For MODULE:PROGRAM.")
 @plot_option(help="Draw the differences of the worst field, as .svg or .png; needs matplotlib.")
+@click.option("--check", "checks", metavar="TEXT", help="Check the values in all calls (docs/debug-checks.md).")
+@click.option(
+    "--build-checks", is_flag=True, help="Build ENTRY again and check what each map writes; for NaN by default."
+)
 @click.option("--grid", metavar="MODULE:NAME", help="A function: makes connectivities that are not recorded.")
 @json_options
 def replay(
     recording: Path,
     programs: tuple[str, ...],
     compare: bool,
+    as_step: bool,
     names: tuple[str, ...],
     tolerances: tuple[tuple[str | None, int], ...],
     backend: str,
     plot_file: Path | None,
+    checks: str | None,
+    build_checks: bool,
     grid: str | None,
 ) -> Answer:
     """
@@ -84,14 +104,23 @@ def replay(
     """
     if tolerances and not compare:
         raise click.UsageError("'--ulp' is for '--compare'.")
+    if as_step and (checks is not None or build_checks):
+        raise click.UsageError("'--step' is not for '--check' and '--build-checks', which name a call.")
     if plot_file is not None:
         refuse_undrawable(plot_file)
     found = archives(recording)
     if not found:
         raise GtstubError(f"There is no recording in '{recording}'.")
     with contextlib.ExitStack() as stack:
-        opened = [_open(stack, name, backend, grid) for name in programs]
-        replayed, worst = _replay(found, opened, names, dict(tolerances), wants_worst=plot_file is not None)
+        if checks is None and build_checks:
+            checks = "nan"
+        if checks is not None:
+            stack.enter_context(_checking(checks))
+        opened = [_open(stack, name, backend, grid, build_checks) for name in programs]
+        if as_step:
+            _refuse_gt4py(opened)
+        ways = Ways(wants_worst=plot_file is not None, is_checked=checks is not None, as_step=as_step)
+        replayed, worst = _replay(found, opened, names, dict(tolerances), ways)
     if worst and plot_file is not None:
         from gtstub.recorded.plot import plot_worst
 
@@ -106,17 +135,53 @@ def replay(
     return Answer(replayed, show, 0 if is_equal or not compare else 1)
 
 
-def _open(stack: contextlib.ExitStack, name: str, backend: str, grid: str | None) -> Any:
-    if ":" in name and not Path(name).exists():
-        from gtstub.frameworks.resolve import frameworks
+def _refuse_gt4py(programs: Sequence[Any]) -> None:
+    from gtstub.recorded.replay import StubProgram
 
+    for program in programs:
+        if not isinstance(program, StubProgram):
+            raise GtstubError(f"'--step' is for entries and stubs, but '{program.name}' is a gt4py program.")
+
+
+def _open(stack: contextlib.ExitStack, name: str, backend: str, grid: str | None, build_checks: bool) -> Any:
+    from gtstub.frameworks.resolve import frameworks
+
+    if ":" in name and not Path(name).exists():
+        if build_checks:
+            raise GtstubError(f"'--build-checks' is for entries of a cache, but '{name}' is a program.")
         with frameworks("replay"):
             from gtstub.frameworks.gt4py.replay import GtProgram
 
         return GtProgram(name, backend, grid)
     from gtstub.recorded.replay import open_program
 
-    return stack.enter_context(open_program(Path(name)))
+    path = Path(name)
+    if build_checks:
+        with frameworks("replay --build-checks"):
+            from gtstub.frameworks.dace.rebuild import rebuild_with_checks
+
+        path = rebuild_with_checks(path, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gtstub-"))))
+    return stack.enter_context(open_program(path))
+
+
+@contextlib.contextmanager
+def _checking(text: str) -> Iterator[None]:
+    from gtstub.programs.checks import checks
+
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(checks(text))
+        except ValueError as error:
+            raise GtstubError(str(error)) from error
+        yield
+
+
+@contextlib.contextmanager
+def _naming(call: Call, archive: Archive) -> Iterator[None]:
+    try:
+        yield
+    except GtstubError as error:
+        raise GtstubError(f"Call {call.number} of '{archive.path.name}': {error}") from error
 
 
 def _replay(
@@ -124,11 +189,11 @@ def _replay(
     programs: Sequence[Any],
     names: Sequence[str],
     tolerances: dict[str | None, int],
-    wants_worst: bool,
+    ways: Ways,
 ) -> tuple[dict[str, Any], list[Worst]]:
     """
     Replays the calls of the programs `names`, or of all programs if it is empty. Returns the report of the command
-    (docs/formats.md) and, with `wants_worst`, the field of each process that differs most.
+    (docs/formats.md) and, on request, the field of each process that differs most.
     """
     from gtstub.recorded.replay import Replay
 
@@ -149,6 +214,7 @@ def _replay(
         for archive in found:
             with Replay(archive, tolerances) as replay:
                 chosen = _choose(replay, programs, wanted)
+                step: list[tuple[int, Any]] = []
                 for index, call in enumerate(archive.calls):
                     program, name = chosen.get(call.program.id), call.program.name
                     if name not in wanted:
@@ -156,11 +222,17 @@ def _replay(
                     bar.update(task, description=name)
                     if program is None:
                         left_out[name] = left_out.get(name, 0) + 1
+                    elif ways.as_step:
+                        step.append((index, program))
                     else:
-                        program.replay(replay, index)
+                        with _naming(call, archive) if ways.is_checked else contextlib.nullcontext():
+                            program.replay(replay, index)
                         calls += 1
                     bar.advance(task)
-                if wants_worst and (field := replay.worst()) is not None:
+                if step:
+                    replay.step(step)
+                    calls += len(step)
+                if ways.wants_worst and (field := replay.worst()) is not None:
                     worst.append(field)
             comparisons += [{"process": archive.path.name, **one} for one in replay.report["comparisons"]]
     if calls == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,48 @@ class ProgramTimes:
         return sum(part.calls for part in (self.initial, self.run) if part is not None)
 
 
+@dataclass(frozen=True)
+class PositionTimes:
+    """
+    What a step does at one of its positions: it starts a program, or calls a function (`kind`). `calls` is how often
+    that has succeeded. `time` is that of the whole action; None if there were no such calls.
+    """
+
+    name: str
+    kind: Literal["program", "function"]
+    calls: int
+    time: Times | None
+
+    @property
+    def total(self) -> float:
+        """Seconds of all calls."""
+        return 0.0 if self.time is None else self.time.total
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """One step, or several that were made anew under the same name with the same actions."""
+
+    name: str
+    positions: tuple[PositionTimes, ...]
+
+    @property
+    def total(self) -> float:
+        """Seconds of all positions."""
+        return sum(position.total for position in self.positions)
+
+
 class Profile:
-    """The data of a profile, empty until the profile ends. The program with the greatest total of `run` comes first."""
+    """
+    The data of a profile, empty until the profile ends. The program with the greatest total of `run`, and the step with
+    the greatest total, come first.
+    """
 
     wall: float
     """Seconds from the start to the end of the profile."""
     programs: tuple[ProgramTimes, ...]
+    steps: tuple[StepTimes, ...]
+    """Empty if none has run. Their times contain those of the programs that they start."""
 
     document: Mapping[str, Any]
     """The JSON document (docs/formats.md)."""
@@ -73,6 +109,10 @@ class Profile:
             for item in document["programs"]
         )
         self.programs = tuple(sorted(programs, key=lambda one: (-(one.run.whole.total if one.run else 0.0), one.name)))
+        steps = (
+            StepTimes(item["name"], tuple(map(_position, item["positions"]))) for item in document.get("steps", ())
+        )
+        self.steps = tuple(sorted(steps, key=lambda one: (-one.total, one.name)))
 
     def shares(self) -> dict[str, float]:
         """
@@ -124,6 +164,12 @@ def labels(programs: tuple[ProgramTimes, ...], suffix: str = "") -> list[str]:
         f"{label} [{program.sdfg_digest[:8]}]" if made.count(label) > 1 else label
         for label, program in zip(made, programs, strict=True)
     ]
+
+
+def _position(item: Mapping[str, Any]) -> PositionTimes:
+    return PositionTimes(
+        item["name"], item["kind"], item["calls"], None if item["time"] is None else Times(**item["time"])
+    )
 
 
 def _calls(item: Mapping[str, Any] | None) -> Calls | None:

@@ -6,7 +6,8 @@ Profiles: the numbers of calls of programs, and their times.
     report.save("report.json")
 
 The time of a call begins when its program is entered. The *conversion* lasts until the SDFG starts, the *SDFG* until it
-ends. The time outside is spent in the model's own Python, the GIL, and waiting for calls of other threads.
+ends. The time outside is spent in the model's own Python, the GIL, and waiting for calls of other threads. Steps are
+timed for each position.
 """
 
 from __future__ import annotations
@@ -41,16 +42,23 @@ class Report(Profile):
         write(Path(path), json.dumps(self.document, indent=1) + "\n")
 
     def __str__(self) -> str:
-        """The table as text, and the shares of the time."""
+        """The tables as text, and the shares of the time."""
         from gtstub.util.console import plain
 
-        return f"{plain(self.table())}\n\n{self.summary()}"
+        tables = [self.table(), self.step_table()] if self.steps else [self.table()]
+        return "\n\n".join([*map(plain, tables), self.summary()])
 
     def table(self) -> Table:
-        """The table that 'gtstub profile' prints."""
+        """The table of programs that 'gtstub profile' prints."""
         from gtstub.profiling.table import profile_table
 
         return profile_table(self)
+
+    def step_table(self) -> Table:
+        """The table of steps that 'gtstub profile' prints. It has no rows if no step has run."""
+        from gtstub.profiling.table import step_table
+
+        return step_table(self)
 
     def plot(self, path: str | PathLike[str]) -> None:
         """Draws the shares of the time, as PNG or SVG. This needs matplotlib (the extra 'plot')."""
@@ -62,7 +70,7 @@ class Report(Profile):
 @contextlib.contextmanager
 def profile() -> Iterator[Report]:
     """
-    Times all calls of all threads in the block. The report is empty until the block ends.
+    Times all calls and all steps of all threads in the block. The report is empty until the block ends.
 
     Profiles can be nested; the report of the outer one includes the calls of the inner one. Raises RuntimeError if the
     block ends within a call, in the code of an argument. The profile then continues, and the report stays empty.

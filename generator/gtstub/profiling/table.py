@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gtstub.profiling.model import Calls, Profile, duration, labels, percentage
+from gtstub.profiling.model import Calls, PositionTimes, Profile, duration, labels, percentage
 from gtstub.util.console import make_table
 
 if TYPE_CHECKING:
@@ -47,3 +47,33 @@ def profile_table(profile: Profile) -> Table:
         share = percentage(sum(part.conversion.total for part in calls), whole)
         table.add_row(name, str(sum(part.calls for part in calls)), "", "", "", "", duration(whole), "", "", share)
     return table
+
+
+def step_table(profile: Profile) -> Table:
+    """
+    A table with a row for each position of each step, in the order of the report, and the total of each step. The share
+    of a position is that of its step.
+    """
+    table = make_table("step", "", "action", "# calls", "t_min", "t_avg", "t_med", "t_max", "total", "share")
+    for column in (table.columns[1], *table.columns[3:]):
+        column.justify = "right"
+    for step in profile.steps:
+        for number, position in enumerate(step.positions):
+            share = percentage(position.total, step.total)
+            table.add_row(step.name if number == 0 else "", str(number + 1), action(position), *_times(position), share)
+        table.add_row("", "", "total", "", "", "", "", "", duration(step.total), "")
+        table.add_section()
+    return table
+
+
+def action(position: PositionTimes) -> str:
+    """What a step does at a position: `name` of a program, or `name()` of a function."""
+    return position.name + ("()" if position.kind == "function" else "")
+
+
+def _times(position: PositionTimes) -> tuple[str, ...]:
+    time = position.time
+    if time is None:
+        return (str(position.calls), "", "", "", "", "")
+    mean = time.total / position.calls
+    return (str(position.calls), *map(duration, (time.min, mean, time.median, time.max, time.total)))

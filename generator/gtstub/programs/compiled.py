@@ -152,6 +152,10 @@ class CompiledProgram(_host.Dispatcher):
         """Ends the processes and threads that build; the next build starts them again."""
         return self._builder.release
 
+    def bind(self, *args: Any, **kwargs: Any) -> _host.BoundCall:
+        """Checks the arguments of a call, and returns the bound call of its variant, which keeps them. Nothing runs."""
+        return _host.bind(self, *args, **kwargs)
+
     @property
     def stream(self) -> Any:
         """

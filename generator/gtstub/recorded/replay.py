@@ -13,7 +13,7 @@ import contextlib
 import ctypes
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,10 @@ class StubProgram:
     def is_of(self, replay: Replay, index: int) -> bool:
         """Whether the recorded call `index` has the signatures of this program."""
         return bool(runtime().gts_replay_is_of(replay.handle, index, self._handle))
+
+    @property
+    def handle(self) -> ctypes.c_void_p:
+        return self._handle
 
     def replay(self, replay: Replay, index: int) -> int:
         """Repeats the recorded call `index`. Returns the number of fields that differ by more than the tolerance."""
@@ -93,6 +97,15 @@ class Replay:
             raise MemoryError
         self.report = json.loads(ctypes.string_at(text))
         free(text)
+
+    def step(self, calls: Sequence[tuple[int, StubProgram]]) -> int:
+        """Repeats recorded calls as one step. Returns the number of fields that differ by more than the tolerance."""
+        indices = (ctypes.c_size_t * len(calls))(*(index for index, _ in calls))
+        programs = (ctypes.c_void_p * len(calls))(*(program.handle for _, program in calls))
+        differing: int = runtime().gts_replay_step(self.handle, indices, programs, len(calls))
+        if differing < 0:
+            raise refusal()
+        return differing
 
     def compare(self, index: int, argument: str, found: np.ndarray[Any, Any]) -> bool:
         """Compares a field that a host has computed itself. Returns True if it differs by more than the tolerance."""

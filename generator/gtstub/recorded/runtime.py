@@ -50,6 +50,7 @@ def runtime() -> ctypes.CDLL:
         ("gts_replay_is_of", ctypes.c_bool, (pointer, size, pointer)),
         ("gts_replay_tolerate", ctypes.c_int, (pointer, text, ctypes.c_uint64)),
         ("gts_replay_call", ctypes.c_int, (pointer, size, pointer)),
+        ("gts_replay_step", ctypes.c_int, (pointer, ctypes.POINTER(size), ctypes.POINTER(pointer), size)),
         ("gts_replay_compare", ctypes.c_int, (pointer, size, text, ctypes.POINTER(Array))),
         ("gts_replay_worst", pointer, (pointer, ctypes.POINTER(size), ctypes.POINTER(text))),
         ("gts_replay_close", pointer, (pointer,)),

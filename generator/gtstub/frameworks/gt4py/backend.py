@@ -103,13 +103,21 @@ class StubBackend(gtx_backend.Backend[Any]):
                 program.set_workspace(storage, memory)
         if self.stream != "current":
             program.stream = self.stream
-        collect_metrics(program, functools.partial(metrics.add_sample_to_current_source, metrics.COMPUTE_METRIC))
+        collect_metrics(program, functools.partial(_add_sample, f"{program.name}<{self.name}>"))
         return program
 
 
 def collect_metrics(program: Program, add_sample: Callable[[float], None]) -> None:
     """Lets a program pass the seconds of each call to `add_sample` when gt4py's configuration asks for metrics."""
     program.set_metrics(vars(config), "COLLECT_METRICS_LEVEL", metrics.PERFORMANCE, add_sample)
+
+
+def _add_sample(source: str, seconds: float) -> None:
+    """Adds a sample to the source that gt4py has set, or else to `source`: a bound call is not a call of gt4py's."""
+    if metrics.is_current_source_key_set():
+        metrics.add_sample_to_current_source(metrics.COMPUTE_METRIC, seconds)
+    else:
+        metrics.sources[source].metrics[metrics.COMPUTE_METRIC].add_sample(seconds)
 
 
 def make_backend(

@@ -1,0 +1,94 @@
+"""Steps: programs with all their arguments, and other callables, that are done in order by one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import overload
+
+from gtstub import _host
+from gtstub.programs.captured import check_captured, verify_step
+
+
+class Step(_host.Step):
+    """
+    Bound calls and callables that are done in order by one call::
+
+        step = gtstub.Step([diffuse.bind(u, un, dtime=60.0), exchange_halos, advect.bind(un, u)], name="dynamics")
+        step()
+        step.set(dtime=30.0)
+
+    A bound call is what the `bind` of a program returns. Programs run without the GIL. A callable takes no arguments,
+    and its result is ignored. Another step may be one of them.
+    """
+
+    def __str__(self) -> str:
+        rows = [("", "action", "writes", "scalars"), *(_row(number + 1, each) for number, each in enumerate(self))]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = ["  ".join(f"{text:<{width}}" for text, width in zip(row, [*widths, 0], strict=True)) for row in rows]
+        return "\n".join([f"Step '{self.__name__}'", *(line.rstrip() for line in lines)])
+
+
+def _row(number: int, action: _host.BoundCall | Callable[[], object]) -> tuple[str, str, str, str]:
+    if not isinstance(action, _host.BoundCall):
+        return str(number), f"{getattr(action, '__qualname__', type(action).__qualname__)}()", "", ""
+    scalars = [f"{name}={value!r}" for name, value in action.arguments.items() if isinstance(value, bool | int | float)]
+    return str(number), action.__name__, " ".join(action.written), " ".join(scalars)
+
+
+class _Capture:
+    """Captures the programs that a block calls in this thread."""
+
+    def __init__(self, name: str) -> None:
+        self._step = Step([], name)
+        self._capture: object = None
+
+    def __enter__(self) -> Step:
+        self._capture = _host.begin_capture()
+        return self._step
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        calls = _host.end_capture(self._capture)
+        if error is None:
+            check_captured(self._step.__name__, calls)
+            self._step.actions = calls
+
+    def run(self, method: Callable[[], object]) -> Step:
+        with self as step:
+            method()
+        return step
+
+
+@overload
+def capture(method: None = None, *, name: str = "step") -> AbstractContextManager[Step]: ...
+@overload
+def capture(method: Callable[[], object], *, verify: bool = True, name: str | None = None) -> Step: ...
+
+
+def capture(
+    method: Callable[[], object] | None = None, *, verify: bool = True, name: str | None = None
+) -> AbstractContextManager[Step] | Step:
+    """
+    Captures the programs that are called, in order and with their arguments, as a step::
+
+        with gtstub.capture() as step:
+            granule.run(dtime)
+        step()
+
+    In the block, programs run as always. The step has their arrays and scalars. It has nothing else that the block
+    does: numpy's work on the same fields, communication, branches that another run would take.
+
+    `gtstub.capture(method)` calls `method()` twice, runs the step once, and compares all its arrays bit for bit. Then
+    the arrays are as after one call of the method. It raises CaptureError if the step does not do the same, or if
+    the two calls differ in a program or an argument. `verify=False` calls the method once and compares nothing.
+    """
+    if method is None:
+        return _Capture(name or "step")
+    title = name or getattr(method, "__qualname__", None) or type(method).__qualname__
+    step = _Capture(title).run(method)
+    if verify:
+        verify_step(step, lambda: _Capture(title).run(method))
+    return step
