@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind bench bench-starts bench-build wheel
+.PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind bench bench-dace bench-starts bench-build wheel
 .PHONY: bounds fuzz wheel-test generated check-generated site links clean
 .PHONY: gpu gpu-tests gpu-programs gpu-bench gpu-wheels gpu-build
 
@@ -58,6 +58,11 @@ granule: .venv/.gtstub ## run icon4py's diffusion and velocity advection, compar
 	GT4PY_BUILD_CACHE_DIR=$(CURDIR)/build/granule GT4PY_BUILD_CACHE_LIFETIME=persistent OMP_NUM_THREADS=1 \
 	    $(BIN)/python -O -m examples.granule.run $(ARGS)
 
+captured-diffusion: .venv/.gtstub ## run icon4py's diffusion as a captured step, and compare results and times with the granule's
+	mkdir -p build/granule
+	GT4PY_BUILD_CACHE_DIR=$(CURDIR)/build/granule GT4PY_BUILD_CACHE_LIFETIME=persistent OMP_NUM_THREADS=1 \
+	    $(BIN)/python -O -m examples.captured_diffusion.run
+
 fortran-demo: .venv/.gtstub .venv/.py2fgen ## drive icon4py's diffusion from Fortran, without Python and through it
 	mkdir -p build/fortran-host/cache
 	GT4PY_BUILD_CACHE_DIR=$(CURDIR)/build/fortran-host/cache GT4PY_BUILD_CACHE_LIFETIME=persistent OMP_NUM_THREADS=1 \
@@ -65,7 +70,9 @@ fortran-demo: .venv/.gtstub .venv/.py2fgen ## drive icon4py's diffusion from For
 
 # The tests of one run share their SDFG builds, and start without those of the run before. -O1: without what DaCe's own
 # flags add to CMake's. serial: a build process of gt4py imports gt4py first; 1: so does each that a test asks for. One
-# thread for OpenMP: on small fields, threads wait for each other most of the time.
+# thread for OpenMP: on small fields, threads wait for each other most of the time. DaCe's caches halve the time of a
+# build; gtstub does not use them otherwise, because they miss changes of LDFLAGS and of the compiler.
+DACE_CACHES = DACE_BUILD_CACHE_DIR=$(1) DACE_compiler_configure_cache=1 DACE_compiler_command_cache=1
 ifndef GT4PY
 test: CACHE := $(CURDIR)/build/test-cache
 test: .venv/.gtstub .venv/.py2fgen ## run the tests; some part of them: make test ARGS=tests/unit
@@ -73,7 +80,7 @@ test: .venv/.gtstub .venv/.py2fgen ## run the tests; some part of them: make tes
 	mkdir -p $(CACHE)
 	GT4PY_BUILD_CACHE_DIR=$(CACHE) GT4PY_BUILD_CACHE_LIFETIME=persistent GTSTUB_CACHE_DIR=$(CACHE)/gtstub \
 	    GT4PY_BUILD_JOBS_MODE=serial GT4PY_BUILD_JOBS=1 OMP_NUM_THREADS=1 CXXFLAGS="$${CXXFLAGS:--O1}" \
-	    $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	    $(call DACE_CACHES,$(CACHE)/dace) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 else
 # The tests that need nothing of icon4py, which requires one version of gt4py, in an environment with another version.
 test: export VENV := build/gt4py-$(GT4PY)
@@ -83,6 +90,7 @@ test: $(SOURCES)
 	.ci/install gtstub
 	rm -rf $(VENV)/cache
 	GTSTUB_CACHE_DIR=$(CURDIR)/$(VENV)/cache GT4PY_BUILD_JOBS_MODE=serial CXXFLAGS="$${CXXFLAGS:--O1}" \
+	    $(call DACE_CACHES,$(CURDIR)/$(VENV)/cache/dace) \
 	    $(VENV)/bin/python -m pytest -n $(JOBS) $(ARGS) \
 	    $(addprefix tests/frameworks/gt4py/,test_language.py test_stages.py test_runner.py test_versions.py)
 endif
@@ -97,7 +105,8 @@ suite: $(SOURCES) ## run gt4py's own tests on gtstub's backend
 	.ci/install gt4py==$(or $(GT4PY),1.2.1)
 	.ci/install gtstub
 	mkdir -p $(VENV)/cache
-	GTSTUB_CACHE_DIR=$(CURDIR)/$(VENV)/cache SUITE_BACKEND=ours:cpu $(SUITE)/run $(VENV)/bin/python -n $(JOBS) $(ARGS)
+	GTSTUB_CACHE_DIR=$(CURDIR)/$(VENV)/cache SUITE_BACKEND=ours:cpu $(call DACE_CACHES,$(CURDIR)/$(VENV)/cache/dace) \
+	    $(SUITE)/run $(VENV)/bin/python -n $(JOBS) $(ARGS)
 
 # In an environment with the newest gt4py, which users install; icon4py requires an older one, and works with it here.
 build/bench/.ready: pyproject.toml
@@ -108,6 +117,9 @@ build/bench/.ready: pyproject.toml
 bench: build/bench/.ready $(SOURCES) ## measure calls beside their peers, and write docs/performance.md
 	VENV=build/bench .ci/install gtstub
 	build/bench/bin/python -m tests.benchmarks.run $(ARGS)
+
+bench-dace: .venv/.gtstub ## measure calls of DaCe's own programs beside DaCe's, and write docs/performance.md
+	OMP_NUM_THREADS=1 $(BIN)/python -O -m tests.benchmarks.dace_programs $(ARGS)
 
 bench-starts: build/bench/.ready $(SOURCES) ## measure starts of processes and loads of programs, and write docs/performance.md
 	VENV=build/bench .ci/install gtstub

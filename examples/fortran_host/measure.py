@@ -23,11 +23,13 @@ from tests.support.sdfg_libraries import Recorder, build_null_library, build_rec
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """Nanoseconds of one step; `nothing` is the Fortran step over SDFGs that do nothing."""
+    """Nanoseconds of one step; `nothing` are Fortran steps over SDFGs that do nothing. `bound`: the calls are bound."""
 
     fortran: Times
+    bound: Times
     loop: Times
     nothing: Times
+    bound_nothing: Times
 
 
 class Granule:
@@ -35,12 +37,14 @@ class Granule:
 
     def __init__(self, build: Path, state: Path) -> None:
         self._library = ctypes.CDLL(str(build / "libtimed_granule.so"))
-        self._library.granule_steps.argtypes = (ctypes.c_long,)
-        self._library.granule_steps.restype = ctypes.c_double
+        for steps in (self._library.granule_steps, self._library.granule_bound_steps):
+            steps.argtypes = (ctypes.c_long,)
+            steps.restype = ctypes.c_double
         self._library.granule_init(bytes(state), bytes(build))
 
     def reopen(self, programs: Path) -> None:
         self._library.granule_reopen(bytes(programs))
+        self._library.granule_bind()
 
     def restore(self) -> None:
         self._library.granule_restore()
@@ -55,6 +59,10 @@ class Granule:
         """Seconds."""
         return float(self._library.granule_steps(count))
 
+    def bound_steps(self, count: int) -> float:
+        """Seconds."""
+        return float(self._library.granule_bound_steps(count))
+
 
 def measure(
     build: Path, state: Path, entries: Mapping[str, Path], step: Sequence[str], folder: Path, rounds: int = ROUNDS
@@ -65,10 +73,10 @@ def measure(
     granule.reopen(build)
     loops = Loops(calls, folder / "step.c")
     _compare(granule, loops, folder / "step")
-    fortran, loop = _take_turns(granule, [granule.steps, loops.repeat_all], rounds)
+    fortran, bound, loop = _take_turns(granule, [granule.steps, granule.bound_steps, loops.repeat_all], rounds)
     granule.reopen(_programs(build, entries, folder / "nothing", build_null_library))
-    (nothing,) = _take_turns(granule, [granule.steps], rounds)
-    return Measured(fortran, loop, nothing)
+    nothing, bound_nothing = _take_turns(granule, [granule.steps, granule.bound_steps], rounds)
+    return Measured(fortran, bound, loop, nothing, bound_nothing)
 
 
 def _record(
@@ -103,16 +111,17 @@ def _sdfg(entry: Path) -> SdfgSignature:
 
 
 def _compare(granule: Granule, loops: Loops, folder: Path) -> None:
-    """Raises SystemExit unless a step from C does what a step of the Fortran granule does."""
+    """Raises SystemExit unless a step from C, and one of bound calls, does what a step of the Fortran granule does."""
     before = granule.state(folder)
     granule.steps(1)
     expected = granule.state(folder)
-    granule.restore()
-    assert granule.state(folder) == before != expected
-    loops.repeat_all(1)
-    found = granule.state(folder)
-    if different := [name for name in expected if found[name] != expected[name]]:
-        raise SystemExit(f"A step from C gives other fields than one from Fortran: {', '.join(different)}.")
+    for kind, run in (("from C", loops.repeat_all), ("of bound calls", granule.bound_steps)):
+        granule.restore()
+        assert granule.state(folder) == before != expected
+        run(1)
+        found = granule.state(folder)
+        if different := [name for name in expected if found[name] != expected[name]]:
+            raise SystemExit(f"A step {kind} gives other fields than calls from Fortran: {', '.join(different)}.")
 
 
 def _take_turns(granule: Granule, runs: Sequence[Callable[[int], float]], rounds: int) -> list[Times]:

@@ -23,7 +23,6 @@ module nh_diffusion
     private
 
     type, public :: t_diffusion
-        private
         ! of the namelist, and what follows from it
         integer :: itype_sher
         logical :: lhdiff_temp, loutshs
@@ -33,7 +32,9 @@ module nh_diffusion
         real(wp), allocatable :: diff_multfac_n2w(:), enh_smag_fac(:), diff_multfac_smag(:)
         real(wp), allocatable :: u_vert(:, :), v_vert(:, :), kh_smag_e(:, :), kh_smag_ec(:, :), z_nabla2_e(:, :)
         real(wp), allocatable :: w_tmp(:, :), theta_v_tmp(:, :)
-        type(t_programs), public :: programs
+        type(t_programs) :: programs
+    contains
+        procedure :: has_turbulence
     end type
 
     public :: diffusion_init, diffusion_run, write_local_fields
@@ -143,7 +144,7 @@ contains
             self%kh_smag_e, self%kh_smag_ec, self%z_nabla2_e, smag_offset, patch%e2c2v)
         call finish(self%programs%nabla2)
 
-        if (self%itype_sher >= 1 .or. self%loutshs .or. self%a_hshr > 0.0_wp) then
+        if (self%has_turbulence()) then
             call begin(self%programs%turbulence)
             call calculate_diagnostic_quantities_for_turbulence(self%programs%turbulence%handle, self%kh_smag_ec, &
                 prog%vn, int_state%e_bln_c_s, int_state%geofac_div, self%diff_multfac_smag, metrics%wgtfac_c, &
@@ -194,6 +195,13 @@ contains
             ! halo exchange: theta_v, exner
         end if
     end subroutine
+
+    ! Whether a step computes what turbulence needs.
+    pure logical function has_turbulence(self)
+        class(t_diffusion), intent(in) :: self
+
+        has_turbulence = self%itype_sher >= 1 .or. self%loutshs .or. self%a_hshr > 0.0_wp
+    end function
 
     ! Before and after a call of a program.
     subroutine begin(program)

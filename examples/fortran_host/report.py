@@ -16,6 +16,7 @@ BEGIN, END = "<!-- fortran -->", "<!-- /fortran -->"
 STEP_GOAL, OPEN_GOAL = 1.02, 1000.0
 
 STUBS = "Fortran over stubs, no Python in the process"
+STEP = "The same, the calls of nh_hdiff_run bound once and run as one step"
 EMBEDDED_GTSTUB = "Fortran through embedded Python (icon4py's py2fgen), programs through gtstub"
 EMBEDDED_GT4PY = "Fortran through embedded Python (icon4py's py2fgen), programs through gt4py's DaCe backend"
 
@@ -25,12 +26,14 @@ TIMERS_HEAD = ("name", "# calls", "t_min", "t_avg", "t_max", "total")
 
 
 def step_rows(measured: Measured, runs: Mapping[str, Run]) -> Iterator[tuple[str, ...]]:
-    """The first three take turns in one process; an embedded one has a process of its own, and a mean, not a median."""
+    """The first five take turns in one process; an embedded one has a process of its own, and a mean, not a median."""
     floor = measured.loop.least
     for label, times in (
         ("the SDFGs called from C by hand", measured.loop),
         (f"**{STUBS}**", measured.fortran),
-        ("the same with SDFGs that do nothing", measured.nothing),
+        (f"**{STEP}**", measured.bound),
+        ("calls from Fortran of SDFGs that do nothing", measured.nothing),
+        ("the same, bound and run as one step", measured.bound_nothing),
     ):
         yield label, f"{times.least / 1e3:.2f}", f"{times.median / 1e3:.2f}", f"{times.least / floor:.3f}"
     for name in (EMBEDDED_GTSTUB, EMBEDDED_GT4PY):

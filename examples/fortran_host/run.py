@@ -74,8 +74,12 @@ def main() -> int:
     bindings = None if left_out else building.make_bindings(FOLDER / "bindings")
     build = building.build(entries, FOLDER, bindings)
 
-    runs = {report.STUBS: calmest(report.STUBS, partial(running.run_host, build, FOLDER / "state", FOLDER / "results"))}
-    good = check(runs[report.STUBS], expected)
+    runs: dict[str, running.Run] = {}
+    good = True
+    for name, way in ((report.STUBS, "calls"), (report.STEP, "step")):
+        host = partial(running.run_host, build, FOLDER / "state", FOLDER / f"results-{way}", way)
+        runs[name] = calmest(name, host)
+        good &= check(runs[name], expected)
     if left_out:
         console.print(f"Embedded Python is left out: {left_out}\n")
     else:

@@ -3,6 +3,7 @@
 module timed_granule
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_long, c_null_char
     use, intrinsic :: iso_fortran_env, only: int64
+    use bound_diffusion, only: t_bound_diffusion, diffusion_bind, diffusion_step
     use diffusion_programs, only: t_programs, open_programs
     use granule_state, only: wp, t_patch, t_int_state, t_nh_metrics, t_nh_prog, t_nh_diag, read_state, write_state
     use host_run, only: read_run
@@ -10,15 +11,18 @@ module timed_granule
     implicit none
     private
 
-    type(t_patch) :: patch
-    type(t_int_state) :: int_state
-    type(t_nh_metrics) :: metrics
-    type(t_nh_prog) :: prog, initial_prog
-    type(t_nh_diag) :: diag, initial_diag
-    type(t_diffusion) :: diffusion
+    type(t_patch), target :: patch
+    type(t_int_state), target :: int_state
+    type(t_nh_metrics), target :: metrics
+    type(t_nh_prog), target :: prog
+    type(t_nh_prog) :: initial_prog
+    type(t_nh_diag), target :: diag
+    type(t_nh_diag) :: initial_diag
+    type(t_diffusion), target :: diffusion
+    type(t_bound_diffusion) :: bound
     real(wp) :: dtime
 
-    public :: granule_init, granule_reopen, granule_restore, granule_steps, granule_write
+    public :: granule_init, granule_reopen, granule_bind, granule_restore, granule_steps, granule_bound_steps, granule_write
 
 contains
 
@@ -41,6 +45,11 @@ contains
 
         diffusion%programs = t_programs()
         call open_programs(diffusion%programs, text(programs), timed=.false.)
+    end subroutine
+
+    ! Binds the calls of a step to the programs that are open now.
+    subroutine granule_bind() bind(c)
+        call diffusion_bind(bound, diffusion, patch, int_state, metrics, prog, diag, dtime)
     end subroutine
 
     ! Gives the model state the values it began with, in place.
@@ -66,6 +75,21 @@ contains
         call system_clock(began, rate)
         do step = 1, count
             call diffusion_run(diffusion, patch, int_state, metrics, prog, diag, dtime, linit=.false.)
+        end do
+        call system_clock(ended)
+        seconds = real(ended - began, c_double) / real(rate, c_double)
+    end function
+
+    ! The same with bound calls.
+    function granule_bound_steps(count) result(seconds) bind(c)
+        integer(c_long), value :: count
+        real(c_double) :: seconds
+        integer(int64) :: began, ended, rate
+        integer(c_long) :: step
+
+        call system_clock(began, rate)
+        do step = 1, count
+            call diffusion_step(bound)
         end do
         call system_clock(ended)
         seconds = real(ended - began, c_double) / real(rate, c_double)

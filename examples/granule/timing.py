@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import gtstub
 from examples.granule.granules import Granule, fields
 from examples.granule.sdfg_calls import Loops
 from examples.granule.steps import ProgramCall
@@ -25,6 +26,9 @@ ROUND_SECONDS = 0.002
 
 STEP, STEP_CALLS = -1, -2
 """Where a call has its number in the step: the whole step, and its program calls without the granule around them."""
+
+USUAL = 2
+"""The number of a step that is like those after it; the first one is special."""
 
 Run = Callable[[int], float]
 """Makes so many calls, and returns the seconds they took."""
@@ -52,6 +56,10 @@ class Side:
     granule: Granule
     calls: Sequence[ProgramCall]
 
+    def capture(self) -> gtstub.Step:
+        """The step as a step of gtstub, which is compared with the granule's bit for bit."""
+        return gtstub.capture(lambda: self.granule.step(USUAL), name=self.granule.name)
+
 
 class Clock:
     """Times calls from a C loop: `caller` is the extension module of tests/benchmarks."""
@@ -59,21 +67,26 @@ class Clock:
     def __init__(self, caller: Any) -> None:
         self._caller = caller
 
-    def measure(self, gt4py: Side, gtstub: Side, loops: Loops) -> dict[tuple[str, int], Times]:
+    def measure(self, gt4py: Side, stubs: Side, loops: Loops) -> dict[tuple[str, int], Times]:
         """
-        Times by who is called ('SDFG', 'gtstub', 'gt4py') and the number of the call in the step. 'granule' is the step
-        with programs that do nothing.
+        Times by who is called ('SDFG', 'gtstub', 'bound', 'gt4py') and the number of the call in the step. 'bound' are
+        the bound calls of the step that is captured from gtstub's, and this step. 'granule' is the step with programs
+        that do nothing.
         """
         runs: dict[tuple[str, int], tuple[Granule, Run]] = {}
-        for i in range(len(gtstub.calls)):
-            runs["SDFG", i] = gtstub.granule, lambda count, i=i: loops.repeat(i, count)
-            for name, side in (("gtstub", gtstub), ("gt4py", gt4py)):
+        for i in range(len(stubs.calls)):
+            runs["SDFG", i] = stubs.granule, lambda count, i=i: loops.repeat(i, count)
+            for name, side in (("gtstub", stubs), ("gt4py", gt4py)):
                 runs[name, i] = side.granule, self._program(side.calls[i])
-        runs["SDFG", STEP] = gtstub.granule, loops.repeat_all
-        for name, side in (("gtstub", gtstub), ("gt4py", gt4py)):
+        runs["SDFG", STEP] = stubs.granule, loops.repeat_all
+        for name, side in (("gtstub", stubs), ("gt4py", gt4py)):
             runs[name, STEP] = side.granule, self._step(side.granule)
             runs[name, STEP_CALLS] = side.granule, self._programs(side.calls)
-        runs["granule", STEP] = gtstub.granule, self._without_programs(gtstub)
+        captured = stubs.capture()
+        for i, call in enumerate(captured):
+            runs["bound", i] = stubs.granule, self._without_arguments(call)
+        runs["bound", STEP] = stubs.granule, self._without_arguments(captured)
+        runs["granule", STEP] = stubs.granule, self._without_programs(stubs)
         return _take_turns(runs)
 
     def _program(self, call: ProgramCall) -> Run:
@@ -85,8 +98,10 @@ class Clock:
         return lambda count: self._caller.in_turn(flat, count)
 
     def _step(self, granule: Granule) -> Run:
-        # The first step of a run is a special one.
-        return lambda count: self._caller.repeat(granule.step, [(2,)], (), count)
+        return lambda count: self._caller.repeat(granule.step, [(USUAL,)], (), count)
+
+    def _without_arguments(self, callable_: Callable[[], object]) -> Run:
+        return lambda count: self._caller.repeat(callable_, [()], (), count)
 
     def _without_programs(self, side: Side) -> Run:
         granule = side.granule.granule
