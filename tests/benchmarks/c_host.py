@@ -1,22 +1,28 @@
 """
-A host in C that calls an SDFG bare and through its stub, with the same arrays or with two sets of them in turn.
+A host in C that calls an SDFG bare and through its stub, with the same arrays or with two sets of them in turn, and
+that starts bound calls alone and in steps.
 
-As a library it has `time_bare`, `time_stub` and `time_turns`; as a program it prints the milliseconds of
-gts_open(), then makes calls that callgrind counts.
+As a library it has `time_bare`, `time_memory`, `time_stub` and `time_turns`, and after `make_steps` also `time_bound`,
+`time_step` and `time_long_step`. As a program it prints the milliseconds of gts_open(), then makes calls that callgrind
+counts: many for their instructions, and one for its cache lines, which begins with empty caches.
 """
 
 from __future__ import annotations
 
-import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 from gtstub.install import INCLUDE, RUNTIME
 from gtstub.plan.model import CallPlan, FieldLeaf, ScalarLeaf
-from tests.benchmarks.peers import compile_c, link
+from tests.benchmarks.instructions import CACHES, lines, total
+from tests.benchmarks.peers import HERE, compile_c, link
 
 CALLS = 1000
+"""Also the number of programs in the long step."""
+
+STEP = 10
+"""Programs in the short step."""
 
 
 def build(plan: CallPlan, entry: Path, folder: Path) -> tuple[Path, Path]:
@@ -24,7 +30,7 @@ def build(plan: CallPlan, entry: Path, folder: Path) -> tuple[Path, Path]:
     source = folder / "c_host.c"
     source.write_text(_source(plan), encoding="utf-8")
     runtime = [f"-L{RUNTIME.parent}", f"-l:{RUNTIME.name}", f"-Wl,-rpath,{RUNTIME.parent}", "-ldl"]
-    flags = [f"-I{INCLUDE}", f"-I{entry}", *link(entry / f"{plan.name}_stub.so"), *runtime]
+    flags = [f"-I{HERE}", f"-I{INCLUDE}", f"-I{entry}", *link(entry / f"{plan.name}_stub.so"), *runtime]
     library = compile_c(source, folder / "c_host.so", *flags)
     command = ["cc", "-std=gnu11", "-O2", str(source), *flags, "-o", str(folder / "c_host")]
     subprocess.run(command, check=True)
@@ -37,20 +43,37 @@ def open_milliseconds(program: Path, entry: Path, library: Path) -> float:
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def instructions(program: Path, entry: Path, library: Path) -> float:
-    """Of a call through the stub, above a bare one, both in a loop."""
+def instructions(program: Path, entry: Path, library: Path) -> dict[str, float]:
+    """
+    Of a call through the stub above a bare one with constants; of a start and of a program in a step above a bare one
+    with values from memory. All are made in a loop.
+    """
     command = [program, entry, library, str(CALLS)]
-    return count_instructions("time_stub", command) - count_instructions("time_bare", command)
+    ways = {"bound from C": "bound", "step from C": "step", "long step from C": "long_step"}
+    memory = count_instructions("time_memory", command)
+    counted = {name: count_instructions(f"time_{way}", command) - memory for name, way in ways.items()}
+    return {"C": count_instructions("time_stub", command) - count_instructions("time_bare", command), **counted}
+
+
+def count_lines(program: Path, entry: Path, library: Path) -> int:
+    """The cache lines of a call through the stub, above those of a bare one, without the caller's arguments."""
+    command = [program, entry, library, "1"]
+    stub, bare = (_count(function, command, *CACHES) for function in ("cold_stub", "cold_bare"))
+    return lines(stub) - lines(bare)
 
 
 def count_instructions(function: str, command: list[str | Path]) -> float:
     """Of one of the CALLS calls that this function of a program makes."""
+    return _count(function, command)["Ir"] / CALLS
+
+
+def _count(function: str, command: list[str | Path], *options: str) -> dict[str, int]:
+    """The events in a function of a program, by callgrind's names."""
     with tempfile.TemporaryDirectory() as folder:
-        valgrind = ["valgrind", "--tool=callgrind", "--collect-atstart=no", f"--toggle-collect={function}"]
+        valgrind = ["valgrind", "--tool=callgrind", "--collect-atstart=no", f"--toggle-collect={function}", *options]
         valgrind += [f"--callgrind-out-file={folder}/out", *map(str, command)]
         done = subprocess.run(valgrind, check=True, capture_output=True, text=True)
-    (count,) = re.findall(r"Collected : (\d+)", done.stderr)
-    return int(count) / CALLS
+    return total(done.stderr, r"Events +: (.*)$", r"Collected : (.*)$")
 
 
 def _array(leaf: FieldLeaf) -> str:
@@ -72,6 +95,8 @@ def _braces(values: list[int]) -> str:
 
 def _source(plan: CallPlan) -> str:
     values = "\n".join(map(_value, plan.arguments))
+    members = "\n".join(f"    {slot.c_type} slot_{i};" for i, slot in enumerate(plan.slots))
+    loaded = ", ".join(f"values.slot_{i}" for i in range(len(plan.slots)))
     zeros = ", ".join("NULL" if slot.is_array else "0" for slot in plan.slots)
     return f"""\
 #include <dlfcn.h>
@@ -80,6 +105,10 @@ def _source(plan: CallPlan) -> str:
 #include <time.h>
 
 #include "{plan.name}_stub.h"
+#include "cold.h"
+#include "gtstub/step.h"
+
+enum {{ SHORT = {STEP}, LONG = {CALLS} }};
 
 typedef void (*sdfg_program)({", ".join(["void *", *(slot.c_type for slot in plan.slots)])});
 
@@ -108,6 +137,23 @@ double time_bare(sdfg_program program, void *handle, long count)
     const double begin = now();
     for (long i = 0; i < count; ++i)
         program(handle, {zeros});
+    return now() - begin;
+}}
+
+/* Values that the compiler does not know. */
+extern struct values {{
+{members}
+}} values;
+struct values values;
+
+/* Seconds for `count` calls of the SDFG itself, with values from memory, as any caller has them. */
+double time_memory(sdfg_program program, void *handle, long count);
+
+double time_memory(sdfg_program program, void *handle, long count)
+{{
+    const double begin = now();
+    for (long i = 0; i < count; ++i)
+        program(handle, {loaded});
     return now() - begin;
 }}
 
@@ -149,6 +195,93 @@ double time_turns(gts_program *program, long count)
     return now() - begin;
 }}
 
+/* One call of the SDFG itself, whose cache lines are counted. */
+void cold_bare(sdfg_program program, void *handle);
+
+__attribute__((noinline)) void cold_bare(sdfg_program program, void *handle)
+{{
+    program(handle, {zeros});
+    __asm__ volatile("");
+}}
+
+/* The same through the stub. */
+int cold_stub(gts_program *program);
+
+__attribute__((noinline)) int cold_stub(gts_program *program)
+{{
+    const int status = {plan.name}_call(program, &ARGS);
+    __asm__ volatile("");
+    return status;
+}}
+
+static int call_cold(gts_program *program, sdfg_program bare)
+{{
+    evict();
+    warm_stack();
+    cold_bare(bare, memory);
+    evict();
+    warm(&ARGS, sizeof ARGS);
+    warm_stack();
+    return cold_stub(program);
+}}
+
+/* ---- Bound calls and steps ---- */
+
+static gts_bound_call *call;
+static gts_step *short_step, *long_step;
+
+/* Binds the call, and makes two steps of it. */
+int make_steps(gts_program *program);
+
+int make_steps(gts_program *program)
+{{
+    if (gts_bind(program, &ARGS, &call) != 0)
+        return -1;
+    static gts_action actions[LONG];
+    for (int i = 0; i < LONG; ++i)
+        actions[i].call = call;
+    if (gts_step_new("short", actions, SHORT, &short_step) != 0 || gts_step_new("long", actions, LONG, &long_step) != 0)
+        return -1;
+    return gts_start(call);
+}}
+
+double time_bound(long count);
+
+double time_bound(long count)
+{{
+    const double begin = now();
+    for (long i = 0; i < count; ++i) {{
+        if (gts_start(call) != 0)
+            return -1;
+    }}
+    return now() - begin;
+}}
+
+/* Runs a step of so many programs until `count` have run, a multiple. Inlined, so that callgrind finds its caller. */
+__attribute__((always_inline)) static inline double time_runs(gts_step *step, long programs, long count)
+{{
+    const double begin = now();
+    for (long i = 0; i < count; i += programs) {{
+        if (gts_step_run(step) != 0)
+            return -1;
+    }}
+    return now() - begin;
+}}
+
+double time_step(long count);
+
+double time_step(long count)
+{{
+    return time_runs(short_step, SHORT, count);
+}}
+
+double time_long_step(long count);
+
+double time_long_step(long count)
+{{
+    return time_runs(long_step, LONG, count);
+}}
+
 /* ENTRY LIBRARY COUNT */
 int main(int argc, char **argv)
 {{
@@ -163,6 +296,9 @@ int main(int argc, char **argv)
     sdfg_program bare;
     *(void **)&bare = dlsym(dlopen(argv[2], RTLD_NOW), "__program_{plan.sdfg_name}");
     (void)time_bare(bare, memory, count);
-    return time_stub(program, count) < 0;
+    (void)time_memory(bare, memory, count);
+    if (time_stub(program, count) < 0 || call_cold(program, bare) != 0 || make_steps(program) != 0)
+        return 1;
+    return time_bound(count) < 0 || time_step(count) < 0 || time_long_step(count) < 0;
 }}
 """

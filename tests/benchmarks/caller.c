@@ -6,11 +6,15 @@
  *                                       last len(names) of each being keyword arguments; returns the seconds it took
  * in_turn(calls, count)                 makes all calls, each (callable, arguments, names), one after another, `count`
  *                                       times; returns the seconds it took
+ * cold(callable, call, names)           makes one call, with empty caches but for `call`, `names` and the stack, and
+ *                                       within the function call_cold
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stddef.h>
 #include <time.h>
+
+#include "cold.h"
 
 typedef struct empty_object {
     PyObject_HEAD vectorcallfunc vectorcall;
@@ -87,8 +91,33 @@ static PyObject *in_turn(PyObject *self, PyObject *args)
     return PyFloat_FromDouble(now() - begin);
 }
 
+PyObject *call_cold(PyObject *callable, PyObject *const *args, size_t given, PyObject *names);
+
+__attribute__((noinline)) PyObject *call_cold(PyObject *callable, PyObject *const *args, size_t given, PyObject *names)
+{
+    PyObject *const result = PyObject_Vectorcall(callable, args, given, names);
+    __asm__ volatile(""); /* not a tail call, which would not return to this function */
+    return result;
+}
+
+static PyObject *cold(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *callable, *call, *names;
+    if (!PyArg_ParseTuple(args, "OO!O!", &callable, &PyTuple_Type, &call, &PyTuple_Type, &names))
+        return NULL;
+    const Py_ssize_t given = PyTuple_GET_SIZE(call), keywords = PyTuple_GET_SIZE(names);
+    PyObject *const *const items = ((PyTupleObject *)call)->ob_item;
+    evict();
+    warm(items, (size_t)given * sizeof *items);
+    warm(names, sizeof(PyTupleObject) + (size_t)keywords * sizeof *items);
+    warm_stack();
+    return call_cold(callable, items, (size_t)(given - keywords), keywords == 0 ? NULL : names);
+}
+
 static PyMethodDef methods[] = {
     {"repeat", repeat, METH_VARARGS, NULL},
+    {"cold", cold, METH_VARARGS, NULL},
     {"in_turn", in_turn, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

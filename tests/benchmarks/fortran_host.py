@@ -1,8 +1,8 @@
 """
 A host in Fortran that calls a program through its module, with whole arrays and with sections of larger ones.
 
-As a library it has `open_program`, `time_whole`, `time_sections` and `time_turns` of both; as a program it makes
-calls that callgrind counts.
+As a library it has `open_program`, `time_whole`, `time_sections` and `time_turns` of both, and `time_bound` and
+`time_step` of a bound call; as a program it makes calls that callgrind counts.
 The stub is compiled into both; what they open is the entry's, which was generated from the same signatures.
 """
 
@@ -17,7 +17,8 @@ from gtstub.install import FOLDER, INCLUDE, RUNTIME
 from gtstub.plan.model import CallPlan, FieldLeaf
 from gtstub.plan.planner import make_plan
 from gtstub.signature.model import ProgramSignature, SdfgSignature
-from tests.benchmarks.c_host import CALLS, count_instructions
+from tests.benchmarks.c_host import CALLS, STEP, count_instructions
+from tests.support.fortran_hosts import MODULES
 from tests.support.stubs import render_stub
 
 SIZE = 8
@@ -44,8 +45,8 @@ def build(sdfg: SdfgSignature, program: ProgramSignature, folder: Path) -> tuple
         (folder / name).write_text(text, encoding="utf-8")
     c = ["gcc", "-std=c11", "-O2", "-fPIC", "-DGTS_FORTRAN", f"-I{INCLUDE}", "-c", f"{program.name}_stub.c"]
     subprocess.run([*c, "-o", "stub.o"], cwd=folder, check=True)
-    gtstub = str(FOLDER / "fortran" / "gtstub.f90")
-    fortran = ["gfortran", "-std=f2018", "-O2", "-fPIC", gtstub, "stub.f90", "host.f90"]
+    modules = [str(FOLDER / "fortran" / f"{module}.f90") for module in MODULES]
+    fortran = ["gfortran", "-std=f2018", "-O2", "-fPIC", *modules, "stub.f90", "host.f90"]
     runtime = ["stub.o", f"-L{RUNTIME.parent}", f"-l:{RUNTIME.name}", f"-Wl,-rpath,{RUNTIME.parent}"]
     subprocess.run([*fortran, "-shared", *runtime, "-o", "fortran_host.so"], cwd=folder, check=True)
     subprocess.run([*fortran, "main.f90", *runtime, "-o", "fortran_host"], cwd=folder, check=True)
@@ -53,12 +54,19 @@ def build(sdfg: SdfgSignature, program: ProgramSignature, folder: Path) -> tuple
 
 
 def instructions(program: Path, entry: Path, c_host: Path, library: Path) -> dict[str, float]:
-    """Of a call, its descriptors included, above the SDFG itself called from C with constants."""
-    bare = count_instructions("time_bare", [c_host, entry, library, str(CALLS)])
+    """
+    Of a call, its descriptors included, above the SDFG itself called from C with constants; of a start and of a program
+    in a step above the SDFG itself called with values from memory.
+    """
+    bare, memory = (
+        count_instructions(name, [c_host, entry, library, str(CALLS)]) for name in ("time_bare", "time_memory")
+    )
     command = [program, entry, str(CALLS)]
     return {
         "gtstub from Fortran": count_instructions("time_whole", command) - bare,
         "gtstub from Fortran, sections": count_instructions("time_sections", command) - bare,
+        "bound from Fortran": count_instructions("time_bound", command) - memory,
+        "step from Fortran": count_instructions("time_step", command) - memory,
     }
 
 
@@ -103,10 +111,13 @@ def _source(plan: CallPlan) -> str:
     return f"""\
 module host
     use, intrinsic :: iso_c_binding
-    use gtstub, only: gts_open, gts_program, gts_set_index_base
-    use {interface.module}, only: {interface.procedure}
+    use gtstub, only: gts_action, gts_bound_call, gts_open, gts_program, gts_set_index_base, gts_start, gts_step, &
+        gts_step_new, gts_step_run
+    use {interface.module}
     implicit none
     type(gts_program) :: program
+    type(gts_bound_call) :: bound
+    type(gts_step) :: step
     {_lines(declarations, 4)}
 
 contains
@@ -119,11 +130,15 @@ contains
         path = transfer(entry, path)
         call gts_open(path, program)
         {_lines([*bases, *allocations], 8)}
+        {_call(interface.binding, [*whole, "bound"], exits=False)}
+        call gts_step_new('step', spread(gts_action(call=bound), 1, {STEP}), step)
     end subroutine
 
-{_loop("time_whole", interface.procedure, whole)}
-{_loop("time_sections", interface.procedure, sections)}
-{_loop("time_turns", interface.procedure, whole, sections)}
+{_loop("time_whole", interface.procedure, [whole])}
+{_loop("time_sections", interface.procedure, [sections])}
+{_loop("time_turns", interface.procedure, [whole, sections])}
+{_loop("time_bound", "gts_start", [["bound"]])}
+{_loop("time_step", "gts_step_run", [["step"]], STEP)}
 end module
 """
 
@@ -132,11 +147,12 @@ def _lines(lines: list[str], indent: int) -> str:
     return f"\n{' ' * indent}".join(lines)
 
 
-def _loop(name: str, procedure: str, *arguments: list[str]) -> str:
-    """A function that makes calls with each of some lists of arguments in turn."""
+def _loop(name: str, procedure: str, arguments: list[list[str]], step: int = 0) -> str:
+    """A function that makes calls with each of some lists of arguments in turn, `step` or one call each time."""
+    step = step or len(arguments)
     calls = "\n            ".join(_call(procedure, each) for each in arguments)
     return f"""\
-    ! Seconds for `count` calls, or for the next larger multiple of {len(arguments)}; negative after a refusal.
+    ! Seconds for `count` calls, or for the next larger multiple of {step}; negative after a refusal.
     function {name}(count) result(seconds) bind(c)
         integer(c_long), value :: count
         real(c_double) :: seconds
@@ -145,7 +161,7 @@ def _loop(name: str, procedure: str, *arguments: list[str]) -> str:
         integer :: stat
 
         call system_clock(begin, rate)
-        do i = 1, count, {len(arguments)}
+        do i = 1, count, {step}
             {calls}
         end do
         call system_clock(end)
@@ -155,12 +171,9 @@ def _loop(name: str, procedure: str, *arguments: list[str]) -> str:
 """
 
 
-def _call(procedure: str, arguments: list[str]) -> str:
-    return f"""\
-call {procedure}( &
-                {_lines([f"{argument}, &" for argument in arguments], 16)}
-                stat)
-            if (stat /= 0) exit"""
+def _call(procedure: str, arguments: list[str], *, exits: bool = True) -> str:
+    lines = [f"call {procedure}( &", *(f"    {argument}, &" for argument in arguments), "    stat)"]
+    return _lines([*lines, "if (stat /= 0) exit"] if exits else [*lines[:-2], lines[-2].replace(", &", ")")], 12)
 
 
 MAIN = """\
@@ -176,5 +189,6 @@ program main
     read (count, *) calls
     call open_program(entry, len_trim(entry, c_int))
     if (time_whole(calls) < 0 .or. time_sections(calls) < 0) error stop 1
+    if (time_bound(calls) < 0 .or. time_step(calls) < 0) error stop 1
 end program
 """

@@ -1,8 +1,10 @@
 """
-Instructions that one call costs, counted by callgrind: they do not depend on what else the machine does.
+What one call costs, counted by callgrind: instructions and cache lines. They do not depend on what else the machine
+does.
 
 Run as a program, it is what callgrind runs: for each job it makes calls of a callable, and as many of an empty
-vectorcall with the same arguments. Only what happens in these loops is counted.
+vectorcall with the same arguments. Only what happens in these loops is counted. For the cache lines it makes one more
+call of each, which begins with empty caches.
 
     python instructions.py CALLER JOBS.json
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import itertools
 import json
 import os
 import re
@@ -18,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,10 +31,17 @@ if TYPE_CHECKING:
 CALLS = 500
 WARMING_CALLS = 50
 
+CACHE_LINES = 512
+"""More than a call touches. Caches of one set miss each line once, until they are full."""
+
+CACHE = f"{64 * CACHE_LINES},{CACHE_LINES},64"
+CACHES = ("--cache-sim=yes", f"--I1={CACHE}", f"--D1={CACHE}", f"--LL={CACHE}")
+"""Options of callgrind: it counts the cache lines of calls that begin with empty caches (cold.h)."""
+
 LEVELS = 6
 """Size of an axis that is not fixed."""
 
-Way = Literal["program", "bound", "keywords", "variants"]
+Way = Literal["program", "bound", "keywords", "variants", "start", "step"]
 """
 program:   the program itself, all arguments by position and the offset provider by keyword
 bound:     what compile() returns, with all but the changing fields bound, which are passed by keyword
@@ -53,6 +63,22 @@ class Job:
     changing: str = ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """
+    Of one call with the objects of the call before, above an empty vectorcall's. The lines are the 64-byte lines of
+    memory that it reads or writes, and those that its instructions are in. The stack and what the caller passes are not
+    counted, because the caller has just used them.
+    """
+
+    instructions: float
+    lines: int
+    code_lines: int
+
+
+COUNTED = ("repeat", "call_cold")
+
+
 class CallgrindError(Exception):
     """callgrind, or the program that it ran, failed."""
 
@@ -61,27 +87,43 @@ def find_valgrind() -> str | None:
     return shutil.which("valgrind")
 
 
-def count_per_call(caller: Path, jobs: Mapping[str, Job]) -> dict[str, float]:
-    """For each job the instructions of a call with the objects of the call before, above an empty vectorcall's."""
+def count_per_call(caller: Path, jobs: Mapping[str, Job]) -> dict[str, Cost]:
     with tempfile.TemporaryDirectory() as folder:
         described = {name: {**vars(job), "entries": list(map(str, job.entries))} for name, job in jobs.items()}
         (Path(folder) / "jobs.json").write_text(json.dumps(described), encoding="utf-8")
-        # The caller's loop is called 'repeat': it is counted, and its count is written down each time it ends.
-        command = ["valgrind", "--tool=callgrind", "--toggle-collect=repeat", "--dump-after=repeat"]
+        # What the caller's functions 'repeat' and 'call_cold' do is counted, and written down each time one ends.
+        command = ["valgrind", "--tool=callgrind", *CACHES]
+        command += [f"--{what}={function}" for what in ("toggle-collect", "dump-after") for function in COUNTED]
         command += [f"--callgrind-out-file={folder}/out", sys.executable, __file__, str(caller), f"{folder}/jobs.json"]
         # One thread of BLAS and of OpenMP: the others of their pools would be counted while they wait.
         threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         environment = {**os.environ, "PYTHONHASHSEED": "0", **threads}
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=environment, check=False)
-        counts = [int(re.findall(r"^totals: (\d+)", _dump(folder, i), re.MULTILINE)[0]) for i in range(3 * len(jobs))]
         if done.returncode != 0:
             raise CallgrindError(done.stderr)
-    return {name: (counts[3 * i + 1] - counts[3 * i + 2]) / CALLS for i, name in enumerate(jobs)}
+        return {name: _cost([_dump(folder, 5 * i + j) for j in range(5)]) for i, name in enumerate(jobs)}
 
 
-def _dump(folder: str, number: int) -> str:
-    file = Path(folder) / f"out.{number + 1}"
-    return file.read_text(encoding="utf-8") if file.exists() else "totals: 0"
+def _dump(folder: str, number: int) -> dict[str, int]:
+    """The events that were counted until a counted function ended, by callgrind's names."""
+    text = (Path(folder) / f"out.{number + 1}").read_text(encoding="utf-8")
+    return total(text, r"^events: (.*)$", r"^totals: (.*)$")
+
+
+def total(text: str, names: str, numbers: str) -> dict[str, int]:
+    """Events by callgrind's names; the two expressions find them, and their numbers in the same order."""
+    found = [re.findall(each, text, re.MULTILINE)[0].split() for each in (names, numbers)]
+    return {name: int(number) for name, number in itertools.zip_longest(*found, fillvalue="0")}
+
+
+def lines(events: Mapping[str, int]) -> int:
+    """The cache lines that were read or written."""
+    return events["D1mr"] + events["D1mw"]
+
+
+def _cost(dumps: Sequence[Mapping[str, int]]) -> Cost:
+    _, calls, empty, cold, empty_cold = dumps
+    return Cost((calls["Ir"] - empty["Ir"]) / CALLS, lines(cold) - lines(empty_cold), cold["I1mr"] - empty_cold["I1mr"])
 
 
 def example_arguments(plan: CallPlan) -> Arguments:
@@ -117,7 +159,12 @@ def _make(item: Any) -> Any:
     return np.ones(item["shape"], item["dtype"], order="F") if isinstance(item, dict) else item
 
 
+STEP = 10
+"""Bound calls in a step."""
+
+
 def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str], changing: str) -> None:
+    from gtstub import Step
     from gtstub.cache.entry import Entry
     from tests.benchmarks.callables import STATIC, UNBOUND, compiled
 
@@ -128,6 +175,10 @@ def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str], changi
     if way == "program":
         call, names = (*values.values(), provider), ("offset_provider",)
         program = artifacts[0].load()
+    elif way in ("start", "step"):
+        start = artifacts[0].load().bind(*values.values(), offset_provider=provider)
+        call, names = (), ()
+        program = start if way == "start" else Step([start] * STEP)
     else:
         names = {"bound": UNBOUND, "keywords": tuple(values), "variants": (*UNBOUND, *STATIC)}[way]
         call = tuple(values[name] for name in names)
@@ -138,6 +189,8 @@ def _run(caller: Any, way: Way, arguments: Arguments, entries: list[str], changi
         calls.append((*call[:place], call[place] - 1, *call[place + 1 :]))
     for callable_, count in ((program, WARMING_CALLS), (program, CALLS), (caller.empty, CALLS)):
         caller.repeat(callable_, calls, names, count)
+    for callable_ in (program, caller.empty):
+        caller.cold(callable_, call, names)
 
 
 def main(caller_path: str, jobs_path: str) -> None:

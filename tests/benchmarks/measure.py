@@ -27,10 +27,12 @@ from typing import Any
 
 from icon4py.model.atmosphere.diffusion.stencils.apply_diffusion_to_vn import apply_diffusion_to_vn
 
+from gtstub._host import Step
 from gtstub.cache.entry import Entry
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.gt4py.internals import make_dace_backend
 from tests.benchmarks import callables, fields
+from tests.benchmarks.c_host import STEP
 from tests.benchmarks.callables import STATIC, UNBOUND
 
 ROUNDS = 75
@@ -116,6 +118,11 @@ class Bench:
         numpy_scalars = (*self.fields.make(), *fields.numpy_scalars(), self.provider)
         self.add("gtstub numpy scalars", program, [numpy_scalars], KEYWORDS)
         self.add_counted("gtstub one more thread", lambda count: self.repeat_beside_thread(program, same, count))
+        bound = program.bind(*same[:-1], offset_provider=self.provider)
+        step = Step([bound] * STEP)
+        self.add("bound empty call", self.caller.empty, [()])
+        self.add("bound from Python", bound, [()])
+        self.add_counted("step from Python", lambda count: self.caller.repeat(step, [()], (), -(-count // STEP)))
         self.add_new("gtstub new", program)
         self.add_new("gtstub new, own domains", program, own_domains=True)
 
@@ -168,6 +175,13 @@ class Bench:
         self.add_counted("bare C", lambda count: host.time_bare(address, handle, count))
         self.add_counted("gtstub from C", lambda count: host.time_stub(opened, count))
         self.add_counted("gtstub from C, in turn", lambda count: host.time_turns(opened, count))
+        host.make_steps.argtypes = (ctypes.c_void_p,)
+        if host.make_steps(opened) != 0:
+            raise RuntimeError("The steps of the C host cannot be made.")
+        for name, function in (("bound from C", host.time_bound), ("step from C", host.time_step)):
+            function.restype = ctypes.c_double
+            function.argtypes = (ctypes.c_long,)
+            self.add_counted(name, function)
 
     def add_fortran(self) -> None:
         path = self.folder / "fortran" / "fortran_host.so"
@@ -181,6 +195,8 @@ class Bench:
             ("gtstub from Fortran", host.time_whole),
             ("gtstub from Fortran, sections", host.time_sections),
             ("gtstub from Fortran, in turn", host.time_turns),
+            ("bound from Fortran", host.time_bound),
+            ("step from Fortran", host.time_step),
         ):
             function.restype = ctypes.c_double
             function.argtypes = (ctypes.c_long,)

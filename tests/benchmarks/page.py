@@ -36,6 +36,12 @@ ROWS = {
     "gt4py bound": "gt4py's program as icon4py calls it (`functools.partial`), DaCe backend, 3 fields passed",
     "gtstub from C": "gtstub, from C through `<name>_call`",
     "gtstub from C, in turn": "the same, two alternating sets of arrays (time levels)",
+    "bound from Python": "gtstub, a bound call, from Python",
+    "step from Python": "gtstub, a program in a step of ten, from Python",
+    "bound from C": "gtstub, a bound call, from C",
+    "step from C": "gtstub, a program in a step of ten, from C",
+    "bound from Fortran": "gtstub, a bound call, from Fortran",
+    "step from Fortran": "gtstub, a program in a step of ten, from Fortran",
     "gtstub from Fortran": "gtstub, from Fortran, whole arrays",
     "gtstub from Fortran, sections": "gtstub, from Fortran, sections of larger arrays",
     "gtstub from Fortran, in turn": "gtstub, from Fortran, alternating whole arrays and sections",
@@ -73,6 +79,8 @@ class Figures:
     parameters: int
     instructions: dict[str, float]
     """By the way of calling; empty where there is no valgrind."""
+    lines: dict[str, int]
+    """Cache lines of data, in the same way."""
     imports: list[float]
     """Milliseconds of importing gtstub, each in a new interpreter."""
     loads: list[float]
@@ -101,11 +109,11 @@ class Goal:
         return "met" if self.measured <= self.limit else "**missed**"
 
     def cells(self) -> tuple[str, str, str, str]:
-        measured = self.remark if self.measured is None else f"{_number(self.measured)} {self.unit}{self.remark}"
-        return self.what, f"≤ {_number(self.limit)} {self.unit}", measured, self.verdict
+        measured = self.remark if self.measured is None else f"{number(self.measured)} {self.unit}{self.remark}"
+        return self.what, f"≤ {number(self.limit)} {self.unit}", measured, self.verdict
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Three digits, rounded up: a miss stays a miss."""
     if value >= 100 or value == int(value):
         return f"{-(-value // 1):,.0f}"
@@ -142,6 +150,10 @@ def goals(figures: Figures) -> Iterator[Goal]:
     for name, limit, what in (
         ("gtstub from Fortran", 60.0, "from Fortran, known whole arrays, minus the SDFG itself called from C"),
         ("gtstub from Fortran, sections", 100.0, "the same, sections of larger arrays"),
+        ("bound from C", 10.0, "a bound call from C, minus the SDFG itself called from C"),
+        ("step from C", 10.0, "a program in a step from C, the same"),
+        ("bound from Fortran", 12.0, "a bound call from Fortran, the same"),
+        ("step from Fortran", 10.0, "a program in a step from Fortran, the same"),
     ):
         if name not in measured.calls:
             yield Goal(what, limit, None, "ns", "gfortran is not installed")
@@ -157,6 +169,13 @@ def goals(figures: Figures) -> Iterator[Goal]:
     ):
         missing = "" if way in figures.instructions else "valgrind is not installed"
         yield Goal(what, limit, figures.instructions.get(way), "", missing)
+    for way, limit_of_lines, what in (
+        ("program", 20, "cache lines of data of a call, beside the stack and what the caller passes"),
+        ("bound", 30, "the same, `gtstub.compile()`, 3 unbound fields by keyword"),
+        ("C", 47, "the same, from C"),
+    ):
+        missing = "" if way in figures.lines else "valgrind is not installed"
+        yield Goal(what, limit_of_lines, figures.lines.get(way), "", missing)
     for what, limit, times, unit in (
         ("load of a cached program, without gt4py and DaCe", 5.0, figures.loads, "ms"),
         ("the same from C: `gts_open()`", 1.0, figures.opens, "ms"),
@@ -167,7 +186,7 @@ def goals(figures: Figures) -> Iterator[Goal]:
 
 
 def _and_median(median: float) -> str:
-    return f" (median {_number(median)})"
+    return f" (median {number(median)})"
 
 
 def call_rows(figures: Figures) -> Iterator[tuple[str, ...]]:
@@ -175,7 +194,7 @@ def call_rows(figures: Figures) -> Iterator[tuple[str, ...]]:
     for name, label in ROWS.items():
         if name in figures.optimised.calls:
             cells = [
-                _number(value(name)) for run in (figures.optimised, figures.plain) for value in (run.least, run.median)
+                number(value(name)) for run in (figures.optimised, figures.plain) for value in (run.least, run.median)
             ]
             yield label, *cells
         elif name in figures.optimised.skipped:
@@ -183,14 +202,14 @@ def call_rows(figures: Figures) -> Iterator[tuple[str, ...]]:
 
 
 def load_rows(figures: Figures) -> Iterator[tuple[str, str]]:
-    yield "gtstub: load of the cache entry", f"{_number(min(figures.loads))} ms"
-    yield "gtstub: import, once per process", f"{_number(min(figures.imports))} ms"
+    yield "gtstub: load of the cache entry", f"{number(min(figures.loads))} ms"
+    yield "gtstub: import, once per process", f"{number(min(figures.imports))} ms"
     for name, label in (
         ("gt4py dace", "gt4py's DaCe backend"),
         ("gt4py gtfn", "gt4py's GTFN backend"),
     ):
         if name in figures.optimised.loads:
-            yield label, f"{_number(figures.optimised.loads[name])} ms"
+            yield label, f"{number(figures.optimised.loads[name])} ms"
 
 
 GOALS_HEAD = ("figure", "goal", "measured", "")
@@ -249,7 +268,7 @@ SUMMARY = (
 def _summary(figures: Figures) -> str:
     run = figures.optimised
     names = [name for name in SUMMARY if name in run.calls]
-    rows = [(ROWS[name].replace("**", ""), f"{_number(run.least(name) / 1e3)} µs") for name in names]
+    rows = [(ROWS[name].replace("**", ""), f"{number(run.least(name) / 1e3)} µs") for name in names]
     return (
         f"One call of icon4py's `apply_diffusion_to_vn` ({figures.parameters} arguments, {figures.slots} slots)"
         f" on a library that does nothing, under `python -O`:\n\n{markdown(('call', 'minimum'), rows)}"

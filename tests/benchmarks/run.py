@@ -120,18 +120,21 @@ class Run:
             times.append(time.perf_counter() - begin)
         return times
 
-    def instructions(self) -> dict[str, float]:
-        """Empty without valgrind."""
+    def costs(self) -> tuple[dict[str, float], dict[str, int]]:
+        """Instructions and cache lines; empty without valgrind."""
         if instructions.find_valgrind() is None:
-            return {}
+            return {}, {}
         arguments = instructions.example_arguments(self.plan)
         ways: tuple[instructions.Way, ...] = ("program", "bound", "keywords")
         jobs = {way: instructions.Job(way, arguments, (self.entry,)) for way in ways}
-        counted = instructions.count_per_call(self.folder / "caller.so", jobs)
-        counted["C"] = c_host.instructions(self.c_host, self.entry, self.library)
+        costs = instructions.count_per_call(self.folder / "caller.so", jobs)
+        counted: dict[str, float] = {way: cost.instructions for way, cost in costs.items()}
+        lines: dict[str, int] = {way: cost.lines for way, cost in costs.items()}
+        lines["C"] = c_host.count_lines(self.c_host, self.entry, self.library)
+        counted |= c_host.instructions(self.c_host, self.entry, self.library)
         if self.fortran_host is not None:
             counted |= fortran_host.instructions(self.fortran_host, self.entry, self.c_host, self.library)
-        return counted
+        return counted, lines
 
     def opens(self) -> list[float]:
         """Milliseconds of gts_open(), each in a new process."""
@@ -158,13 +161,15 @@ def main() -> None:
     imports, loads = run.loads()
     opens = run.opens()
     stubs = run.stubs()
-    say("Counting instructions with callgrind")
+    say("Counting instructions and cache lines with callgrind")
+    counted, lines = run.costs()
     figures = page.Figures(
         optimised=optimised,
         plain=plain,
         slots=len(run.plan.slots),
         parameters=len(run.plan.parameters),
-        instructions=run.instructions(),
+        instructions=counted,
+        lines=lines,
         imports=imports,
         loads=loads,
         opens=opens,
