@@ -74,6 +74,41 @@ static void test_what_differs_is_reported(void)
     gts_close(&program);
 }
 
+/* All calls as one step give what single calls give; after an error nothing has been compared. */
+static void test_a_step(void)
+{
+    gts_replay *replay = open_archive(archive);
+    gts_program *program = load(prog_stub, prog_library), *spoiled = load(prog_stub, spoiled_library);
+    const size_t calls[] = {5, 0, 1, 2, 3, 4, 1};
+    gts_program *programs[] = {program, program, program, program, program, program, program};
+    CHECK(gts_replay_step(replay, calls, programs, 7) == 0);
+    CHECK(gts_replay_step(replay, calls, programs, 0) == 0);
+    programs[6] = spoiled;
+    CHECK(gts_replay_step(replay, calls, programs, 7) == 1);
+    size_t worst;
+    const char *argument;
+    CHECK(gts_replay_worst(replay, &worst, &argument) != NULL && worst == 1);
+    const size_t missing[] = {0, 6};
+    CHECK(gts_replay_step(replay, missing, programs, 2) == -1);
+    CHECK_ERROR(gts_last_error(NULL), GTS_VALUE_ERROR, "The recording has 6 calls, counted from 0, and no call 6.");
+    programs[1] = NULL;
+    CHECK(gts_replay_step(replay, calls, programs, 2) == -1);
+    CHECK_ERROR(gts_last_error(NULL), GTS_RUNTIME_ERROR, "The program is not open: it was closed, or never opened.");
+    gts_program *whole = programs[1] = load(whole_stub, whole_library);
+    CHECK(gts_replay_step(replay, calls, programs, 2) == -1);
+    CHECK_ERROR(gts_last_error(NULL), GTS_VALUE_ERROR,
+                "A call of program 'prog' was recorded; it cannot be replayed on 'whole'.");
+    gts_close(&whole);
+    gts_close(&spoiled);
+    gts_close(&program);
+    char *const report = gts_replay_close(&replay);
+    size_t comparisons = 0;
+    for (const char *place = report; (place = strstr(place, "\"program\"")) != NULL; ++place)
+        ++comparisons;
+    CHECK(comparisons == 14);
+    free(report);
+}
+
 static void test_a_host_compares_what_it_has_made_itself(void)
 {
     gts_replay *replay = open_archive(archive);
@@ -321,6 +356,7 @@ int main(int argc, char **argv)
     whole_library = argv[7];
     test_calls_that_are_as_recorded();
     test_what_differs_is_reported();
+    test_a_step();
     test_a_host_compares_what_it_has_made_itself();
     test_layouts_are_as_recorded();
     test_what_cannot_be_replayed();

@@ -11,7 +11,7 @@ from tests.support.c_hosts import PROG, SOURCES, WHOLE, Build, address, plain, t
 from tests.support.calling_programs import CALLING
 from tests.support.programs import needs
 from tests.support.sdfg_libraries import recording_source
-from tests.support.signatures import WHOLE_SDFG
+from tests.support.signatures import WHOLE_SDFG, program, scalar, sdfg, symbol, with_static
 from tests.support.stubs import write_stub
 
 
@@ -90,6 +90,34 @@ def test_threads_do_not_race(build: Build) -> None:
     build.run("threads.c", *WHOLE, stubs=["whole_stub.so"])
 
 
+def write_fixed(build: Build) -> None:
+    """A program with a scalar that was compiled in."""
+    signature = sdfg(symbol("n"), name="fixed")
+    fixed = with_static(program("fixed", n=scalar("int32"), m=scalar("int32")), m=7)
+    build.shared("fixed_stub.so", write_stub(signature, fixed, build.folder), "-fvisibility=hidden")
+    (build.folder / "libfixed.c").write_text(recording_source(signature), encoding="utf-8")
+    build.shared("libfixed.so", "libfixed.c")
+
+
+@address
+def test_bound_calls_and_steps(build: Build) -> None:
+    build.compile("libsum.so", SOURCES / "sum.c", "-shared")
+    write_fixed(build)
+    files = {"prog": "sum", "whole": "whole", "gather": "gather", "fixed": "fixed"}
+    paths = [path for stub, library in files.items() for path in (f"./{stub}_stub.so", f"./lib{library}.so")]
+    build.run("steps.c", *paths, stubs=[f"{stub}_stub.so" for stub in files])
+
+
+@address
+def test_steps_in_threads(build: Build) -> None:
+    build.run("step_threads.c", *WHOLE, stubs=["whole_stub.so"])
+
+
+@thread
+def test_steps_do_not_race(build: Build) -> None:
+    build.run("step_threads.c", *WHOLE, stubs=["whole_stub.so"])
+
+
 NO_OPENMP = "-Wno-unknown-pragmas"  # clang may lack its library, and a sanitizer does not know its locks
 
 
@@ -125,6 +153,16 @@ def test_profiles(build: Build) -> None:
 @thread
 def test_profiles_do_not_race(build: Build) -> None:
     build.run("profile.c", *WHOLE, *PROG, stubs=["whole_stub.so", "prog_stub.so"])
+
+
+@address
+def test_profiles_of_steps(build: Build) -> None:
+    build.run("profiled_steps.c", *PROG, stubs=["prog_stub.so"])
+
+
+@thread
+def test_profiles_of_steps_do_not_race(build: Build) -> None:
+    build.run("profiled_steps.c", *PROG, stubs=["prog_stub.so"])
 
 
 @address

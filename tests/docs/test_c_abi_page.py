@@ -24,6 +24,15 @@ def test_example(tmp_path: Path, toolchain: Toolchain) -> None:
     assert run_commands(f"{blocks(PAGE, 'sh')[0]}./host\n", tmp_path) == "2.5 5 7.5\n"
 
 
+@needs("pkg-config")
+def test_example_of_a_step(tmp_path: Path, toolchain: Toolchain) -> None:
+    build_stub(scale.SDFG, scale.PROGRAM, tmp_path, toolchain)
+    scale.build_library(tmp_path)
+    (tmp_path / "host.c").write_text(blocks(PAGE, "c")[2])
+    printed = run_commands(f"{blocks(PAGE, 'sh')[0]}./host\n", tmp_path)
+    assert printed == "exchange 2 4 6\nexchange 10 20 30\nexchange 10 20 30\n100 200 300\n"
+
+
 def test_soname_is_the_abi() -> None:
     assert RUNTIME.name == f"libgtstub.so.{re.search(r'GTS_ABI (\d+)', header())[1]}"  # type: ignore[index]
 

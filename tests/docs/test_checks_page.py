@@ -95,10 +95,10 @@ def test_the_sources_can_be_read() -> None:
 
 
 def test_every_message_of_the_runtime_is_seen() -> None:
-    """No call with a message is written in a way that the pattern above misses."""
+    """The pattern above misses no call with a message, except where it passes on another one."""
     for path in sorted((ROOT / "runtime").rglob("*.c")):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-        calls = re.findall(rf"{CALLS}(?!gts_|const|PyObject)", text)
+        calls = re.findall(rf"{CALLS}(?!gts_|const|PyObject|kind|\(PyObject)", text)
         assert len(calls) == len(list(checks_of_c(path))), path.name
 
 
@@ -114,8 +114,8 @@ def test_every_check_of_the_page_exists() -> None:
 def test_message_is_a_sentence(check: Check) -> None:
     """Save those that Python itself words, which are as Python words them."""
     exception, message = check
-    if message.startswith("<>()"):
+    if re.match(r"(<>|\w+)\(\)", message):
         assert exception == "TypeError"
     else:
-        assert re.match(r"[A-Z']", message)
+        assert re.match(r"[A-Z'<]", message)
         assert message.endswith(".")

@@ -73,6 +73,16 @@ def test_example(tmp_path: Path) -> None:
     assert run_commands(commands, tmp_path).splitlines()[-1] == "   1.5   2.5   3.5  15.0  25.0  35.0"
 
 
+def test_example_of_a_step(tmp_path: Path) -> None:
+    (tmp_path / "host.f90").write_text(blocks(PAGE, "fortran")[2], encoding="utf-8")
+    commands = f"ENTRY={publish_entry(tmp_path / 'cache')}\n{blocks(PAGE, 'sh')[0]}"
+    assert run_commands(commands, tmp_path).splitlines()[-3:] == [
+        "exchange   1.5   2.5   3.5  15.0  25.0  35.0",
+        "exchange  15.0  25.0  35.0 150.0 250.0 350.0",
+        "other      3.0   5.0   7.0  30.0  50.0  70.0",
+    ]
+
+
 def test_every_procedure_of_the_module_is_on_the_page() -> None:
     module = (fortran_hosts.RUNTIME_SOURCES / "fortran" / "gtstub.f90").read_text(encoding="utf-8")
     public = set(re.findall(r"gts_\w+", " ".join(re.findall(r"^    public :: (.*)$", module, re.MULTILINE))))

@@ -9,6 +9,7 @@ Anything but success or a CacheError is a defect: it ends the process with a tra
 
 from __future__ import annotations
 
+import faulthandler
 import io
 import os
 import random
@@ -127,4 +128,5 @@ def main(folder: str, parts: str, seed: str, actions: str) -> None:
 
 
 if __name__ == "__main__":
+    faulthandler.enable()
     main(*sys.argv[1:])

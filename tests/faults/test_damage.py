@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
+from array import array
+from collections.abc import ItemsView
 from pathlib import Path
 
 import pytest
@@ -69,6 +72,42 @@ def test_truncated(workshop: Workshop, tmp_path: Path, file: str) -> None:
     for length in (0, 1, size // 2, size // 4096 * 4096, size - 1):
         content = (artifact.path / file).read_bytes()[:length]
         check_damaged(workshop, cache, file, content)
+
+
+class Replacing(dict[str, object]):
+    """No values; a file takes the place of another one when they are compared, after the files were verified."""
+
+    def __init__(self, new: Path, old: Path) -> None:
+        self._files = new, old
+
+    def items(self) -> ItemsView[str, object]:
+        new, old = self._files
+        if new.exists():
+            new.replace(old)
+        return super().items()
+
+
+@pytest.mark.parametrize("file", ["libprog.so", "prog_stub.so"])
+def test_replaced_between_verification_and_loading(workshop: Workshop, tmp_path: Path, file: str) -> None:
+    """The dynamic loader accepts the new file: only its state shows that it is not the verified one."""
+    entry = build(Cache(tmp_path / "cache"), workshop.parts, 0, None)
+    new = Path(shutil.copy(workshop.parts / "1" / file, tmp_path))
+    with new.open("ab") as appended:
+        appended.write(b"\0")
+    with pytest.raises(CacheError, match=f"File '{file}' of cache entry"):
+        entry.load(Replacing(new, entry.path / file))
+
+
+def test_replaced_by_a_whole_file_between_verification_and_loading(workshop: Workshop, tmp_path: Path) -> None:
+    entry = build(Cache(tmp_path / "cache"), workshop.parts, 0, None)
+    file = entry.path / "libprog.so"
+    new = Path(shutil.copy(file, tmp_path))
+    inode = new.stat().st_ino
+    program = entry.load(Replacing(new, file))
+    assert file.stat().st_ino == inode
+    out = array("d", [0, 0, 0])
+    program(array("d", [1, 2, 3]), 10.0, out)
+    assert out.tolist() == [10.0, 20.0, 30.0]
 
 
 def test_new_process_heals(workshop: Workshop, tmp_path: Path) -> None:

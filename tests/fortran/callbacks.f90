@@ -57,13 +57,14 @@ end module
 
 program callbacks
     use, intrinsic :: iso_c_binding, only: c_double, c_float, c_funloc, c_funptr, c_null_funptr
-    use gtstub, only: gts_close, gts_open, gts_program, gts_type_error
-    use calling_stub, only: calling
+    use gtstub, only: gts_bound_call, gts_close, gts_open, gts_program, gts_start, gts_type_error, gts_unbind
+    use calling_stub, only: calling, calling_bind
     use functions, only: has_data, now, see, seen, smooth, split, weigh
     implicit none
     type(gts_program) :: program
-    real(c_double) :: x(4)
-    real(c_float) :: y(4, 3)
+    type(gts_bound_call) :: bound
+    real(c_double), target :: x(4)
+    real(c_float), target :: y(4, 3)
     integer :: stat
     character(len=100) :: errmsg
 
@@ -81,6 +82,15 @@ program callbacks
     if (stat /= gts_type_error) error stop 'NULL is not refused'
     if (errmsg /= "Argument 'smooth' of program 'calling' must be a function, not NULL.") error stop 'another text'
     if (seen /= 1) error stop 'something was called'
+
+    call calling_bind(program, x, y, 0.5_c_double, c_funloc(now), c_funloc(see), c_funloc(weigh), c_funloc(smooth), &
+        c_funloc(split), bound)
+    if (seen /= 1) error stop 'something was called'
+    x = 0
+    y = 1
+    call gts_start(bound)
+    if (any(x /= [6, 103, 6, 9]) .or. any(y /= 2) .or. seen /= 2) error stop 'a bound call does not call them'
+    call gts_unbind(bound)
     call gts_close(program)
 
 contains

@@ -129,6 +129,7 @@ WHOLE = (HERE / "harness.f90", HERE / "whole_arguments.f90")
     ("name", "host"),
     [
         ("whole", "arrives"),
+        ("whole", "bound"),
         ("whole", "checks"),
         ("whole", "refusals"),
         ("whole", "threads"),

@@ -30,7 +30,7 @@ from tests.support.stubs import render_stub
 
 pytestmark = needs("gfortran")
 
-GTSTUB = fortran_hosts.RUNTIME_SOURCES / "fortran" / "gtstub.f90"
+GTSTUB = [fortran_hosts.RUNTIME_SOURCES / "fortran" / f"{module}.f90" for module in fortran_hosts.MODULES]
 
 # Words of Fortran, and what the generated entry calls its own things.
 TRICKY = """
@@ -77,9 +77,9 @@ def compiles(*command: str | Path, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the module gtstub, compiled."""
+    """A folder with the modules of gtstub, compiled."""
     folder = tmp_path_factory.mktemp("modules")
-    compiles(*fortran_hosts.FORTRAN, *fortran_hosts.WARNINGS, "-c", GTSTUB, folder=folder)
+    compiles(*fortran_hosts.FORTRAN, *fortran_hosts.WARNINGS, "-c", *GTSTUB, folder=folder)
     return folder
 
 

@@ -126,8 +126,8 @@ def test_a_program_with_a_stream_of_its_own_cannot_be_captured(fake: FakeCuda, c
 def test_a_program_that_waits_cannot_be_captured(fake: FakeCuda, called: Bound, vn: Any) -> None:
     called.recorder.behaviour.waits = True
     assert refused(called.program, vn, vn) == (
-        "Program 'diffusion' cannot be part of a graph, because it waits for the GPU: it measures times, or was built"
-        " with async_sdfg_call=False."
+        "Program 'diffusion' cannot be part of a graph, because it waits for the GPU: it measures times, is a"
+        " program of DaCe, or was built with async_sdfg_call=False."
     )
     called.recorder.behaviour.waits = False
     called.program(vn, vn)

@@ -6,6 +6,7 @@ import dataclasses
 import sys
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from gtstub.signature.model import Axis
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.hosting import Bound
 from tests.support.signatures import (
+    EDGE,
+    NEIGHBORS,
     K,
     array,
     collection_of,
@@ -242,3 +245,30 @@ def test_reference_counts_do_not_change(bound: Bound) -> None:
             bound.program(others[1], pair)
         bound.recorder.clear()
     assert [sys.getrefcount(item) for item in watched] == before
+
+
+def test_an_attribute_that_changes_the_offset_provider(tmp_path: Path, toolchain: Toolchain) -> None:
+    signature = program("inter", NEIGHBORS, state=collection_of(one=field(EDGE), two=field(EDGE)))
+    table = array("gt_conn_E2V", Axis(), Axis(size=2), dtype="int32")
+    slots = sdfg(table, array("state_0", Axis()), array("state_1", Axis()), name="inter")
+    bound = Bound(tmp_path, toolchain, slots, signature)
+    provider = {"E2V": np.zeros((3, 2), np.int32)}
+
+    class Changing:
+        one = np.zeros(3)
+        fixed = np.zeros(3)
+        changes = False
+
+        @property
+        def two(self) -> Any:
+            if self.changes:
+                provider["E2V"] = np.zeros((3, 2), np.int32)
+            return self.fixed
+
+    state = Changing()
+    for changes in (False, False, False, True):
+        state.changes = changes
+        bound.program(state=state, offset_provider=provider)
+        got = bound.last()
+        expected = (state.one.ctypes.data, state.fixed.ctypes.data, provider["E2V"].ctypes.data)
+        assert (got["state_0"], got["state_1"], got["gt_conn_E2V"]) == expected

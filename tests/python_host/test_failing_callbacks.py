@@ -38,6 +38,14 @@ def gil(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also in a job that a shell has started in the background with SIGINT ignored."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
 def fails_at(number: int, error: Callable[[], BaseException], calls: list[int]) -> Callable[..., float]:
     def f(i: int, _: object) -> float:
         calls.append(i)
@@ -110,6 +118,7 @@ def test_all_threads_fail_and_one_exception_is_raised(parallel: _host.Program) -
     assert caught.value.__context__ is None
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_signal_in_a_callback_is_raised_there(serial: _host.Program) -> None:
     calls: list[int] = []
 
@@ -126,6 +135,7 @@ def test_a_signal_in_a_callback_is_raised_there(serial: _host.Program) -> None:
     assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "f"
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_a_signal_between_callbacks_is_raised_in_the_next(parallel: _host.Program) -> None:
     """A handler runs in the main thread; C code delays it."""
     calls: list[int] = []

@@ -86,3 +86,32 @@ def test_a_file_that_was_written_to_is_refused(entries: Path) -> None:
         f"Cannot load library '{library}': the file was written to after this process loaded it; load it in a new"
         " process."
     )
+
+
+@pytest.mark.parametrize("file", [STUB, LIBRARY])
+def test_a_file_that_was_replaced_after_it_was_verified_is_refused(entries: Path, file: str) -> None:
+    paths = entries / "a" / STUB, entries / "a" / LIBRARY
+    verified = state_of(paths[0]), state_of(paths[1])
+    path = entries / "a" / file
+    aside = Path(shutil.copy2(path, entries / "aside"))  # of the same size, with the same time
+    aside.replace(path)
+    with pytest.raises(RuntimeError) as error:
+        _host.load(*paths, verified)
+    assert str(error.value) == (
+        f"Cannot load library '{path}': the file was replaced or written to after it was verified."
+    )
+    assert str(path) not in Path("/proc/self/maps").read_text()
+    assert _host.load(*paths, (state_of(paths[0]), state_of(paths[1]))).parameters == ("a",)
+
+
+def test_a_known_file_that_is_not_the_verified_one_is_refused(entries: Path) -> None:
+    for name in ("a", "b"):
+        gtstub.load(entries / name)
+    stub, library = entries / "a" / STUB, entries / "a" / LIBRARY
+    with pytest.raises(RuntimeError, match=f"'{library}': the file was replaced or written to after"):
+        _host.load(stub, library, (state_of(stub), state_of(entries / "b" / LIBRARY)))
+
+
+def state_of(path: Path) -> tuple[int, int, int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -100,6 +100,7 @@ BEGIN, END = "Argument '", "' of program 'shapes' must have "
             "Arguments of program 'shapes' disagree: size of axis 0 of 'f' is 3, but size of axis 0 of 'g' is 4.",
         ),
         ({"f": strided((8, 1), (1, 2)), "g": strided((9, 1), (1, 2))}, None),  # no access depends on these strides
+        ({"f": strided((0, 0), (0, 2)), "g": strided((0, 0), (0, 2))}, None),  # as numpy makes them without elements
     ],
 )
 def test_what_is_refused(both: Both, changed: dict[str, Any], message: str | None) -> None:

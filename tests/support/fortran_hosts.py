@@ -19,6 +19,9 @@ from tests.support.stubs import render_stub
 
 RUNTIME_SOURCES = ROOT / "runtime"
 
+MODULES = ("gtstub_errors", "gtstub_steps", "gtstub")
+"""gtstub's modules, in the order in which they are compiled."""
+
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 FORTRAN = ("gfortran", "-std=f2018")
 C = ("gcc", "-std=c11", "-Wconversion", *WARNINGS)
@@ -46,7 +49,8 @@ class Build:
         hidden = ("-shared", "-fvisibility=hidden")
         self.c(RUNTIME.name, *runtime, "-I", RUNTIME_SOURCES, *hidden, f"-Wl,-soname,{RUNTIME.name}", "-ldl")
         self.c(f"{self.name}_stub.so", f"{self.name}_stub.c", *hidden, "-DGTS_FORTRAN", "-L.", f"-l:{RUNTIME.name}")
-        self.module(RUNTIME_SOURCES / "fortran" / "gtstub.f90")
+        for module in MODULES:
+            self.module(RUNTIME_SOURCES / "fortran" / f"{module}.f90")
         self.module(f"{self.name}_stub.f90")
         build_recording_library(sdfg, folder, ["gcc", *self.flags])
         self._sdfg_library = sdfg.library
@@ -79,7 +83,7 @@ class Build:
             "-fopenmp",
             "-fpack-derived",
             *sources,
-            "gtstub.o",
+            *(f"{module}.o" for module in MODULES),
             *linked,
             "-o",
             host,

@@ -13,6 +13,7 @@ from examples.icon4py import committed
 from examples.icon4py.committed import HERE, LONGEST_PATH, Stub, problems, stubs, update
 from gtstub.install import FOLDER, INCLUDE
 from tests.support.checkout import ROOT
+from tests.support.fortran_hosts import MODULES
 from tests.support.programs import needs
 
 PROGRAMS = """
@@ -61,7 +62,8 @@ def test_committed_modules_compile(tmp_path: Path) -> None:
     modules = sorted(HERE.glob("*/*_stub.f90"))
     assert len(modules) == len(stubs(HERE / "programs.toml", HERE))
     flags = ("-std=f2018", "-Wall", "-Werror", "-fsyntax-only")
-    subprocess.run(["gfortran", *flags, FOLDER / "fortran" / "gtstub.f90", *modules], cwd=tmp_path, check=True)
+    gtstub = [FOLDER / "fortran" / f"{module}.f90" for module in MODULES]
+    subprocess.run(["gfortran", *flags, *gtstub, *modules], cwd=tmp_path, check=True)
 
 
 def test_no_committed_line_or_path_is_longer_than_120_characters() -> None:

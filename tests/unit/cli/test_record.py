@@ -304,6 +304,16 @@ def test_a_replay_without_comparison_succeeds(recording: Path, entry: Path) -> N
     assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "2 calls replayed.")
 
 
+def test_a_replay_as_a_step_finds_the_same(recording: Path, entry: Path) -> None:
+    options = ("replay", recording, entry, "--compare", "--program", "prog")
+    calls, step = run(*options), run(*options, "--step")
+    assert (step.exit_code, step.stdout) == (calls.exit_code, calls.stdout) == (1, calls.stdout)
+    assert "2 calls replayed." in step.stdout
+    result = run("replay", recording, entry, "--step", "--check", "nan")
+    assert result.exit_code == 2
+    assert "'--step' is not for '--check' and '--build-checks'" in result.stderr
+
+
 def test_a_replay_as_json(recording: Path, entry: Path) -> None:
     result = run("replay", recording, entry, "--compare", "--json")
     report = json.loads(result.stdout)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import gtstub
 from gtstub.cli.app import main
 from gtstub.errors import GtstubError, SignatureError
-from gtstub.profiling.model import Calls, Times, duration, labels
+from gtstub.profiling.model import Calls, PositionTimes, Times, duration, labels
 from gtstub.profiling.report import Report
 
 
@@ -44,6 +44,24 @@ DOCUMENT = {
         item("theta", calls(4, 0.0, 0.375)),
     ],
 }
+
+
+def position(name: str, kind: str, count: int, seconds: float) -> dict[str, Any]:
+    time = {"min": seconds, "median": seconds, "max": seconds, "total": count * seconds}
+    return {"name": name, "kind": kind, "calls": count, "time": time if count > 0 else None}
+
+
+STEPS = [
+    {"name": "physics", "positions": [position("theta", "program", 2, 0.125)]},
+    {
+        "name": "dynamics",
+        "positions": [
+            position("vn", "program", 4, 0.375),
+            position("exchange", "function", 4, 0.125),
+            position("theta", "program", 0, 0.0),
+        ],
+    },
+]
 
 
 @pytest.fixture
@@ -88,6 +106,50 @@ def test_table_of_the_command(file: Path) -> None:
         "\nOf 4.00 s: conversion 12.5%, SDFG 62.5%, initial calls 18.8%, outside gtstub 6.2%.\n",
     )
     assert f"{Report.load(file)}\n" == output
+
+
+def test_table_of_steps(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps({**DOCUMENT, "steps": STEPS}))
+    code, output = run(path)
+    assert code == 0
+    _, table, summary = output.split("\n\n")
+    assert [" ".join(line.split()) for line in table.splitlines()] == [
+        "step action # calls t_min t_avg t_med t_max total share",
+        "dynamics 1 vn 4 375 ms 375 ms 375 ms 375 ms 1.50 s 75.0%",
+        "2 exchange() 4 125 ms 125 ms 125 ms 125 ms 500 ms 25.0%",
+        "3 theta 0 0.0%",
+        "total 2.00 s",
+        "physics 1 theta 2 125 ms 125 ms 125 ms 125 ms 250 ms 100.0%",
+        "total 250 ms",
+    ]
+    assert summary.startswith("Of 4.00 s: ")
+    report = Report.load(path)
+    assert f"{report}\n" == output
+    assert [step.name for step in report.steps] == ["dynamics", "physics"]
+    assert report.steps[0].positions[:2] == (
+        PositionTimes("vn", "program", 4, Times(0.375, 0.375, 0.375, 1.5)),
+        PositionTimes("exchange", "function", 4, Times(0.125, 0.125, 0.125, 0.5)),
+    )
+    assert run(path, "--jq", '.steps[].positions[] | select(.kind == "function").time.total') == (0, "0.5\n")
+
+
+def test_a_report_without_steps_is_as_before(file: Path) -> None:
+    report = Report.load(file)
+    assert report.steps == ()
+    assert report.step_table().row_count == 0
+    assert str(report).count("\n\n") == 1
+
+
+def test_times_on_a_gpu_are_read_and_have_a_column(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    times = calls(2, 0.0625, 0.125)
+    path.write_text(json.dumps({**DOCUMENT, "programs": [item("vn", {**times, "gpu": times["whole"]})]}))
+    code, output = run(path)
+    assert code == 0
+    rows = [" ".join(line.split()) for line in output.splitlines()]
+    assert rows[0].endswith("conversion GPU t_med")
+    assert rows[1].endswith("33.3% 188 ms")
 
 
 @pytest.mark.parametrize(
@@ -135,6 +197,10 @@ def test_empty_report_is_a_table(tmp_path: Path) -> None:
             '{"schema": "gtstub/profile/2", "wall": 1, "programs": []}',
             "'{}' is not a profile: at '$.schema', expected 'gtstub/profile/1', found '\"gtstub/profile/2\"'.",
         ),
+        (
+            '{"schema": "gtstub/profile/1", "wall": 1, "programs": [], "steps": [{"name": "s"}]}',
+            "'{}' is not a profile: at '$.steps[0]', expected a member 'positions', found none.",
+        ),
     ],
 )
 def test_what_is_no_report_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -176,6 +242,24 @@ def test_plot_draws_one_bar_for_many_small_programs(tmp_path: Path) -> None:
     text = (tmp_path / "plot.svg").read_text()
     assert ">p29</text>" in text
     assert ">p30</text>" not in text
+    assert ">10 others</text>" in text
+
+
+def test_plot_has_a_bar_for_each_position_of_a_step(tmp_path: Path) -> None:
+    Report({**DOCUMENT, "steps": STEPS}).plot(tmp_path / "plot.svg")
+    text = (tmp_path / "plot.svg").read_text()
+    for label in ("dynamics 1: vn", "dynamics 2: exchange()", "physics 1: theta", "theta", "function of a step"):
+        assert f">{label}</text>" in text
+    Report(DOCUMENT).plot(tmp_path / "plot.svg")
+    assert "of a step" not in (tmp_path / "plot.svg").read_text()
+
+
+def test_plot_leaves_out_the_shortest_of_many_positions(tmp_path: Path) -> None:
+    positions = [position(f"p{number}", "program", 1, 1e-6 * (1 + number)) for number in range(110)]
+    Report({**DOCUMENT, "steps": [{"name": "s", "positions": positions}]}).plot(tmp_path / "plot.svg")
+    text = (tmp_path / "plot.svg").read_text()
+    assert ">s 10: p9</text>" not in text
+    assert ">s 11: p10</text>" in text
     assert ">10 others</text>" in text
 
 
