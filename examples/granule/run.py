@@ -99,8 +99,8 @@ def run(levels: int, caller: Any) -> Iterator[report.Measured]:
         calls = sides[1].calls
         sdfg_calls = [record(call, Gtstub.entry_of(call), FOLDER / "recording") for call in calls]
         loops = Loops(sdfg_calls, FOLDER / f"{kind.__name__}_{levels}.c")
-        with console.status(f"Measuring {kind.name}"):
-            times = Clock(caller).measure(*sides, loops)
+        console.print(f"Measuring {kind.name}")
+        times = Clock(caller).measure(*sides, loops)
         yield report.Measured(
             f"{kind.name}, {levels} levels", [call.name for call in calls], times, len(fields(gtstub)), STEPS, problems
         )
