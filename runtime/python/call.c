@@ -14,14 +14,19 @@ const gts_host gts_py_host = {
     .remember_provider = gts_py_remember_provider,
 };
 
-static int run(const gts_py_program *self)
+/* Runs the SDFG without the GIL, which another thread may need meanwhile. */
+static GTS_NOINLINE int run_without_gil(const gts_py_program *self)
 {
-    if (gts_py_is_alone(self, self->caller))
-        return gts_call_run(self->program, self->run);
     PyThreadState *const thread = PyEval_SaveThread();
     const int status = gts_call_run(self->program, self->run); /* callbacks in this thread take the GIL meanwhile */
     PyEval_RestoreThread(thread);
     return status;
+}
+
+static inline int run(const gts_py_program *self)
+{
+    return GTS_LIKELY(gts_py_is_alone(self, self->caller)) ? gts_call_run(self->program, self->run)
+                                                           : run_without_gil(self);
 }
 
 /* Whether a call has the form of gt4py's calls: then its arguments have the order that the stub expects. */
@@ -31,7 +36,7 @@ static bool is_in_order(const gts_py_program *self, Py_ssize_t given, PyObject *
            PyTuple_GET_ITEM(keywords, 0) == self->provider_keyword;
 }
 
-static int convert(gts_py_program *self, PyObject *const *argv)
+int gts_py_convert(gts_py_program *self, PyObject *const *argv)
 {
     if (GTS_UNLIKELY(self->reads_metrics_level) && gts_py_read_metrics_level(self) != 0)
         return -1;
@@ -84,7 +89,7 @@ PyObject *gts_py_complete(gts_py_program *self, int status)
 
 PyObject *gts_py_call_in_order(gts_py_program *self, PyObject *const *argv)
 {
-    return GTS_UNLIKELY(gts_py_enter(self) != 0) ? NULL : complete(self, convert(self, argv), false);
+    return GTS_UNLIKELY(gts_py_enter(self) != 0) ? NULL : complete(self, gts_py_convert(self, argv), false);
 }
 
 PyObject *gts_py_call_for_owners(gts_py_program *self, PyObject *const *argv, PyObject *const *owners)
@@ -92,7 +97,7 @@ PyObject *gts_py_call_for_owners(gts_py_program *self, PyObject *const *argv, Py
     if (GTS_UNLIKELY(gts_py_enter(self) != 0))
         return NULL;
     self->owned = (gts_py_owned){argv, owners};
-    return complete(self, convert(self, argv), true);
+    return complete(self, gts_py_convert(self, argv), true);
 }
 
 PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_given, PyObject *keywords)
@@ -104,5 +109,5 @@ PyObject *gts_py_call(PyObject *callable, PyObject *const *args, size_t flagged_
     if (GTS_UNLIKELY(gts_py_enter(self) != 0))
         return NULL;
     const int bound = gts_py_bind_any(self, args, given, keywords);
-    return complete(self, bound == 0 ? convert(self, (PyObject *const *)self->argv) : bound, false);
+    return complete(self, bound == 0 ? gts_py_convert(self, (PyObject *const *)self->argv) : bound, false);
 }

@@ -42,8 +42,8 @@ static int wait_to_enter(gts_program *program)
     }
 }
 
-/* Enters while another call may be running, and waits without the GIL, because that call may be waiting for the GIL. */
-static GTS_COLD int enter_slowly(const gts_py_program *self)
+/* Waits without the GIL, because the other call may be waiting for the GIL. */
+static int wait_in_turn(const gts_py_program *self)
 {
     const int status = gts_enter(self->program, false);
     if (status <= 0)
@@ -59,14 +59,12 @@ static GTS_COLD int enter_slowly(const gts_py_program *self)
     return wait_to_enter(self->program);
 }
 
-int gts_py_enter(gts_py_program *self)
+int gts_py_enter_slowly(gts_py_program *self)
 {
-    const int status = gts_try_enter(self->program) ? 0 : enter_slowly(self);
-    if (GTS_LIKELY(status == 0))
-        self->caller = PyThreadState_Get();
-    else
-        (void)gts_py_raise(&self->program->error);
-    return status;
+    if (wait_in_turn(self) != 0)
+        return gts_py_raise(&self->program->error);
+    self->caller = PyThreadState_Get();
+    return 0;
 }
 
 const gts_py_program *gts_py_called_here(void)
@@ -85,10 +83,8 @@ void gts_py_hold(gts_py_program *self, PyObject *object)
     self->held[self->held_count++] = object;
 }
 
-void gts_py_leave(gts_py_program *self)
+void gts_py_release_held(gts_py_program *self)
 {
     while (self->held_count > 0)
         Py_XDECREF(self->held[--self->held_count]); /* NULL in a collection that was refused */
-    self->caller = NULL;
-    gts_leave(self->program);
 }

@@ -81,13 +81,37 @@ PyObject *gts_py_program_new(gts_py_state *, gts_program *program);
 GTS_COLD int gts_py_fail(PyObject *exception, const char *format, ...);
 /* Raises the exception that `error` describes, unless an exception is set. Returns -1. */
 GTS_COLD int gts_py_raise(const gts_error *error);
-/* Enters the program, waiting without the GIL for other calls. After -1 an exception is set and nothing was entered. */
-int gts_py_enter(gts_py_program *);
-void gts_py_leave(gts_py_program *);
+/* gts_py_enter() while another call may be running. */
+GTS_COLD int gts_py_enter_slowly(gts_py_program *);
+/* Releases what gts_py_hold() has kept. */
+GTS_COLD void gts_py_release_held(gts_py_program *);
 /* The program that this thread is calling, or whose callback it runs; NULL outside calls. What waits for calls of all programs is refused in one. */
 const gts_py_program *gts_py_called_here(void);
 /* Keeps a new reference until gts_py_leave(). */
 void gts_py_hold(gts_py_program *, PyObject *object);
+
+/* Enters the program in the most frequent case (gts_try_enter()). The GIL is held all the time. */
+static inline bool gts_py_try_enter(gts_py_program *self)
+{
+    if (GTS_UNLIKELY(!gts_try_enter(self->program)))
+        return false;
+    self->caller = PyThreadState_Get();
+    return true;
+}
+
+/* Enters the program, waiting without the GIL for other calls. After -1 an exception is set and nothing was entered. */
+static inline int gts_py_enter(gts_py_program *self)
+{
+    return GTS_LIKELY(gts_py_try_enter(self)) ? 0 : gts_py_enter_slowly(self);
+}
+
+static inline void gts_py_leave(gts_py_program *self)
+{
+    if (GTS_UNLIKELY(self->held_count > 0))
+        gts_py_release_held(self);
+    self->caller = NULL;
+    gts_leave(self->program);
+}
 
 /*
  * Whether no other thread can need the GIL while the SDFG runs: there is no Python thread but `thread`, and no thread of
@@ -107,6 +131,9 @@ PyObject *gts_py_call_in_order(gts_py_program *, PyObject *const *argv);
 
 /* The same. A callback that would get argv[i] gets owners[i] instead, unless this is NULL; [parameters]. */
 PyObject *gts_py_call_for_owners(gts_py_program *, PyObject *const *argv, PyObject *const *owners);
+
+/* Converts the arguments of a call that was entered; `argv` as above. -1 after an error, which gts_py_complete() raises. */
+int gts_py_convert(gts_py_program *, PyObject *const *argv);
 
 /* Ends a call that was entered: runs the SDFG unless `status` is an error, and leaves. None, or NULL after an exception. */
 PyObject *gts_py_complete(gts_py_program *, int status);

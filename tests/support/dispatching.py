@@ -11,7 +11,7 @@ from typing import Any
 
 from gtstub.programs import registry
 from gtstub.programs.compiled import Builder, CompiledProgram, Interface, StaticScalar, product
-from gtstub.signature.model import StaticArgument
+from gtstub.signature.model import ProgramSignature, StaticArgument
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.hosting import PROGRAM, SDFG, Bound, good_arguments
 
@@ -25,10 +25,11 @@ STATIC_SDFG = dataclasses.replace(
 
 
 class Variants:
-    """Builds variants in `folder`, and counts how often each was called."""
+    """Builds variants of `program`, whose SDFG is STATIC_SDFG, in `folder`, and counts how often each was called."""
 
-    def __init__(self, folder: Path, toolchain: Toolchain) -> None:
+    def __init__(self, folder: Path, toolchain: Toolchain, program: ProgramSignature = PROGRAM) -> None:
         self._folder = folder
+        self._program = program
         self._toolchain = toolchain
         self._built: dict[tuple[Any, ...], Bound] = {}
         self.released = 0
@@ -39,7 +40,7 @@ class Variants:
             folder = self._folder / f"{key[0]}-{key[1]}"
             folder.mkdir()
             statics = (StaticArgument("n", key[0]), StaticArgument("flag", key[1]))
-            program = dataclasses.replace(PROGRAM, static_arguments=statics)
+            program = dataclasses.replace(self._program, static_arguments=statics)
             self._built[key] = Bound(folder, self._toolchain, STATIC_SDFG, program)
         return self._built[key]
 

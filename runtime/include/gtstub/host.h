@@ -68,6 +68,13 @@ static inline const void *gts_known_object(const gts_program *self, uint32_t lea
     return self->known[leaf];
 }
 
+/** Sets the object that gts_known_object() returns; NULL forgets it. `leaf` is leaf_count for the offset provider. */
+static inline void gts_know_object(gts_program *self, uint32_t leaf, const void *object)
+{
+    self->known[leaf] = object;
+    ++self->known_version;
+}
+
 /** For stub->convert(): makes leaf->current the conversion of a field's object, unless it is known. */
 static inline int gts_convert_field(gts_program *self, const gts_host *host, uint32_t leaf, void *object)
 {

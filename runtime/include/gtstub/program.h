@@ -58,13 +58,15 @@ struct gts_program {
     /** For a host that has its own objects: calls a callback (gts_callback_host()); -1 if it has failed. */
     int (*call_back)(gts_program *, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
                      uint32_t results);
+    /** For a host that has its own objects: increases when an element of `known` is set. */
+    uint64_t known_version __attribute__((aligned(64)));
     /**
      * For a host that has its own objects: [stub->leaf_count + 1], the addresses of the objects that a call may pass
      * unread, because they have been converted and have not changed. The last one is the offset provider, if it has not
      * changed since all connectivities are known. The host clears an address when the object dies or changes. They lie
      * close together, so that a call reads few cache lines to recognise its arguments.
      */
-    const void *known[] __attribute__((aligned(64)));
+    const void *known[];
 };
 
 /* ---- Entering and leaving -------------------------------------------------------------------------------------- */
@@ -233,6 +235,7 @@ GTS_EXPORT void gts_swap_arrays(gts_program *self);
 static inline void gts_forget_objects(gts_program *self)
 {
     memset(self->known, 0, (self->stub->leaf_count + 1) * sizeof *self->known);
+    ++self->known_version;
 }
 
 /** Forgets the arrays of all calls. A host must call it before it changes leaf->current. */

@@ -65,7 +65,7 @@ void gts_py_forget_provider(gts_py_program *self)
 {
     gts_program *const program = self->program;
     const uint32_t count = program->stub->leaf_count;
-    program->known[count] = NULL;
+    gts_know_object(program, count, NULL);
     for (uint32_t i = self->first_connectivity; self->caller != NULL && i < count; ++i) {
         if (program->known[i] != NULL)
             gts_py_hold(self, Py_NewRef((PyObject *)program->known[i]));
@@ -86,13 +86,13 @@ static bool has_known_objects(const gts_py_program *self, PyObject *dict)
 int gts_py_remember_provider(gts_program *program, void *offset_provider)
 {
     gts_py_program *const self = gts_py_of(program);
-    const void **const known = &program->known[program->stub->leaf_count];
+    const uint32_t count = program->stub->leaf_count;
     const bool was_passed = self->provider == offset_provider;
     self->provider = offset_provider;
     if (!was_passed || !PyDict_CheckExact((PyObject *)offset_provider) || !gts_py_watch(self->state, offset_provider))
         return 0;
-    *known = offset_provider; /* from here on it cannot change unnoticed */
+    gts_know_object(program, count, offset_provider); /* from here on it cannot change unnoticed */
     if (!has_known_objects(self, offset_provider))
-        *known = NULL;
+        gts_know_object(program, count, NULL);
     return PyErr_Occurred() ? -1 : 0;
 }

@@ -185,10 +185,10 @@ int gts_py_field(gts_program *program, uint32_t index, void *object)
     gts_remembered *const other = &leaf->remembered[leaf->current == &leaf->remembered[0]];
     gts_forget_arrays(program);
     if (own->contract->kind == GTS_CONNECTIVITY)
-        program->known[program->stub->leaf_count] = NULL; /* the offset provider had another object */
+        gts_know_object(program, program->stub->leaf_count, NULL); /* the offset provider had another object */
     if (other->object == object && GTS_LIKELY(!program->debug)) {
         leaf->current = other;
-        program->known[index] = object;
+        gts_know_object(program, index, object);
         return 0;
     }
     gts_array array;

@@ -23,7 +23,7 @@ static void forget(gts_py_program *self, const PyObject *reference)
         gts_remembered *const remembered = &leaf->remembered[i % 2];
         remembered->object = NULL;
         if (leaf->current == remembered)
-            program->known[i / 2] = NULL;
+            gts_know_object(program, i / 2, NULL);
         return;
     }
 }
@@ -103,7 +103,7 @@ void gts_py_remember(gts_py_program *self, uint32_t index, const gts_array *arra
     place->array = *array;
     gts_forget_table(leaf, number);
     leaf->current = place;
-    self->program->known[index] = place->object;
+    gts_know_object(self->program, index, place->object);
     Py_XDECREF(old);
 }
 
@@ -124,10 +124,10 @@ void gts_py_keep(gts_py_program *self, uint32_t index, PyObject *object)
     PyObject **const own = &self->references[2 * index];
     PyObject *const old = *own;
     if (GTS_UNLIKELY(!is_immutable(self->state, object))) {
-        self->program->known[index] = NULL; /* its slot has another value now */
+        gts_know_object(self->program, index, NULL); /* its slot has another value now */
         return;
     }
     *own = Py_NewRef(object);
-    self->program->known[index] = object;
+    gts_know_object(self->program, index, object);
     Py_XDECREF(old);
 }

@@ -23,15 +23,17 @@ static GTS_COLD int refuse_missing(const gts_py_dispatcher *self, const bool *pa
     return -1;
 }
 
-/* Checks which parameters a call passes, and finds the parameter of each keyword. */
+/* Checks which parameters a call passes, and finds the parameter of each argument. */
 static int check(const gts_py_dispatcher *self, gts_py_site *site)
 {
     bool passed[GTS_PY_MAX_PARAMETERS + 1] = {false};
     const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
     const Py_ssize_t taken = (Py_ssize_t)self->positional_count;
     const Py_ssize_t keyword_count = site->keywords == NULL ? 0 : PyTuple_GET_SIZE(site->keywords);
-    for (Py_ssize_t i = 0; i < site->given && i < taken; ++i)
+    for (Py_ssize_t i = 0; i < site->given && i < taken; ++i) {
         passed[self->positional[i]] = true;
+        site->place[i] = self->positional[i];
+    }
     for (Py_ssize_t i = 0; i < keyword_count; ++i) {
         PyObject *const keyword = PyTuple_GET_ITEM(site->keywords, i);
         Py_ssize_t place = gts_py_find_name(self->parameters, keyword);
@@ -42,7 +44,8 @@ static int check(const gts_py_dispatcher *self, gts_py_site *site)
         if (place < 0 || passed[place])
             return gts_py_refuse_keyword(self->utf8, keyword, place >= 0);
         passed[place] = true;
-        site->place[i] = (uint8_t)place;
+        if (site->given <= taken)
+            site->place[site->given + i] = (uint8_t)place;
     }
     if (site->given > taken)
         return gts_py_refuse_surplus(self->utf8, taken, site->given, keyword_count);
@@ -50,6 +53,7 @@ static int check(const gts_py_dispatcher *self, gts_py_site *site)
         if (self->bound[i] == NULL && !passed[i])
             return refuse_missing(self, passed);
     }
+    site->passed = (uint32_t)(site->given + keyword_count);
     site->selects = passed[count];
     for (uint32_t i = 0; i < self->static_count; ++i)
         site->selects = site->selects || passed[self->statics[i].parameter];
@@ -65,9 +69,9 @@ bool gts_py_is_plain(PyObject *keywords)
     return true;
 }
 
-const gts_py_site *gts_py_add_site(gts_py_dispatcher *self, Py_ssize_t given, PyObject *keywords, gts_py_site *scratch)
+gts_py_site *gts_py_add_site(gts_py_dispatcher *self, Py_ssize_t given, PyObject *keywords, gts_py_site *scratch)
 {
-    *scratch = (gts_py_site){.keywords = keywords, .given = given};
+    *scratch = (gts_py_site){.keywords = keywords, .given = (int32_t)given};
     if (GTS_UNLIKELY(check(self, scratch) != 0))
         return NULL;
     if (!gts_py_is_plain(keywords))
@@ -79,4 +83,46 @@ const gts_py_site *gts_py_add_site(gts_py_dispatcher *self, Py_ssize_t given, Py
     Py_XINCREF(keywords);
     Py_XDECREF(old);
     return site;
+}
+
+/* ---- Recognising ----------------------------------------------------------------------------------------------- */
+
+/* Whether the program knows the objects of all leaves. */
+static bool knows_all(const gts_py_program *self)
+{
+    const gts_program *const program = self->program;
+    const uint32_t count = program->stub->leaf_count;
+    for (uint32_t i = 0; i < count; ++i) {
+        if (gts_known_object(program, i) == NULL)
+            return false;
+    }
+    return self->first_connectivity == count || gts_known_object(program, count) != NULL;
+}
+
+/* The number of the only leaf of a parameter, or -1. */
+static int find_leaf(const gts_stub *stub, uint32_t parameter)
+{
+    for (uint32_t i = 0; i < stub->leaf_count && parameter < stub->parameter_count; ++i) {
+        if (strcmp(stub->leaves[i].path, stub->parameters[parameter]) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+void gts_py_recognise_site(gts_py_site *site, gts_py_program *program)
+{
+    const bool is_same = site->program == program;
+    site->program = program;
+    site->version = 0;
+    if (!is_same || site->always_reads || !knows_all(program))
+        return;
+    const gts_stub *const stub = program->program->stub;
+    site->always_reads = stub->collection_count > 0;
+    for (uint32_t i = 0; i < site->passed; ++i) {
+        const int leaf = find_leaf(stub, site->place[i]);
+        site->always_reads |= leaf < 0 || leaf > UINT16_MAX;
+        site->leaf[i] = (uint16_t)leaf;
+    }
+    if (!site->always_reads)
+        site->version = program->program->known_version;
 }

@@ -5,52 +5,81 @@
 
 /* ---- Calling --------------------------------------------------------------------------------------------------- */
 
-static const gts_py_site *find_site(const gts_py_dispatcher *self, Py_ssize_t given, const PyObject *keywords)
+static inline gts_py_site *find_site(gts_py_dispatcher *self, Py_ssize_t given, const PyObject *keywords)
 {
     for (int i = 0; i < GTS_PY_SITES; ++i) {
-        const gts_py_site *const site = &self->site[i];
+        gts_py_site *const site = &self->site[i];
         if (GTS_LIKELY(site->keywords == keywords && site->given == given))
             return site;
     }
     return NULL;
 }
 
+/* Whether the program of the site's last calls knows all arguments. Bound ones cannot change: the version is enough. */
+static inline bool is_known(const gts_py_site *site, PyObject *const *args)
+{
+    if (GTS_UNLIKELY(site->program == NULL))
+        return false;
+    const gts_program *const program = site->program->program;
+    uintptr_t difference = (program->known_version ^ site->version) | site->program->reads_metrics_level;
+    for (uint32_t i = 0; i < site->passed; ++i)
+        difference |= (uintptr_t)program->known[site->leaf[i]] ^ (uintptr_t)args[i];
+    return difference == 0;
+}
+
+/* The program or executable for the arguments, borrowed; NULL after an exception. */
+static PyObject *find_callable(gts_py_dispatcher *self, const gts_py_site *site, PyObject **argv)
+{
+    if (site->selects)
+        return gts_py_select(self, argv);
+    if (self->default_callable == NULL)
+        self->default_callable = gts_py_select(self, argv);
+    return self->default_callable;
+}
+
+static GTS_NOINLINE PyObject *call_unknown(gts_py_dispatcher *self, gts_py_site *site, PyObject *const *args,
+                                           Py_ssize_t given, PyObject *keywords)
+{
+    gts_py_site scratch;
+    if (GTS_UNLIKELY(site == NULL))
+        site = gts_py_add_site(self, given, keywords, &scratch);
+    if (GTS_UNLIKELY(site == NULL))
+        return NULL;
+    PyObject *argv[GTS_PY_MAX_PARAMETERS + 1];
+    const size_t parameters = (size_t)PyTuple_GET_SIZE(self->parameters);
+    memcpy(argv, self->bound, (parameters + 1) * sizeof *argv);
+    for (uint32_t i = 0; i < site->passed; ++i)
+        argv[site->place[i]] = args[i];
+
+    PyObject *const callable = find_callable(self, site, argv);
+    if (GTS_UNLIKELY(callable == NULL))
+        return NULL;
+    if (GTS_LIKELY(Py_IS_TYPE(callable, self->state->program_type))) {
+        gts_py_program *const program = (gts_py_program *)callable;
+        if (GTS_UNLIKELY(gts_py_enter(program) != 0))
+            return NULL;
+        const uint64_t version = program->program->known_version;
+        const int status = gts_py_convert(program, argv);
+        /* Another thread may have made the entry another site's while this one waited. */
+        if (status == 0 && program->program->known_version == version && find_site(self, given, keywords) == site)
+            gts_py_recognise_site(site, program);
+        return gts_py_complete(program, status);
+    }
+    /* It is an executable of gt4py, which takes the offset provider by keyword. */
+    PyObject *const held = Py_NewRef(callable);
+    PyObject *const result = PyObject_Vectorcall(held, argv, parameters, self->keyword_of_provider);
+    Py_DECREF(held);
+    return result;
+}
+
 static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_given, PyObject *keywords)
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
     const Py_ssize_t given = PyVectorcall_NARGS(flagged_given);
-    gts_py_site scratch;
-    const gts_py_site *site = find_site(self, given, keywords);
-    if (GTS_UNLIKELY(site == NULL)) {
-        site = gts_py_add_site(self, given, keywords, &scratch);
-        if (site == NULL)
-            return NULL;
-    }
-    PyObject *argv[GTS_PY_MAX_PARAMETERS + 1];
-    memcpy(argv, self->bound, (size_t)(PyTuple_GET_SIZE(self->parameters) + 1) * sizeof *argv);
-    for (Py_ssize_t i = 0; i < given; ++i)
-        argv[self->positional[i]] = args[i];
-    const Py_ssize_t keyword_count = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
-    for (Py_ssize_t i = 0; i < keyword_count; ++i)
-        argv[site->place[i]] = args[given + i];
-
-    PyObject *callable = self->default_callable;
-    if (GTS_UNLIKELY(callable == NULL || site->selects)) {
-        const bool is_default = !site->selects;
-        callable = gts_py_select(self, argv);
-        if (GTS_UNLIKELY(callable == NULL))
-            return NULL;
-        if (is_default)
-            self->default_callable = callable;
-    }
-    if (GTS_LIKELY(Py_IS_TYPE(callable, self->state->program_type)))
-        return gts_py_call_in_order((gts_py_program *)callable, argv);
-    /* It is an executable of gt4py, which takes the offset provider by keyword. */
-    PyObject *const held = Py_NewRef(callable);
-    PyObject *const result = PyObject_Vectorcall(held, argv, (size_t)PyTuple_GET_SIZE(self->parameters),
-                                                 self->keyword_of_provider);
-    Py_DECREF(held);
-    return result;
+    gts_py_site *const site = find_site(self, given, keywords);
+    if (GTS_LIKELY(site != NULL) && GTS_LIKELY(is_known(site, args)) && GTS_LIKELY(gts_py_try_enter(site->program)))
+        return gts_py_complete(site->program, 0);
+    return call_unknown(self, site, args, given, keywords);
 }
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */

@@ -19,9 +19,14 @@
 /* A call site: all calls from one place in the source have as many positional arguments and the same tuple of names. */
 typedef struct gts_py_site {
     PyObject *keywords; /* NULL if there are none */
-    Py_ssize_t given;   /* positional arguments; -1 if this entry is free */
+    int32_t given;      /* positional arguments; -1 if this entry is free */
+    uint32_t passed;    /* all arguments, positional ones first */
     bool selects;       /* the call passes a static argument or an offset provider, and so may need another variant */
-    uint8_t place[GTS_PY_MAX_PARAMETERS + 1]; /* the parameter of each keyword */
+    bool always_reads;  /* each call reads elements of arguments, or looks for the offset provider */
+    gts_py_program *program; /* borrowed, of the last call whose arguments were all known; NULL if there was none */
+    uint64_t version;        /* its known_version, if the call before had the same program; else 0 */
+    uint16_t leaf[GTS_PY_MAX_PARAMETERS + 1]; /* of each argument, if `version` is not 0 */
+    uint8_t place[GTS_PY_MAX_PARAMETERS + 1]; /* the parameter of each argument */
 } gts_py_site;
 
 /* A static scalar: the parameter that contains it, and the elements of tuples that lead to it. */
@@ -43,18 +48,21 @@ typedef struct gts_py_variant {
 } gts_py_variant;
 
 typedef struct gts_py_dispatcher {
+    /* All members that a call of the first site needs: at most two cache lines, if it has few keywords. */
     PyObject_HEAD vectorcallfunc vectorcall;
-    gts_py_state *state;
-    PyObject *name;       /* str */
-    const char *utf8;     /* of name */
-    PyObject *parameters; /* tuple of interned names, including those of bound arguments */
-    PyObject **bound;     /* [parameters + 1], NULL if a call must pass it; the offset provider is last */
-    bool overridable;     /* a call may pass bound arguments by keyword, as functools.partial allows */
-    uint32_t positional_count;
-    uint8_t positional[GTS_PY_MAX_PARAMETERS]; /* parameters that a call may pass by position */
-    PyObject *keyword_of_provider;             /* ("offset_provider",) */
     gts_py_site site[GTS_PY_SITES];
+
+    PyObject **bound;           /* [parameters + 1], NULL if a call must pass it; the offset provider is last */
+    PyObject *default_callable; /* borrowed: that of the variant of the bound arguments; NULL until it is selected */
+    uint8_t positional[GTS_PY_MAX_PARAMETERS]; /* parameters that a call may pass by position */
+    uint32_t positional_count;
     unsigned int next_site;
+    bool overridable; /* a call may pass bound arguments by keyword, as functools.partial allows */
+    gts_py_state *state;
+    PyObject *name;                /* str */
+    const char *utf8;              /* of name */
+    PyObject *parameters;          /* tuple of interned names, including those of bound arguments */
+    PyObject *keyword_of_provider; /* ("offset_provider",) */
 
     gts_error error;        /* the last refusal of a static scalar */
     PyObject *static_tuple; /* the tuple that `statics` was read from, which keeps the paths in it */
@@ -66,8 +74,7 @@ typedef struct gts_py_dispatcher {
     uint32_t variant_count;
     uint32_t *table; /* [table_size], a hash table with linear probing: 1 + number of a variant, or 0 */
     uint32_t table_size;
-    PyObject *build;            /* called with the number of a variant that is not built yet; returns its callable */
-    PyObject *default_callable; /* borrowed: that of the variant of the bound arguments; NULL until it is selected */
+    PyObject *build; /* called with the number of a variant that is not built yet; returns its callable */
 } gts_py_dispatcher;
 
 /* ---- dispatcher.c ---------------------------------------------------------------------------------------------- */
@@ -79,7 +86,10 @@ extern PyType_Spec gts_py_dispatcher_spec;
 /* Whether all names are of type str, as they are in source text. Other objects may run code when they are released. */
 bool gts_py_is_plain(PyObject *keywords);
 /* Checks a call from a new site, and remembers the site or fills *scratch; NULL after an exception. */
-const gts_py_site *gts_py_add_site(gts_py_dispatcher *, Py_ssize_t given, PyObject *keywords, gts_py_site *scratch);
+gts_py_site *gts_py_add_site(gts_py_dispatcher *, Py_ssize_t given, PyObject *keywords, gts_py_site *scratch);
+
+/* After a conversion in which the program knew all objects: lets the next calls compare only those that they pass. */
+void gts_py_recognise_site(gts_py_site *, gts_py_program *);
 
 /* ---- offset_provider.c ----------------------------------------------------------------------------------------- */
 

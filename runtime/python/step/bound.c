@@ -66,7 +66,7 @@ static int load(const gts_py_bound *self, PyObject *objects)
         else if (contract->kind == GTS_CALLBACK)
             status = gts_py_callback(program, i, object);
         else if (contract->kind == GTS_SCALAR) {
-            program->known[i] = NULL; /* its slot gets another value */
+            gts_know_object(program, i, NULL); /* its slot gets another value */
             memcpy(slots + contract->slot, (const char *)self->call->slots + contract->slot,
                    gts_dtype_size(contract->dtype));
         }

@@ -7,6 +7,7 @@ it reads, the lines are.
 from __future__ import annotations
 
 import dataclasses
+import platform
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,6 +73,10 @@ def arguments_of(lowering: Lowering, program: ProgramSignature) -> instructions.
     }
 
 
+FLAGS = "-fPIC -O3 -march=native" + (" -mno-avx512f" if platform.machine() == "x86_64" else "")
+"""Of an SDFG for this machine, but without AVX-512, whose instructions valgrind does not know."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Counts:
     instructions: Mapping[str, float]
@@ -90,7 +95,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Counts:
     assert len(variants) == 8
 
     lowering = lower(REAL)
-    backend = make_backend(gpu=False, **REAL.options)
+    backend = make_backend(gpu=False, dace_config={"compiler.cpu.args": FLAGS}, **REAL.options)
     assert backend is not None
     real = backend.executor(backend.transforms(lowering.concrete)).path
     sdfg = sdfg_from_json((real / "sdfg.json").read_text(), "sdfg.json")
@@ -143,10 +148,10 @@ def counts(counted: Counts) -> Mapping[str, float]:
     ("name", "limit"),
     [
         ("program", 400),
-        ("bound", 500),
-        ("keywords", 600),
-        ("one variant", 800),
-        ("idle", 450),
+        ("bound", 350),
+        ("keywords", 480),
+        ("one variant", 350),
+        ("idle", 300),
         ("start from Python", 250),
         ("step from Python", 100 + instructions.STEP * 190),
         ("C", 300),
@@ -184,6 +189,8 @@ def test_a_call_costs_little_more_than_its_sdfg(counts: Mapping[str, float]) -> 
     assert counts["real"] / (counts["real"] - counts["idle"]) <= 1.05
 
 
-@pytest.mark.parametrize(("name", "limit"), [("program", 20), ("bound", 30), ("idle", 25), ("C", 50)])
+@pytest.mark.parametrize(
+    ("name", "limit"), [("program", 20), ("bound", 20), ("one variant", 20), ("idle", 16), ("C", 50)]
+)
 def test_the_cache_lines_of_a_call_with_the_same_fields(counted: Counts, name: str, limit: int) -> None:
     assert counted.lines[name] <= limit
