@@ -5,6 +5,7 @@ A cache entry: the directory of one compiled program.
         lib<name>.so                     the SDFG library that DaCe built
         <name>_stub.so                   the call stub, with its sources <name>_stub.c and <name>_stub.h
         program.json, sdfg.json          the two signatures
+        sdfg.json.gz                     the SDFG as it was lowered, for `gtstub check` and `gtstub report`
         program.sdfgz                    the SDFG as DaCe compiled it, for DaCe's tools
         manifest.json                    describes the entry (manifest.py)
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from gtstub._host import Program
 
 _END_OF_KEY = re.compile(r"-[0-9a-f]{32}\Z")
+
+LOWERED_SDFG = "sdfg.json.gz"
+"""The file of an entry with the SDFG before DaCe's code generation: compressed JSON. Older entries have none."""
 
 DAY = 24 * 60 * 60
 """Seconds. Entries record their last use to the day, so that a model does not write to its cache at every start."""

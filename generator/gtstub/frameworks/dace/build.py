@@ -16,7 +16,7 @@ import dace
 from dace.codegen import compiler as dace_compiler
 
 from gtstub import settings
-from gtstub.cache.entry import Entry
+from gtstub.cache.entry import LOWERED_SDFG, Entry
 from gtstub.cache.lookup import Request
 from gtstub.cache.manifest import Built, Machine, Manifest
 from gtstub.cache.prune import limit_size
@@ -111,11 +111,13 @@ class Build:
         signature: SdfgSignature,
         names: Mapping[str, str] = NOTHING,
         compiled: Path | None = None,
+        lowered: Mapping[str, Any] | None = None,
     ) -> Entry:
         """
         Builds an SDFG and its stub, and publishes the entry. `names` are the names in the signatures of those arguments
-        of the SDFG that have other names there. `compiled` is the library of an SDFG that was compiled already. The
-        caller has entered `context`.
+        of the SDFG that have other names there. `compiled` is the library of an SDFG that was compiled already.
+        `lowered` is the JSON form of the SDFG before anything changed it here, if not that of `sdfg`. The caller has
+        entered `context`.
         """
         configuration, toolchain = self.settings, self.toolchain(request.cache)
         texts = {
@@ -124,6 +126,7 @@ class Build:
             **stub.files,
         }
         begin = time.monotonic()
+        kept = sdfg.to_json() if lowered is None else lowered
         with request.cache.private_directory(request.key) as private:
             directory = private / "entry"
             directory.mkdir()
@@ -146,6 +149,7 @@ class Build:
             else:
                 raw = sdfg.to_json()
             _save(raw, directory / SDFG_FILE)
+            _save(kept, directory / LOWERED_SDFG)
             library.rename(directory / signature.library)
             manifest = Manifest(
                 name=request.program,
@@ -186,7 +190,8 @@ class Build:
         return cast(Path, dace_compiler.get_binary_name(object_folder=folder, sdfg_name=sdfg.name))
 
 
-def _save(raw: dict[str, Any], path: Path) -> None:
+def _save(raw: Mapping[str, Any], path: Path) -> None:
     """Saves the JSON form of an SDFG as DaCe does, but without the path of its build."""
-    raw["attributes"].pop("build_folder", None)
-    path.write_bytes(gzip.compress(json.dumps(raw).encode(), compresslevel=6, mtime=0))
+    attributes = {name: value for name, value in raw["attributes"].items() if name != "build_folder"}
+    text = json.dumps({**raw, "attributes": attributes})
+    path.write_bytes(gzip.compress(text.encode(), compresslevel=6, mtime=0))

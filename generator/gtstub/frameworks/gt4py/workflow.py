@@ -219,7 +219,9 @@ class StubCompilation:
             sdfg = dace.SDFG.from_json(source.source_code)
         if self.build.device != "cpu":
             make_asynchronous(sdfg)
-        return self.build.publish(source.request, sdfg, stub.stub, source.signature, stub.sdfg)
+        return self.build.publish(
+            source.request, sdfg, stub.stub, source.signature, stub.sdfg, lowered=source.source_code
+        )
 
     @property
     def has_trace_markers(self) -> bool:
