@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gtstub import _host
 from gtstub.recorded.runtime import runtime
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.c_program import CProgram, handle_of
@@ -120,6 +121,26 @@ def test_any_order(shared: Shared) -> None:
         else:
             arguments = order.choice(cs)
             assert shared.call_from_c(arguments) == arguments.slots
+
+
+def test_a_compiled_program_and_c(shared: Shared) -> None:
+    """A call site compares only what it passes, unless the other host has called meanwhile."""
+    of_python, of_c = Arguments(0), Arguments(5)
+    provider = of_python.of_python.pop("offset_provider")
+
+    def compile_with(*names: str) -> _host.Dispatcher:
+        bound = {name: of_python.of_python[name] for name in names}
+        compiled = _host.Dispatcher("gather", ("x", "out"), lambda _: shared.python, bound, False, (), (provider,))
+        compiled.add_variant(0, (), "")
+        return compiled
+
+    without_x, without_any = compile_with("out"), compile_with("out", "x")
+    for call in (lambda: without_x(x=of_python.of_python["x"]), without_any):
+        for times in (8, 1, 8):  # all is recognised from the seventh call on
+            for _ in range(times):
+                call()
+                assert {name: shared.recorder.calls()[-1][name] for name in of_python.slots} == of_python.slots
+            assert shared.call_from_c(of_c) == of_c.slots
 
 
 def test_what_is_said_of_an_origin_is_for_neither(shared: Shared) -> None:

@@ -15,11 +15,17 @@ static inline gts_py_site *find_site(gts_py_dispatcher *self, Py_ssize_t given, 
     return NULL;
 }
 
-/* Whether the program of the site's last calls knows all arguments. Bound ones cannot change: the version is enough. */
+/* Enters the program of the site's last calls, unless it has forgotten an argument since the last one. */
+static inline bool enter_recent(const gts_py_site *site)
+{
+    return GTS_LIKELY(site->program != NULL) &&
+           GTS_LIKELY(__atomic_load_n(&site->program->program->known_version, __ATOMIC_RELAXED) == site->version) &&
+           GTS_LIKELY(gts_py_try_enter(site->program));
+}
+
+/* Whether the program of the site, which is entered, knows all arguments. Bound ones cannot change: the version is enough. */
 static inline bool is_known(const gts_py_site *site, PyObject *const *args)
 {
-    if (GTS_UNLIKELY(site->program == NULL))
-        return false;
     const gts_program *const program = site->program->program;
     uintptr_t difference = (program->known_version ^ site->version) | site->program->reads_metrics_level;
     for (uint32_t i = 0; i < site->passed; ++i)
@@ -77,8 +83,11 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
     const Py_ssize_t given = PyVectorcall_NARGS(flagged_given);
     gts_py_site *const site = find_site(self, given, keywords);
-    if (GTS_LIKELY(site != NULL) && GTS_LIKELY(is_known(site, args)) && GTS_LIKELY(gts_py_try_enter(site->program)))
-        return gts_py_complete(site->program, 0);
+    if (GTS_LIKELY(site != NULL) && enter_recent(site)) {
+        if (GTS_LIKELY(is_known(site, args)))
+            return gts_py_complete(site->program, 0);
+        gts_py_leave(site->program);
+    }
     return call_unknown(self, site, args, given, keywords);
 }
 
