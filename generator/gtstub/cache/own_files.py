@@ -34,8 +34,9 @@ def own_files() -> Mapping[str, str]:
 
 def _digest(part: Path) -> str:
     digest = hashlib.sha256()
+    pages = install.TEMPLATES / "report"  # about entries, which contain none of them
     for file in [part] if part.is_file() else sorted(part.rglob("*")):
-        if file.is_file() and file.suffix != ".pyc":
+        if file.is_file() and file.suffix != ".pyc" and pages not in file.parents:
             content = file.read_bytes()
             digest.update(f"{file.relative_to(part.parent)}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
