@@ -18,6 +18,8 @@ Document = Mapping[str, Any]
 class SdfgError(GtstubError):
     """A file is no SDFG that can be analysed."""
 
+    exit_code = 2
+
 
 def read(file: Path) -> Document:
     """The SDFG in a file, which may be compressed. Raises SdfgError if there is none."""

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 _END_OF_KEY = re.compile(r"-[0-9a-f]{32}\Z")
 
+COMPILED_SDFG = "program.sdfgz"
+"""The file of an entry with the SDFG after DaCe's code generation."""
+
 LOWERED_SDFG = "sdfg.json.gz"
 """The file of an entry with the SDFG before DaCe's code generation: compressed JSON. Older entries have none."""
 

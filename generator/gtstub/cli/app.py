@@ -14,6 +14,7 @@ from gtstub.cli.config import config
 from gtstub.cli.debug import debug
 from gtstub.cli.doctor import doctor
 from gtstub.cli.extract import extract
+from gtstub.cli.memory import memory
 from gtstub.cli.options import example
 from gtstub.cli.profile import profile
 from gtstub.cli.record import record
@@ -26,7 +27,7 @@ EXIT_CODES = """
 Exit codes:
   0  done
   1  the answer is no ('generate --check', 'doctor', 'replay --compare'), or any error not listed below
-  2  the command line or a jq filter is wrong
+  2  the command line or a jq filter is wrong, or 'memory' cannot read an SDFG
   3  a signature, an SDFG file, a profile or a recording is malformed
   4  the two signatures of a program contradict each other
   5  there is no C compiler, or it rejected a stub
@@ -68,5 +69,5 @@ def main() -> None:
     """
 
 
-for command in (build, cache, config, debug, doctor, extract, generate, plan, profile, record, replay, show):
+for command in (build, cache, config, debug, doctor, extract, generate, memory, plan, profile, record, replay, show):
     main.add_command(command)

@@ -9,7 +9,6 @@ from gtstub.errors import PlanError
 from gtstub.signature.dtypes import INDEX
 from gtstub.signature.model import (
     Argument,
-    FieldType,
     ProgramSignature,
     Property,
     Requirement,
@@ -18,17 +17,8 @@ from gtstub.signature.model import (
     SdfgSignature,
     Shapes,
     StaticDomain,
-    TupleType,
-    Type,
 )
-
-PROPERTY_SUFFIXES: Mapping[str, Property] = {
-    "_range_0": "start",
-    "_range_1": "stop",
-    "_size": "size",
-    "_stride": "stride",
-}
-"""The suffixes of gt4py's names for the symbols of an axis, as in `__vn_Edge_range_0`."""
+from gtstub.signature.roles import fields, roles_by_name
 
 
 class Signatures:
@@ -57,9 +47,9 @@ class Signatures:
         return found
 
     def _check_domains(self) -> None:
-        fields = {name for each in self.program.parameters for name, _ in _fields(each.name, each.type)}
+        known = {name for name, _ in fields(self.program)}
         for name, domain in self.domains.items():
-            if name not in fields:
+            if name not in known:
                 raise self.refusal(f"static domain '{name}' is not that of a field of the program")
             for start, stop in domain.ranges:
                 if start > stop:
@@ -77,13 +67,7 @@ class Signatures:
 
     @functools.cached_property
     def _roles_by_name(self) -> Mapping[str, tuple[Role, ...]]:
-        found: dict[str, tuple[Role, ...]] = {}
-        for parameter in self.program.parameters:
-            for name, type_ in _fields(parameter.name, parameter.type):
-                for axis, dim in enumerate(type_.dims):
-                    for suffix, property_ in PROPERTY_SUFFIXES.items():
-                        found.setdefault(f"__{name}_{dim.name}{suffix}", (Role(name, axis, property_),))
-        return found
+        return roles_by_name(self.program)
 
     @functools.cached_property
     def read(self) -> Mapping[tuple[str, int], tuple[Property, ...]]:
@@ -133,12 +117,3 @@ class Signatures:
             for role in self.roles(argument)
             if role.property == "start"
         }
-
-
-def _fields(name: str, type_: Type) -> Iterator[tuple[str, FieldType]]:
-    """The fields in a parameter, with their flattened names."""
-    if isinstance(type_, FieldType):
-        yield name, type_
-    elif isinstance(type_, TupleType):
-        for index, element in enumerate(type_.elements):
-            yield from _fields(f"{name}_{index}", element)

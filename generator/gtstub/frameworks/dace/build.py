@@ -16,7 +16,7 @@ import dace
 from dace.codegen import compiler as dace_compiler
 
 from gtstub import settings
-from gtstub.cache.entry import LOWERED_SDFG, Entry
+from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, Entry
 from gtstub.cache.lookup import Request
 from gtstub.cache.manifest import Built, Machine, Manifest
 from gtstub.cache.prune import limit_size
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from gtstub.codegen.stub import Stub
 
 NOTHING: Mapping[str, str] = {}
-
-SDFG_FILE = "program.sdfgz"
-"""The file of an entry with the SDFG as DaCe has compiled it, which DaCe's tools read."""
 
 GPU_COMPILERS = {
     "cuda": "install the CUDA toolkit, and put 'nvcc' on PATH or name it in CUDACXX",
@@ -144,11 +141,11 @@ class Build:
                 raise
             build.wait()
             if compiled is None:
-                raw = json.loads(gzip.decompress((private / "dace" / SDFG_FILE).read_bytes()))
+                raw = json.loads(gzip.decompress((private / "dace" / COMPILED_SDFG).read_bytes()))
                 check_arguments(dace.SDFG.from_json(raw), signature, names)
             else:
                 raw = sdfg.to_json()
-            _save(raw, directory / SDFG_FILE)
+            _save(raw, directory / COMPILED_SDFG)
             _save(kept, directory / LOWERED_SDFG)
             library.rename(directory / signature.library)
             manifest = Manifest(

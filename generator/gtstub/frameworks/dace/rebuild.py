@@ -7,9 +7,9 @@ from pathlib import Path
 
 import dace
 
-from gtstub.cache.entry import Entry
+from gtstub.cache.entry import COMPILED_SDFG, Entry
 from gtstub.errors import GtstubError
-from gtstub.frameworks.dace.build import SDFG_FILE, Build
+from gtstub.frameworks.dace.build import Build
 from gtstub.signature import documents
 
 
@@ -24,8 +24,8 @@ def rebuild_with_checks(path: Path, folder: Path) -> Path:
     manifest = entry.verify_usable()
     if manifest.ingredients["dace_config"].get("map_checks"):
         return path / manifest.stub
-    if not (path / SDFG_FILE).is_file():
-        raise GtstubError(f"The cache entry '{path}' has no file '{SDFG_FILE}': build its program again.")
+    if not (path / COMPILED_SDFG).is_file():
+        raise GtstubError(f"The cache entry '{path}' has no file '{COMPILED_SDFG}': build its program again.")
     signature = documents.sdfg_from_json((path / "sdfg.json").read_bytes(), str(path / "sdfg.json"))
     build = Build(
         signature.device,
@@ -34,6 +34,6 @@ def rebuild_with_checks(path: Path, folder: Path) -> Path:
         manifest.ingredients["dace_config"]["overrides"],
     )
     with build.context():
-        library = build.compile(dace.SDFG.from_file(str(path / SDFG_FILE)), folder / "dace", map_checks=True)
+        library = build.compile(dace.SDFG.from_file(str(path / COMPILED_SDFG)), folder / "dace", map_checks=True)
     shutil.copy(library, folder / manifest.library)
     return Path(shutil.copy(path / manifest.stub, folder))

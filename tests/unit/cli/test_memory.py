@@ -1,0 +1,157 @@
+"""'gtstub memory': its table, its document, and what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from gtstub.cache.entry import COMPILED_SDFG, Entry
+from gtstub.cache.store import Cache
+from gtstub.signature.documents import parse, program_to_json, sdfg_to_json
+from gtstub.signature.model import Axis
+from tests.support.cli import assert_refused, run
+from tests.support.entries import write_files
+from tests.support.sdfg_documents import conditional, sdfg, state, transient
+from tests.support.signatures import EDGE, K, array, field, program, symbol
+from tests.support.signatures import sdfg as signature
+
+pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
+
+DOCUMENT = sdfg(
+    state("a", "kept"),
+    conditional(flag=[state("b")], otherwise=[state("c")]),
+    arrays={
+        "a": transient("N*M"),
+        "kept": transient("N", lifetime="Persistent"),
+        "b": transient("10"),
+        "c": transient("20"),
+    },
+    symbols=["N", "M"],
+)
+
+
+@pytest.fixture
+def file() -> str:
+    Path("program.sdfg").write_text(json.dumps(DOCUMENT))
+    return "program.sdfg"
+
+
+@pytest.fixture
+def entry(tmp_path: Path) -> Entry:
+    cache = Cache(tmp_path / "cache")
+    with cache.private_directory("prog") as directory:
+        manifest = write_files(directory)
+        vn = array("vn", Axis(), Axis())
+        made = signature(vn, symbol("N", ("vn", 0, "stop")), symbol("M", ("vn", 1, "stop")))
+        (directory / "sdfg.json").write_text(sdfg_to_json(made))
+        (directory / "program.json").write_text(program_to_json(program("prog", vn=field(EDGE, K))))
+        (directory / COMPILED_SDFG).write_bytes(gzip.compress(json.dumps(DOCUMENT).encode()))
+        return cache.publish(directory, "prog", manifest)
+
+
+def lines(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_table(file: str) -> None:
+    done = run("memory", file, "--set", "N=1000", "--set", "M=3")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert lines(done.stdout) == [
+        "transient in allocated storage lifetime branch bytes size repeated",
+        "a call CPU_Heap Scope 24,000 8 * N * M",
+        "kept init CPU_Heap Persistent 8,000 8 * N",
+        "b call CPU_Heap Scope choice: if flag 80 80",
+        "c call CPU_Heap Scope choice: else 160 160",
+        "",
+        "allocated storage lifetime branch bytes at least",
+        "call CPU_Heap Scope 24,160 24,160",
+        "call CPU_Heap Scope choice: if flag 80 80",
+        "call CPU_Heap Scope choice: else 160 160",
+        "init CPU_Heap Persistent 8,000 8,000",
+        "",
+        "A call allocates 24,160 bytes in CPU_Heap, at most 24,000 of them at one time.",
+        "The handle keeps 8,000 bytes in CPU_Heap.",
+    ]
+
+
+def test_what_is_not_known_is_named(file: str) -> None:
+    text = run("memory", file, "--set", "N=1").stdout
+    assert "a call CPU_Heap Scope ? 8 * N * M" in lines(text)
+    assert text.endswith(
+        "A call allocates ? bytes in CPU_Heap, at least 160.\nThe handle keeps 8 bytes in CPU_Heap.\nNot known: 'M'.\n"
+    )
+
+
+def test_an_sdfg_without_transients() -> None:
+    Path("program.sdfg").write_text(json.dumps(sdfg(state(), arrays={})))
+    assert run("memory", "program.sdfg").stdout == "SDFG 'prog' has no transient arrays.\n"
+
+
+def test_the_document_fits_its_schema(file: str) -> None:
+    text = run("memory", file, "--set", "N=1", "--json").stdout
+    document = parse(text, "memory", "memory")
+    assert (document["schema"], document["sdfg"], document["sizes"]) == ("gtstub/memory/1", "prog", {"N": 1})
+    assert [each["bytes"] for each in document["transients"]] == [None, 8, 80, 160]
+    assert run("memory", file, "--jq", ".unknown[]").stdout == "M\nN\n"
+
+
+def test_an_entry_has_dimensions(entry: Entry) -> None:
+    done = run("memory", str(entry.path), "--size", "Edge=10", "--size", "K=4", "--json")
+    assert json.loads(done.stdout)["sizes"] == {"N": 10, "M": 4}
+    done = run("memory", str(entry.path), "--size", "Edge=10", "--size", "K=4", "--set", "N=2", "--json")
+    assert json.loads(done.stdout)["sizes"] == {"N": 2, "M": 4}
+
+
+def test_unknown_names(file: str, entry: Entry) -> None:
+    assert_refused(
+        run("memory", str(entry.path), "--size", "Edges=3"),
+        2,
+        "Program 'prog' has no dimension 'Edges'. Did you mean: 'Edge'?",
+    )
+    assert_refused(
+        run("memory", str(entry.path), "--set", "edge=3"), 2, "SDFG 'prog' has no symbol 'edge'. Known: 'M', 'N'."
+    )
+    assert_refused(
+        run("memory", file, "--set", "edge=3"), 2, "The SDFG in 'program.sdfg' has no symbol 'edge'. Known: 'M', 'N'."
+    )
+    assert_refused(
+        run("memory", file, "--size", "Edge=3"),
+        2,
+        "'program.sdfg' alone has no dimensions: give its cache entry, or values of symbols with '--set'.",
+    )
+
+
+@pytest.mark.parametrize("text", ["Edge", "Edge=", "Edge=many", "=3=4"])
+def test_malformed_sizes(file: str, text: str) -> None:
+    done = run("memory", file, "--size", text)
+    assert done.exit_code == 2
+    assert f"'{text}' is not of the form DIM=N, with an integer." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "'bad' is not an SDFG: its 'type' is not 'SDFG'."),
+        ("{", "'bad' is not an SDFG: it is neither JSON nor compressed JSON, or is truncated."),
+        ('{"type": "SDFG"}', "The SDFG is not of the form that DaCe 2 writes: build it again with this DaCe."),
+        (
+            '{"type": "SDFG", "attributes": 3, "nodes": []}',
+            "The SDFG is not of the form that DaCe 2 writes: build it again with this DaCe.",
+        ),
+    ],
+)
+def test_unreadable_files(content: str, message: str) -> None:
+    Path("bad").write_text(content)
+    assert_refused(run("memory", "bad"), 2, message)
+    assert_refused(run("memory", "bad", "--json"), 2, message)
+
+
+def test_what_is_missing(entry: Entry) -> None:
+    assert_refused(run("memory", "nothing"), 2, "There is no file 'nothing'.")
+    Path("empty").mkdir()
+    assert_refused(run("memory", "empty"), 2, "There is no cache entry at 'empty'.")
+    (entry.path / "sdfg.json").unlink()
+    assert_refused(run("memory", str(entry.path)), 2, f"The cache entry '{entry.path}' lacks its file 'sdfg.json'.")
