@@ -16,7 +16,8 @@ JOBS ?= 2
 BIN := .venv/bin
 SOURCES := CMakeLists.txt $(shell find generator templates runtime -type f -not -path '*/__pycache__/*')
 C_SOURCES := $(filter %.c %.h,$(SOURCES)) $(wildcard tests/c/*.[ch] tests/benchmarks/*.[ch] tests/faults/*.[ch] \
-    tests/fortran/*.c tests/bounds/*.c tests/gpu/fake/*.[ch] tests/cmake/project/*.c* examples/*/*.c)
+    tests/fortran/*.c tests/bounds/*.c tests/frameworks/dace/*.c tests/gpu/fake/*.[ch] tests/cmake/project/*.c* \
+    examples/*/*.c)
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -92,8 +92,8 @@ def loop(variable: str, *blocks: Json) -> Json:
     }
 
 
-def edge(**assignments: str) -> Json:
-    return {
-        "type": "Edge",
-        "attributes": {"data": {"type": "InterstateEdge", "attributes": {"assignments": assignments}}},
-    }
+def edge(src: int = 0, dst: int = 1, when: str = "", **assignments: str) -> Json:
+    """An edge between two blocks, by their numbers."""
+    attributes = {"assignments": assignments, **({"condition": {"string_data": when}} if when else {})}
+    data = {"type": "InterstateEdge", "attributes": attributes}
+    return {"type": "Edge", "src": str(src), "dst": str(dst), "attributes": {"data": data}}

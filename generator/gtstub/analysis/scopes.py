@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from gtstub.analysis.branches import condition, structured
+
 Json = Mapping[str, Any]
 
 Step = tuple[Literal["then", "or"], int]
@@ -101,24 +103,24 @@ def flow(sdfg: Json, place: Place) -> Flow:
     def visit(region: Json, place: Place) -> None:
         for edge in region.get("edges", []):
             attributes = edge["attributes"]["data"]["attributes"]
-            texts.append(_code(attributes.get("condition")))
+            texts.append(condition(attributes.get("condition")))
             for name, value in (attributes.get("assignments") or {}).items():
                 assignments.setdefault(name, []).append(str(value))
                 texts.append(str(value))
-        for number, block in enumerate(region["nodes"]):
+        for number, block in enumerate(structured(region)):
             inner = place.at(("then", number))
             match block["type"]:
                 case "SDFGState":
                     states.append(_state(block, inner))
                 case "ConditionalBlock":
-                    for which, (condition, branch) in enumerate(block["branches"]):
-                        text = _code(condition)
+                    for which, (code, branch) in enumerate(block["branches"]):
+                        text = condition(code)
                         texts.append(text)
                         word = f"{'elif' if which else 'if'} {text}" if text else "else"
                         visit(branch, inner.at(("or", which), branch=f"{block['label']}: {word}"))
                 case "LoopRegion":
                     loop = block["attributes"]
-                    texts.extend(_code(loop.get(name)) for name in _CODE_OF_LOOPS)
+                    texts.extend(condition(loop.get(name)) for name in _CODE_OF_LOOPS)
                     variables.add(loop.get("loop_variable") or "")
                     visit(block, place.at(("then", number), repeat=f"loop {block['label']}"))
                 case _ if "nodes" in block:
@@ -134,13 +136,6 @@ def flow(sdfg: Json, place: Place) -> Flow:
 
 
 _CODE_OF_LOOPS = ("init_statement", "loop_condition", "update_statement")
-
-
-def _code(block: Json | None) -> str:
-    """The text of a code block, without the parentheses around all of it."""
-    text = (block or {}).get("string_data") or ""
-    text = text.strip()
-    return text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else "" if text == "1" else text
 
 
 def _identifiers(texts: Iterable[str]) -> Iterator[str]:

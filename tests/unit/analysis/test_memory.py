@@ -271,8 +271,10 @@ def test_symbols_without_one_value_are_unknown() -> None:
 
 def test_symbols_that_edges_assign_once_are_known() -> None:
     arrays = {name: transient(name) for name in ("once", "twice", "data", "again")} | {"x": transient("1")}
-    edges = edge(once="N + 1", twice="1", data="x"), edge(twice="2", again="once")
-    found = memory(sdfg(state(*arrays), arrays=arrays, edges=edges), {"N": 2, "twice": 1, "data": 1, "again": 1})
+    edges = edge(0, 1, once="N + 1", twice="1", data="x"), edge(1, 2, twice="2", again="once")
+    found = memory(
+        sdfg(state(), state(), state(*arrays), arrays=arrays, edges=edges), {"N": 2, "twice": 1, "data": 1, "again": 1}
+    )
     assert [(each.size, each.bytes) for each in found.transients[:4]] == [
         ("8 * (N + 1)", 24),
         ("8 * twice?", None),
