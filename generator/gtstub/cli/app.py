@@ -10,6 +10,7 @@ import click
 from gtstub._version import __version__
 from gtstub.cli.build import build
 from gtstub.cli.cache import cache
+from gtstub.cli.check import check
 from gtstub.cli.config import config
 from gtstub.cli.debug import debug
 from gtstub.cli.doctor import doctor
@@ -26,8 +27,8 @@ EXIT_CODES = """
 \b
 Exit codes:
   0  done
-  1  the answer is no ('generate --check', 'doctor', 'replay --compare'), or any error not listed below
-  2  the command line or a jq filter is wrong, or 'memory' cannot read an SDFG
+  1  the answer is no ('check', 'generate --check', 'doctor', 'replay --compare'), or any error not listed below
+  2  the command line or a jq filter is wrong, or 'check' or 'memory' cannot read an SDFG
   3  a signature, an SDFG file, a profile or a recording is malformed
   4  the two signatures of a program contradict each other
   5  there is no C compiler, or it rejected a stub
@@ -69,5 +70,6 @@ def main() -> None:
     """
 
 
-for command in (build, cache, config, debug, doctor, extract, generate, memory, plan, profile, record, replay, show):
+COMMANDS = (build, cache, check, config, debug, doctor, extract, generate, memory, plan, profile, record, replay, show)
+for command in COMMANDS:
     main.add_command(command)

@@ -1,0 +1,116 @@
+# Rule 1 of background 5 (3 of ADR-18): global memory is input or output, or its output depends on it elementwise.
+#
+# Decides, for each array of the outermost SDFG that is read and written:
+#   - in one map, copy or tasklet: the indices are compared as text. Equal points in all of its parameters are
+#     elementwise, if the read comes before the write; otherwise they race. Indices that never meet are harmless;
+#     anything else breaks the rule. What a nested SDFG does with more than one element is unknown.
+#   - in two maps of a state: a read that comes before the write, or after it, is harmless; without an order between
+#     them it is a race, unless their ranges never meet.
+#   - in two states that do not exclude each other: one comes before the other, which is harmless.
+# Cannot decide whether a write depends elementwise on a read over other arrays, nor whether two indices with different
+# texts are equal.
+
+# An index as a sum: "1 - r + 2*s" is {offset: 1, base: {r: -1, s: 2}}. What is in parentheses is one name.
+def linear:
+  if contains("(") or contains("/") then {offset: 0, base: {(.): 1}}
+  else
+    reduce (split(" - ") | join(" + -") | split(" + ")[] | ltrimstr("+")) as $term ({offset: 0, base: {}};
+      ($term | capture("^(?<factor>-?[0-9]+)([*](?<name>.+))?$")
+        // {factor: (if startswith("-") then "-1" else "1" end), name: ltrimstr("-")}) as $part
+      | ($part.factor | tonumber) as $factor
+      | if $part.name == null then .offset += $factor else .base[$part.name] += $factor end)
+    | .base |= with_entries(select(.value != 0))
+  end;
+
+# Whether two lists of indices have no element in common, in the same iteration of whatever is around them.
+def are_apart($one; $other; $params):
+  def ends: split(":") | {first: (.[0] | linear), last: ((.[1] // .[0]) | linear)};
+  def is_below($a; $b): $a.last.base == $b.first.base and $a.last.offset < $b.first.offset;
+  def is_fixed: (names - $params) == names;
+  $one != null and $other != null and ($one | length) == ($other | length)
+  and any(range($one | length);
+    . as $axis | [$one[$axis], $other[$axis]]
+    | all(.[]; is_fixed) and (map(ends) | is_below(.[0]; .[1]) or is_below(.[1]; .[0])));
+
+def is_point: . != null and all(.[]; contains(":") | not);
+
+# The outermost map around a node, or the node itself.
+def group($nodes; $id): if $nodes[$id].scope == null then $id else group($nodes; $nodes[$id].scope) end;
+
+# The ends of an edge inside of maps: {indices, params, id, type}, what is used there and by which node.
+def read_ends($state; $edge; $params):
+  $state.nodes[$edge.dst] as $node
+  | if ($node | is_entry) and ($edge.to // "" | startswith("IN_")) then
+      $state.out[$node.id][] | select(.from == "OUT_" + $edge.to[3:]) | read_ends($state; .; $params + $node.map.params)
+    else {indices: $edge.read, params: $params, id: $node.id, type: $node.type} end;
+
+def write_ends($state; $edge; $maps):
+  $state.nodes[$edge.src] as $node
+  | if ($node | is_exit) and ($edge.from // "" | startswith("OUT_")) then
+      $state.in[$node.id][] | select(.to == "IN_" + $edge.from[4:])
+      | write_ends($state; .; $maps + [$state.nodes[$node.scope].map])
+    else
+      {indices: $edge.write, id: $node.id, type: $node.type,
+       params: [$maps[] | .params[]],
+       # of these, the parameters with more than one value
+       needed: [$maps[] | [.params, .ranges] | transpose[] | select(.[1] | contains(":")) | .[0]]}
+    end;
+
+# What one iteration reads, beside what it writes: one of the names in rule_1.
+def compared($read; $write; $next):
+  ($read.indices) as $from | ($write.indices) as $into
+  | if are_apart($from; $into; $write.params) then "apart"
+    elif $from == $into and ($from | is_point) then
+      if $write.needed - [$into[] | names[]] != [] then "not elementwise"
+      elif $read.id == $write.id or reached($next; $read.id)[$write.id] then "elementwise"
+      else "race in a map" end
+    elif [$read.type, $write.type] | any(. == "NestedSDFG" or . == "LibraryNode") then "unknown"
+    else "not elementwise" end;
+
+# What a state does with the array $data, if it reads and writes it: {level, message}.
+def uses($data):
+  . as $state
+  | .nodes as $nodes
+  | [access_nodes | select(.data == $data)] as $found
+  | [$found[] | outputs($state) | select(is_view_edge | not)] as $reads
+  | [$found[] | inputs($state) | select(is_view_edge | not)] as $writes
+  | select($reads != [] and $writes != [])
+  | (.out | map_values([.[].dst])) as $inner
+  | ([.out[][] | {src: group($nodes; .src), dst: group($nodes; .dst)} | select(.src != .dst)] | unique
+     | by(.src) | map_values([.[].dst])) as $next
+  | $reads[] as $read | $writes[] as $write
+  | group($nodes; $read.dst) as $reader | group($nodes; $write.src) as $writer
+  | if $read == $write then  # a copy within the array
+      if $read.read == $read.write or are_apart($read.read; $read.write; []) then "elementwise" else "not elementwise" end
+    elif $reader == $writer then
+      read_ends($state; $read; []) as $from | write_ends($state; $write; []) as $into | compared($from; $into; $inner)
+    elif reached($next; $reader)[$writer] or reached($next; $writer)[$reader] then "in order"
+    elif are_apart($read.read; $write.write; []) then "apart"
+    else "race" end;
+
+def rule_1:
+  def level: {"race": "error", "race in a map": "error", "not elementwise": "error", "unknown": "unknown"}[.] // "info";
+  def message:
+    {
+      "race": "a map reads it without an order before or after the one that writes it",
+      "race in a map": "a branch in a map reads it without an order before the write of the same map",
+      "not elementwise": "it is read and written at different indices by the same map or copy",
+      "unknown": "a nested SDFG or library node reads and writes it, maybe at different indices",
+      "elementwise": "it is input and output, elementwise",
+      "apart": "it is input and output, at indices that never meet",
+      "in order": "it is input and output, in a fixed order"
+    }[.];
+  .[] | select(.path == "") | . as $sdfg
+  | [states | . as $state | access_nodes | select(reads($state)) | .data] as $reads
+  | [states | . as $state | access_nodes | select(writes($state)) | .data] as $writes
+  | ($reads - ($reads - $writes) | unique)[]
+  | select($sdfg.arrays[.].transient == false and $sdfg.arrays[.].kind != "Scalar")
+  | . as $data
+  | [$sdfg | states | .label as $label | [uses($data)] | unique[] | {state: $label, use: .}] as $uses
+  | ($uses | map(.use) | map(select(level != "info"))) as $serious
+  | if $serious == [] then
+      finding("1"; "3"; "info"; $uses[0].state // ""; $data; $uses[0].use // "in order" | message)
+    else
+      $uses[] | select(.use | level != "info")
+      | finding("1"; "3"; .use | level; .state; $data; .use | message)
+    end;

@@ -1,0 +1,122 @@
+"""The command 'gtstub check'."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gtstub.cli.options import FILE, example, json_options
+from gtstub.cli.output import Answer
+
+if TYPE_CHECKING:
+    from gtstub.analysis.rules import Level, Rule
+
+
+def _numbers(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in (text or "").split(","))))
+
+
+@click.command(
+    epilog=example(
+        "gtstub check ENTRY",
+        "gtstub check --cache ~/.cache/gtstub --strict",
+        "gtstub check after.sdfg --before before.sdfg --only 2,11",
+        "gtstub check --stages stages/ --program program.json",
+        "gtstub check ENTRY --jq '.sdfgs[].findings[] | select(.level == \"error\").message'",
+    )
+)
+@click.argument("paths", metavar="SDFG | ENTRY ...", nargs=-1, type=FILE)
+@click.option("--cache", "cache_dir", metavar="DIR", type=FILE, help="Check all entries of this cache.")
+@click.option("--program", "program_file", metavar="FILE", type=FILE, help="The signature of the program.")
+@click.option("--before", "before_file", metavar="SDFG", type=FILE, help="The SDFG before: adds rules 2 and 11.")
+@click.option("--stages", "stages_dir", metavar="DIR", type=FILE, help="SDFGs of consecutive stages, in name order.")
+@click.option("--only", metavar="N,...", callback=_numbers, help="Check only these rules.")
+@click.option("--skip", metavar="N,...", callback=_numbers, help="Do not check these rules.")
+@click.option("--adr", "by_adr", is_flag=True, help="Use the numbers of ADR-18, also in --only and --skip.")
+@click.option(
+    "--level",
+    type=click.Choice(["error", "advice", "info"]),
+    default="advice",
+    show_default=True,
+    help="The lowest level in tables; JSON has all.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 for advice, too.")
+@json_options
+def check(
+    paths: tuple[Path, ...],
+    cache_dir: Path | None,
+    program_file: Path | None,
+    before_file: Path | None,
+    stages_dir: Path | None,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    by_adr: bool,
+    level: Level,
+    strict: bool,
+) -> Answer:
+    """
+    Check SDFGs against the rules of gt4py (docs/check.md).
+
+    An SDFG is a file of DaCe (.sdfg, .sdfgz) or its JSON, also compressed. An ENTRY keeps its SDFG, and the signature
+    of its program. With --stages, the first stage with a finding of each rule is named.
+
+    Exit codes: 0 nothing is wrong, 1 an error was found, 2 an SDFG is missing or cannot be read.
+    """
+    from gtstub.analysis import checked as checks
+    from gtstub.analysis import rules
+    from gtstub.analysis.document import SdfgError
+    from gtstub.cli import sdfgs
+    from gtstub.cli.tables.check import print_checked, print_first
+
+    if (bool(paths), cache_dir is not None, stages_dir is not None).count(True) != 1:
+        raise click.UsageError("Name SDFGs or entries, or else --cache or --stages.")
+    if before_file is not None and len(paths) != 1:
+        raise click.UsageError("--before is for one SDFG.")
+    selected = _selected(rules.RULES, only, skip, by_adr)
+    program = None if program_file is None else sdfgs.program_of(program_file)
+    before = None if before_file is None else sdfgs.sdfg_or_entry(before_file).document
+
+    found: list[checks.Checked] = []
+    unreadable: dict[str, str] = {}
+    for file in (
+        sdfgs.entries(cache_dir) if cache_dir is not None else sdfgs.stages(stages_dir) if stages_dir else paths
+    ):
+        try:
+            sdfg = sdfgs.sdfg_or_entry(file)
+            result = rules.check(sdfg.document, program=program or sdfg.program, before=before)
+        except SdfgError as error:
+            if cache_dir is None:
+                raise
+            unreadable[str(file)] = str(error)
+            continue
+        if stages_dir is not None:
+            result, before = checks.between_stages(result), sdfg.document
+        found.append(checks.Checked(str(file), sdfg.name, checks.selected(result, selected)))
+
+    first = None if stages_dir is None else tuple(checks.first_findings(found))
+    if first is None:
+        show = functools.partial(print_checked, found, level, by_adr=by_adr)
+    else:
+        show = functools.partial(print_first, found, first, level, by_adr=by_adr)
+    for reason in unreadable.values():
+        click.echo(reason, err=True)
+    exit_code = 1 if checks.fails(found, strict=strict) else 2 if unreadable else 0
+    return Answer(checks.document(found, unreadable, first), show, exit_code)
+
+
+def _selected(rules: Iterable[Rule], only: Sequence[str], skip: Sequence[str], by_adr: bool) -> tuple[Rule, ...]:
+    """The rules to check. A number stands for its parts, too: 11 of ADR-18 for 11.1."""
+    numbers = {rule: rule.adr if by_adr else rule.rule for rule in rules}
+
+    def is_in(rule: Rule, given: Sequence[str]) -> bool:
+        return any(numbers[rule] == number or numbers[rule].startswith(f"{number}.") for number in given)
+
+    for number in (*only, *skip):
+        if not any(is_in(rule, [number]) for rule in numbers):
+            known = ", ".join(sorted(filter(None, set(numbers.values())), key=float))
+            raise click.BadParameter(f"There is no rule {number}. Known: {known}.", param_hint="--only, --skip")
+    return tuple(rule for rule in numbers if (not only or is_in(rule, only)) and not is_in(rule, skip))
