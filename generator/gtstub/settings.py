@@ -36,6 +36,8 @@ ARCH = "GTSTUB_ARCH"
 BOUNDS = "GTSTUB_BOUNDS"
 BACKENDS = "GTSTUB_BACKENDS"
 BUILD_CHECKS = "GTSTUB_BUILD_CHECKS"
+CHECK_SDFG = "GTSTUB_CHECK_SDFG"
+KEEP_STAGES = "GTSTUB_KEEP_STAGES"
 LAYOUT = "GTSTUB_LAYOUT"
 CODE_PATH = "GTSTUB_CODE_PATH"
 
@@ -103,6 +105,16 @@ def bounds() -> bool:
 def build_checks() -> bool:
     """Whether SDFGs are built with debug checks after their maps."""
     return os.environ.get(BUILD_CHECKS, "") not in ("", "0")
+
+
+def checks_sdfgs() -> bool:
+    """Whether SDFGs are checked against gt4py's rules when they are built."""
+    return os.environ.get(CHECK_SDFG, "") not in ("", "0")
+
+
+def keeps_stages() -> bool:
+    """Whether entries keep the SDFGs of the stages of gt4py's optimisation."""
+    return os.environ.get(KEEP_STAGES, "") not in ("", "0")
 
 
 def build_timeout() -> float:

@@ -6,6 +6,7 @@ A cache entry: the directory of one compiled program.
         <name>_stub.so                   the call stub, with its sources <name>_stub.c and <name>_stub.h
         program.json, sdfg.json          the two signatures
         sdfg.json.gz                     the SDFG as it was lowered, for `gtstub check` and `gtstub report`
+        stage-00-lowered.sdfg.json.gz    and so on: the SDFGs of gt4py's stages before it, with GTSTUB_KEEP_STAGES=1
         program.sdfgz                    the SDFG as DaCe compiled it, for DaCe's tools
         manifest.json                    describes the entry (manifest.py)
 
@@ -40,6 +41,9 @@ COMPILED_SDFG = "program.sdfgz"
 
 LOWERED_SDFG = "sdfg.json.gz"
 """The file of an entry with the SDFG before DaCe's code generation: compressed JSON. Older entries have none."""
+
+STAGE = "stage-"
+"""How the files of an entry with the SDFGs of earlier stages begin."""
 
 DAY = 24 * 60 * 60
 """Seconds. Entries record their last use to the day, so that a model does not write to its cache at every start."""

@@ -25,7 +25,7 @@ def _numbers(_context: click.Context, _parameter: click.Parameter, text: str | N
         "gtstub check ENTRY",
         "gtstub check --cache ~/.cache/gtstub --strict",
         "gtstub check after.sdfg --before before.sdfg --only 2,11",
-        "gtstub check --stages stages/ --program program.json",
+        "gtstub check --stages ENTRY --program ENTRY/program.json",
         "gtstub check ENTRY --jq '.sdfgs[].findings[] | select(.level == \"error\").message'",
     )
 )

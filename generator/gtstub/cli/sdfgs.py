@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from gtstub.analysis.document import Document, SdfgError, read
-from gtstub.cache.entry import LOWERED_SDFG
+from gtstub.cache.entry import LOWERED_SDFG, STAGE
 from gtstub.cache.store import Cache
 from gtstub.errors import SignatureError
 from gtstub.signature.documents import program_from_json
@@ -46,9 +46,14 @@ def entries(cache: Path) -> list[Path]:
 
 
 def stages(directory: Path) -> list[Path]:
-    """The SDFGs in a folder, in the order of their names. Raises SdfgError if there is none."""
+    """
+    The SDFGs in a folder, in the order of their names; in a cache entry, those of the stages that it keeps, and its own
+    as the last one. Raises SdfgError if there is none.
+    """
     try:
         found = sorted(file for file in directory.iterdir() if file.name.endswith(SUFFIXES))
+        if (directory / LOWERED_SDFG).exists():
+            found = [file for file in found if file.name.startswith(STAGE)] + [directory / LOWERED_SDFG]
     except OSError as error:
         raise SdfgError(f"'{directory}' cannot be read: {error.strerror}.") from None
     if not found:

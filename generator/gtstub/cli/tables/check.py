@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gtstub.analysis.checked import LEFT_OUT, Checked, First
@@ -36,7 +37,7 @@ def print_first(stages: Sequence[Checked], first: Sequence[First], least: Level,
     for each in first:
         finding = each.findings[0]
         if _is_shown(finding, least):
-            where = (number(each.rule, by_adr), each.stage.file)
+            where = (number(each.rule, by_adr), Path(each.stage.file).name)
             table.add_row(*where, finding.level, finding.state, finding.data, finding.message)
     print_parts(table, f"The last of {len(stages)} stages: {_summary(stages[-1], by_adr)}")
 

@@ -16,7 +16,7 @@ import dace
 from dace.codegen import compiler as dace_compiler
 
 from gtstub import settings
-from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, Entry
+from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, Entry
 from gtstub.cache.lookup import Request
 from gtstub.cache.manifest import Built, Machine, Manifest
 from gtstub.cache.prune import limit_size
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gtstub.codegen.stub import Stub
 
 NOTHING: Mapping[str, str] = {}
+NO_STAGES: Mapping[str, Mapping[str, Any]] = {}
 
 GPU_COMPILERS = {
     "cuda": "install the CUDA toolkit, and put 'nvcc' on PATH or name it in CUDACXX",
@@ -109,12 +110,13 @@ class Build:
         names: Mapping[str, str] = NOTHING,
         compiled: Path | None = None,
         lowered: Mapping[str, Any] | None = None,
+        stages: Mapping[str, Mapping[str, Any]] = NO_STAGES,
     ) -> Entry:
         """
         Builds an SDFG and its stub, and publishes the entry. `names` are the names in the signatures of those arguments
         of the SDFG that have other names there. `compiled` is the library of an SDFG that was compiled already.
-        `lowered` is the JSON form of the SDFG before anything changed it here, if not that of `sdfg`. The caller has
-        entered `context`.
+        `lowered` is the JSON form of the SDFG before anything changed it here, if not that of `sdfg`, and `stages` are
+        those before it by name. The caller has entered `context`.
         """
         configuration, toolchain = self.settings, self.toolchain(request.cache)
         texts = {
@@ -147,6 +149,8 @@ class Build:
                 raw = sdfg.to_json()
             _save(raw, directory / COMPILED_SDFG)
             _save(kept, directory / LOWERED_SDFG)
+            for stage, document in stages.items():
+                _save(document, directory / f"{STAGE}{stage}.{LOWERED_SDFG}")
             library.rename(directory / signature.library)
             manifest = Manifest(
                 name=request.program,

@@ -18,6 +18,8 @@ from gt4py.next.otf import arguments, recipes, workflow
 from gt4py.next.otf.compilation.common import get_device_arch
 from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
 
+from gtstub import settings
+from gtstub.analysis.document import Document
 from gtstub.building.waiting import build_once
 from gtstub.cache.entry import Entry
 from gtstub.cache.key import differences
@@ -40,6 +42,7 @@ from gtstub.frameworks.gt4py.internals import (
     versions,
 )
 from gtstub.frameworks.gt4py.program_signature import program_signature
+from gtstub.frameworks.gt4py.sdfg_checks import KeptStages, warn_of_broken_rules
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import cpu
@@ -103,10 +106,11 @@ class FindingTransforms(gtx_backend.Transforms):
 
 @dataclasses.dataclass(frozen=True)
 class SignedSource(ProgramSource[SDFGCodeSpec]):
-    """An SDFG with the signature of its program."""
+    """An SDFG with the signature of its program, and that of each stage before it, if these are kept."""
 
     signature: ProgramSignature
     request: Request | None
+    stages: Mapping[str, Document] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,9 +128,25 @@ class SigningTranslation:
     step: workflow.Workflow[CompilableProgramDef, ProgramSource[SDFGCodeSpec]]
 
     def __call__(self, inp: LoweredProgramDef) -> SignedSource:
-        source = self.step(inp)
+        step, stages = self.step, KeptStages()
+        if settings.keeps_stages():
+            step = self._keeping(inp, stages)
+        source = step(inp)
         signature = program_signature(inp, source, inp.parameter_types)
-        return SignedSource(**vars(source), signature=signature, request=inp.request)
+        return SignedSource(**vars(source), signature=signature, request=inp.request, stages=stages.kept)
+
+    def _keeping(self, inp: LoweredProgramDef, stages: KeptStages) -> workflow.Workflow[Any, Any]:
+        """
+        The same step with more hooks. It is made here, and not by `make_backend`, so that they are outside the key. If
+        it optimises, the SDFG without that is lowered first, and is the first stage.
+        """
+        step = cast(Any, self.step)
+        if not step.auto_optimize:
+            return self.step
+        stages.keep("lowered", dataclasses.replace(step, auto_optimize=False)(inp).source_code)
+        options = dict(step.auto_optimize_args or {})
+        options["optimization_hooks"] = stages.hooks(options.get("optimization_hooks") or {})
+        return cast(workflow.Workflow[Any, Any], dataclasses.replace(step, auto_optimize_args=options))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,6 +233,8 @@ class StubCompilation:
         assert isinstance(source, SignedSource)
         assert isinstance(stub, StubSource)
         assert source.request is not None
+        if settings.checks_sdfgs():
+            warn_of_broken_rules(cast(Document, source.source_code), "final", source.signature)
         if self.has_trace_markers:
             _, sdfg = add_trace_markers(inp)
         else:
@@ -220,7 +242,13 @@ class StubCompilation:
         if self.build.device != "cpu":
             make_asynchronous(sdfg)
         return self.build.publish(
-            source.request, sdfg, stub.stub, source.signature, stub.sdfg, lowered=source.source_code
+            source.request,
+            sdfg,
+            stub.stub,
+            source.signature,
+            stub.sdfg,
+            lowered=source.source_code,
+            stages=source.stages,
         )
 
     @property
