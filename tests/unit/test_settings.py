@@ -46,3 +46,12 @@ def test_nothing_is_waited_for_by_default(monkeypatch: pytest.MonkeyPatch, text:
     assert not settings.waits()
     monkeypatch.setenv(settings.WAIT, "1")
     assert settings.waits()
+
+
+@pytest.mark.parametrize("text", ["", "0"])
+def test_sdfgs_are_neither_checked_nor_kept_by_default(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    for name, is_on in ((settings.CHECK_SDFG, settings.checks_sdfgs), (settings.KEEP_STAGES, settings.keeps_stages)):
+        monkeypatch.setenv(name, text)
+        assert not is_on()
+        monkeypatch.setenv(name, "1")
+        assert is_on()
