@@ -20,6 +20,7 @@ from gtstub.cli.options import example
 from gtstub.cli.profile import profile
 from gtstub.cli.record import record
 from gtstub.cli.replay import replay
+from gtstub.cli.report import report
 from gtstub.cli.stub import generate, plan, show
 from gtstub.errors import GtstubError
 
@@ -28,7 +29,7 @@ EXIT_CODES = """
 Exit codes:
   0  done
   1  the answer is no ('check', 'generate --check', 'doctor', 'replay --compare'), or any error not listed below
-  2  the command line or a jq filter is wrong, or 'check' or 'memory' cannot read an SDFG
+  2  the command line or a jq filter is wrong; 'check', 'memory' or 'report' cannot read an SDFG or entry
   3  a signature, an SDFG file, a profile or a recording is malformed
   4  the two signatures of a program contradict each other
   5  there is no C compiler, or it rejected a stub
@@ -70,6 +71,7 @@ def main() -> None:
     """
 
 
-COMMANDS = (build, cache, check, config, debug, doctor, extract, generate, memory, plan, profile, record, replay, show)
+COMMANDS = (build, cache, check, config, debug, doctor, extract, generate, memory)
+COMMANDS += (plan, profile, record, replay, report, show)
 for command in COMMANDS:
     main.add_command(command)

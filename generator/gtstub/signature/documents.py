@@ -173,7 +173,7 @@ def _polynomial(text: str, source: str, place: str) -> polynomials.Polynomial:
 
 
 def parse(text: str | bytes, source: str, kind: str) -> dict[str, Any]:
-    """Reads and validates a document of a kind with a schema: 'program', 'sdfg', ... Raises SignatureError."""
+    """Reads and validates a document of a kind with a schema, a key of _TITLES. Raises SignatureError."""
     try:
         document = json.loads(text if isinstance(text, str) else text.decode())
         violations = sorted(_validator(kind).iter_errors(document), key=lambda error: error.json_path)
@@ -200,6 +200,7 @@ _TITLES = {
     "sdfg": "an SDFG signature",
     "profile": "a profile",
     "memory": "a memory report",
+    "report": "a report",
 }
 
 

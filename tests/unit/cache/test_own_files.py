@@ -30,7 +30,7 @@ DECIDES = {
 
 DOES_NOT_MATTER = [
     *("cli/stub.py", "cli/tables/plan.py", "cache/prune.py", "building/pool.py", "profiling/table.py"),
-    *("analysis/document.py", "templates/report/page.html.j2"),
+    *("analysis/document.py", "report/page.py", "templates/report/page.html.j2"),
 ]
 
 

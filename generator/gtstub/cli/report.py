@@ -1,0 +1,146 @@
+"""The command 'gtstub report'."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gtstub.cli.options import FILE, example, json_options
+from gtstub.cli.output import Answer, progress
+from gtstub.errors import GtstubError
+
+if TYPE_CHECKING:
+    from gtstub.report.model import ProgramReport
+
+
+def _numbers(_context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, int]:
+    """The numbers of options `NAME=NUMBER`, by name."""
+    numbers = {}
+    for text in texts:
+        found = re.fullmatch(r"([^=]+)=(-?\d{1,18})", text)
+        if found is None:
+            raise click.BadParameter(f"'{text}' is not a name and an integer, such as {parameter.metavar}.")
+        numbers[found[1].strip()] = int(found[2])
+    return numbers
+
+
+@click.command(
+    epilog=example(
+        "gtstub report ENTRY -o page.html --size Edge=30720 --size K=65",
+        "gtstub report --cache DIR -o cache.html",
+        "gtstub report --compare OLD NEW -o difference.html --open",
+        "gtstub report ENTRY --jq '.entries[].kernels[] | .label'",
+    )
+)
+@click.argument("entry", metavar="[ENTRY]", required=False, type=FILE)
+@click.option("--cache", "cache_dir", metavar="DIR", type=FILE, help="Report on all entries of this cache.")
+@click.option("--compare", "compared", metavar="OLD NEW", nargs=2, type=FILE, help="Report what differs between two.")
+@click.option("-o", "--output", metavar="FILE.html", type=FILE, help="Where to write the page.")
+@click.option(
+    "--size",
+    "dims",
+    metavar="Edge=30720",
+    multiple=True,
+    callback=_numbers,
+    help="The size of a dimension; repeatable.",
+)
+@click.option(
+    "--set",
+    "values",
+    metavar="horizontal_end=30720",
+    multiple=True,
+    callback=_numbers,
+    help="The value of a scalar argument or a slot; repeatable.",
+)
+@click.option("--profile", "profile_file", metavar="REPORT.json", type=FILE, help="Add times of a profile.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@json_options
+def report(
+    entry: Path | None,
+    cache_dir: Path | None,
+    compared: tuple[Path, Path] | None,
+    output: Path | None,
+    dims: dict[str, int],
+    values: dict[str, int],
+    profile_file: Path | None,
+    opens: bool,
+) -> Answer:
+    """
+    Write a page about a program: one HTML file.
+
+    ENTRY is the directory of a cache entry. The page shows how its arguments fill the slots of the SDFG, their
+    contracts, what was compiled in, the kernels, the memory that the SDFG allocates, the rules that it breaks, and what
+    it was built from. It needs no network and no other file. '--size' and '--set' give the sizes that the memory
+    depends on.
+
+    The page is written completely or not at all. The same entry and options always give the same bytes. The command
+    exits with 2 if it cannot read an entry or write the page.
+    """
+    given = click.get_current_context().params
+    if (entry is not None) + (cache_dir is not None) + bool(compared) != 1:
+        raise click.UsageError("Give one of ENTRY, '--cache' and '--compare'.")
+    if output is None and not (given["as_json"] or given["filter_"] is not None):
+        raise click.UsageError("Give '-o' with the name of the page, or '--json' or '--jq'.")
+    if opens and output is None:
+        raise click.UsageError("'--open' needs '-o' with the name of the page.")
+    from gtstub.report.model import ReportError
+
+    try:
+        document, page = _make(entry, cache_dir, compared, dims, values, profile_file)
+        if output is not None:
+            _write(output, page)
+    except OSError as error:
+        where = "" if error.filename is None else f" '{error.filename}'"
+        raise ReportError(f"Cannot read or write{where}: {error.strerror}.") from None
+    except GtstubError as error:
+        raise ReportError(str(error)) from None
+    if opens and output is not None:
+        click.launch(output.absolute().as_uri())
+    return Answer(document, lambda: click.echo(f"'{output}' was written."))
+
+
+def _make(
+    entry: Path | None,
+    cache_dir: Path | None,
+    compared: tuple[Path, Path] | None,
+    dims: dict[str, int],
+    values: dict[str, int],
+    profile_file: Path | None,
+) -> tuple[dict[str, Any], str]:
+    """The document and the page."""
+    from gtstub.profiling.report import Report
+    from gtstub.report import entry as entries
+    from gtstub.report.cache import reports_of
+    from gtstub.report.compare import compare
+    from gtstub.report.document import to_json
+    from gtstub.report.page import comparison_page, index_page, program_page
+
+    profile = None if profile_file is None else Report.load(profile_file)
+
+    def report_of(path: Path) -> ProgramReport:
+        return entries.report(path, dims=dims, values=values, profile=profile)
+
+    if entry is not None:
+        one = report_of(entry)
+        return to_json([one]), program_page(one)
+    if cache_dir is not None:
+        with progress(f"Reading the entries of '{cache_dir}'"):
+            reports, unreadable = reports_of(cache_dir, report_of)
+        return to_json(reports, unreadable), index_page(reports, unreadable)
+    assert compared is not None
+    old, new = map(report_of, compared)
+    comparison = compare(old, new)
+    return to_json([old, new], comparison=comparison), comparison_page(old, new, comparison)
+
+
+def _write(file: Path, page: str) -> None:
+    from gtstub.report.model import ReportError
+    from gtstub.util.atomic import write
+
+    try:
+        write(file, page)
+    except OSError as error:
+        raise ReportError(f"The page cannot be written to '{file}': {error.strerror}.") from None

@@ -1,0 +1,103 @@
+"""What differs between two entries, section by section."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Mapping
+
+from gtstub.report.model import Change, Changes, Comparison, Kernel, Leaf, ProgramReport, Slot
+from gtstub.report.wording import byte_size
+
+Texts = Mapping[str, str]
+"""What a section has, by name: two entries differ in the names and in the texts."""
+
+
+def compare(old: ProgramReport, new: ProgramReport) -> Comparison:
+    """
+    The differences of two entries. Slots are compared by name, so that a slot which is only at another place does not
+    differ; kernels by what they write and over which dimensions, because DaCe numbers their labels anew in each build.
+    """
+    sections = [
+        _changes("Slots", _slots(old.slots), _slots(new.slots)),
+        _changes("Contracts", _contracts(old.leaves), _contracts(new.leaves)),
+        _changes("Compiled in", _constants(old), _constants(new)),
+        _section("kernels", "Kernels", old, new, _kernels(old.kernels), _kernels(new.kernels)),
+        _section("memory", "Memory", old, new, _memory(old), _memory(new)),
+        _section("findings", "Findings", old, new, _findings(old), _findings(new)),
+        _changes("Ingredients", _ingredients(old), _ingredients(new)),
+    ]
+    return Comparison(old.key, new.key, tuple(sections))
+
+
+def _section(name: str, title: str, old: ProgramReport, new: ProgramReport, one: Texts, other: Texts) -> Changes:
+    for report in (old, new):
+        if name in report.absent:
+            return Changes(title, (), 0, f"{report.key}: {report.absent[name]}")
+    return _changes(title, one, other)
+
+
+def _changes(title: str, old: Texts, new: Texts) -> Changes:
+    changes = tuple(
+        Change(what, old.get(what), new.get(what))
+        for what in dict.fromkeys((*old, *new))
+        if old.get(what) != new.get(what)
+    )
+    return Changes(title, changes, sum(old[what] == new.get(what) for what in old))
+
+
+def _slots(slots: Iterable[Slot]) -> Texts:
+    return {slot.name: f"{slot.c_type}, {slot.source}" for slot in slots}
+
+
+def _contracts(leaves: Iterable[Leaf]) -> Texts:
+    return {
+        leaf.path: "; ".join(filter(None, (leaf.contract, leaf.device, *_uses(leaf), *leaf.agrees))) for leaf in leaves
+    }
+
+
+def _uses(leaf: Leaf) -> list[str]:
+    return [f"{use.indices} if {use.when}" if use.when else use.indices for use in leaf.used]
+
+
+def _constants(report: ProgramReport) -> Texts:
+    return _numbered((f"{each.name} {each.what}", each.value) for each in report.constants)
+
+
+def _kernels(kernels: Iterable[Kernel]) -> Texts:
+    return _numbered(
+        (
+            f"{', '.join(kernel.writes)} on {kernel.dims}",
+            f"{', '.join(kernel.ranges)}; reads {', '.join(kernel.reads) or 'nothing'}; {kernel.tasklets} tasklets",
+        )
+        for kernel in kernels
+    )
+
+
+def _memory(report: ProgramReport) -> Texts:
+    totals = () if report.memory is None else report.memory.totals
+    return _numbered(
+        (
+            ", ".join(filter(None, (total.storage, total.lifetime, total.branch))),
+            f"? (at least {byte_size(total.at_least)})" if total.bytes is None else byte_size(total.bytes),
+        )
+        for total in totals
+    )
+
+
+def _findings(report: ProgramReport) -> Texts:
+    found = () if report.findings is None else report.findings.findings
+    return _numbered((f"rule {each.rule or '–'} ({each.adr or '–'}): {each.data}", each.message) for each in found)
+
+
+def _ingredients(report: ProgramReport) -> Texts:
+    return _numbered((each.path, each.value) for each in report.ingredients)
+
+
+def _numbered(items: Iterable[tuple[str, str]]) -> Texts:
+    """Texts by name; names that occur again get a number."""
+    seen: collections.Counter[str] = collections.Counter()
+    texts = {}
+    for name, text in items:
+        seen[name] += 1
+        texts[name if seen[name] == 1 else f"{name} ({seen[name]})"] = text
+    return texts

@@ -1,0 +1,247 @@
+"""
+The data of a report. It contains every decision; the templates in templates/report/ only arrange it.
+
+Texts are for people, without any markup. Places of leaves, slots and kernels count from 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Literal
+
+from gtstub.errors import GtstubError
+
+SCHEMA = "gtstub/report/1"
+
+Tone = Literal["plain", "good", "advice", "bad", "unknown"]
+"""How a fact is to be taken: as a mere fact, as it should be, as something to look at, as wrong, as not known."""
+
+
+class ReportError(GtstubError):
+    """An entry cannot be reported on, or a page cannot be written."""
+
+    exit_code = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Chip:
+    """A fact of the verdict: `value` is a few words, `note` one sentence or empty."""
+
+    name: str
+    value: str
+    note: str
+    tone: Tone = "plain"
+
+
+@dataclasses.dataclass(frozen=True)
+class Use:
+    """The `indices` that each call accesses for which the condition `when` holds; it is empty if all calls do."""
+
+    indices: str
+    when: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """
+    An argument that calls pass, with its contract in words. `agrees` says with what it must agree. `fortran` is its
+    declaration, empty if the program has no Fortran interface. `slots` are the places of the slots that it fills.
+    """
+
+    index: int
+    path: str
+    name: str
+    kind: str
+    contract: str
+    device: str
+    used: tuple[Use, ...]
+    agrees: tuple[str, ...]
+    fortran: str
+    slots: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """An argument of the SDFG's C function. `leaf` is the place of the leaf that fills it; None for a metric."""
+
+    index: int
+    name: str
+    c_type: str
+    kind: str
+    source: str
+    leaf: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant:
+    """What was compiled in: `what` says in which role, `value` is its text."""
+
+    name: str
+    value: str
+    what: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadFrom:
+    """A kernel reads the arrays `data` that the kernel at the place `kernel` has written."""
+
+    kernel: int
+    data: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """A map of the SDFG (gtstub.analysis.kernels). `dims` are those of its ranges, as 'Edge, K'."""
+
+    index: int
+    label: str
+    state: str
+    where: tuple[str, ...]
+    dims: str
+    ranges: tuple[str, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    reads_from: tuple[ReadFrom, ...]
+    tasklets: int
+    depth: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Transient:
+    """An array of the SDFG's own. `size` is an expression in bytes; `bytes` its value, None if it is not known."""
+
+    name: str
+    nested_in: str
+    storage: str
+    lifetime: str
+    branch: str
+    size: str
+    bytes: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Total:
+    """
+    The memory of one storage, lifetime and branch; `branch` is empty outside branches. If `bytes` is None, some sizes
+    are not known, and `at_least` is the sum of the others.
+    """
+
+    storage: str
+    lifetime: str
+    branch: str
+    bytes: int | None
+    at_least: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Memory:
+    """The SDFG's own arrays, and the values of the symbols that their sizes were evaluated with."""
+
+    transients: tuple[Transient, ...]
+    totals: tuple[Total, ...]
+    sizes: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A rule that the SDFG breaks, or may break. `rule` and `adr` are its numbers, either empty."""
+
+    rule: str
+    adr: str
+    level: str
+    state: str
+    data: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Findings:
+    """The findings, worst first, and for each rule that was not checked the reason."""
+
+    findings: tuple[Finding, ...]
+    not_checked: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Timer:
+    """Calls of the program in a profile, in seconds: the first calls, or all others. `share` is that of the profile."""
+
+    what: str
+    calls: int
+    whole: float
+    conversion: float
+    sdfg: float
+    total: float
+    share: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Ingredient:
+    """A value that the entry was built from, under its dotted path; `group` is the path's first name."""
+
+    group: str
+    path: str
+    value: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ProgramReport:
+    """
+    The report of one entry. `absent` maps the name of a section that could not be made to the reason, a sentence:
+    'fortran', 'kernels', 'memory', 'findings', 'timers'.
+    """
+
+    name: str
+    sdfg_name: str
+    key: str
+    device: str
+    static: Mapping[str, str]
+    chips: tuple[Chip, ...]
+    leaves: tuple[Leaf, ...]
+    slots: tuple[Slot, ...]
+    remarks: tuple[str, ...]
+    constants: tuple[Constant, ...]
+    fortran_module: str
+    kernels: tuple[Kernel, ...]
+    memory: Memory | None
+    findings: Findings | None
+    timers: tuple[Timer, ...]
+    ingredients: tuple[Ingredient, ...]
+    absent: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Unreadable:
+    """An entry of a cache that has no report, and why."""
+
+    key: str
+    problem: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """Something that differs between two entries; a side is None if it lacks it."""
+
+    what: str
+    old: str | None
+    new: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Changes:
+    """The differences of one section. `equal` counts what does not differ; `absent` is why it was not compared."""
+
+    title: str
+    changes: tuple[Change, ...]
+    equal: int
+    absent: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Two entries, and their differences section by section."""
+
+    old: str
+    new: str
+    sections: tuple[Changes, ...]

@@ -1,0 +1,53 @@
+"""The pages: the templates in templates/report/, filled with a report. Equal reports give equal bytes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jinja2
+
+from gtstub._version import __version__
+from gtstub.install import TEMPLATES
+from gtstub.profiling.model import duration, percentage
+from gtstub.report.flow import flow
+from gtstub.report.model import Comparison, ProgramReport, Unreadable
+from gtstub.report.picture import BOX_HEIGHT, BOX_WIDTH, picture
+from gtstub.report.wording import byte_size, count, visible
+
+
+def program_page(report: ProgramReport) -> str:
+    """The page of one entry."""
+    drawn = picture(report.kernels)
+    return _render("page.html.j2", report=report, flow=flow(report), picture=drawn, box=(BOX_WIDTH, BOX_HEIGHT))
+
+
+def index_page(reports: Sequence[ProgramReport], unreadable: Sequence[Unreadable]) -> str:
+    """The page of a cache, with a row for each entry."""
+    return _render("index.html.j2", reports=reports, unreadable=unreadable)
+
+
+def comparison_page(old: ProgramReport, new: ProgramReport, comparison: Comparison) -> str:
+    """The page of two entries, with what differs."""
+    return _render("compare.html.j2", old=old, new=new, comparison=comparison)
+
+
+def _render(template: str, **context: Any) -> str:
+    return _environment().get_template(template).render(version=__version__, **context)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    """Every value is escaped, and its marks of direction are made visible. Undefined names are errors."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES / "report"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    made.filters |= {"byte_size": byte_size, "count": count, "duration": duration, "percentage": percentage}
+    return made

@@ -1,0 +1,38 @@
+"""Numbers as texts of a page, and names that cannot be told from others by their looks."""
+
+from __future__ import annotations
+
+import unicodedata
+
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """`1 kernel`, `2 kernels`; `many` is the plural if it does not end in an s alone."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def byte_size(size: int) -> str:
+    """`520 B`, `1.91 MiB`: three digits."""
+    value, unit = float(size), 0
+    while value >= 999.5 and unit < len(UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{size} B" if unit == 0 else f"{value:#.3g}".rstrip(".") + f" {UNITS[unit]}"
+
+
+def visible(text: str) -> str:
+    """
+    A text with its control characters and marks of direction, which would move or hide what is around them, as escape
+    sequences. Line breaks stay.
+    """
+    return "".join(
+        character if character == "\n" or unicodedata.category(character) not in _HIDDEN else _escape(character)
+        for character in text
+    )
+
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def _escape(character: str) -> str:
+    return f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"

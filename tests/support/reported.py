@@ -1,0 +1,65 @@
+"""Cache entries to report on, which need no compiler: their libraries are text, which is never loaded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gtstub.cache.entry import LOWERED_SDFG, Entry
+from gtstub.cache.manifest import Manifest
+from gtstub.cache.store import Cache
+from gtstub.signature import documents
+from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
+from tests.support import signatures
+from tests.support.kernel_documents import EDGE, EDGE_AND_K, Block, Map, branches, document, state
+from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG
+from tests.support.stubs import write_stub
+
+INGREDIENTS = {"static": {"flag": [True]}, "versions": {"gtstub": "1", "dace": ["2.0.0a10"]}, "program": {"x": None}}
+
+THREE_KERNELS = document(
+    state("s", Map("first", EDGE, ("vn", "gt_conn_E2V"), ("tmp",)), Map("second", EDGE_AND_K, ("tmp",), ("out_0",))),
+    branches(("flag", state("t", Map("third", EDGE_AND_K, ("out_0", "tmp"), ("out_1",), tasklets=4)))),
+)
+"""An SDFG of WHOLE_PROGRAM."""
+
+
+def publish(
+    cache: Path,
+    sdfg: SdfgSignature = WHOLE_SDFG,
+    program: ProgramSignature = WHOLE_PROGRAM,
+    lowered: Block | bytes | None = THREE_KERNELS,
+    key: str = "",
+    **manifest: Any,
+) -> Entry:
+    """An entry with the SDFG `lowered`: a document, the bytes of its file, or none."""
+    key = key or f"{program.name}-{'0123456789abcdef' * 2}"
+    with Cache(cache).private_directory(key) as folder:
+        source = write_stub(sdfg, program, folder)
+        stub = source.with_suffix(".so").name
+        for name in (stub, sdfg.library):
+            (folder / name).write_text("a library\n", encoding="utf-8")
+        (folder / "program.json").write_text(documents.program_to_json(program), encoding="utf-8")
+        (folder / "sdfg.json").write_text(documents.sdfg_to_json(sdfg), encoding="utf-8")
+        if lowered is not None:
+            data = lowered if isinstance(lowered, bytes) else gzip.compress(json.dumps(lowered).encode(), mtime=0)
+            (folder / LOWERED_SDFG).write_bytes(data)
+        described = Manifest(program.name, stub, sdfg.library, **{"ingredients": INGREDIENTS, **manifest})
+        return Cache(cache).publish(folder, key, described)
+
+
+def wide_signatures(fields: int) -> tuple[SdfgSignature, ProgramSignature]:
+    """A program of `fields` fields over Edge and K, each of which fills four slots."""
+    names = [f"field_{number:03d}" for number in range(fields)]
+    properties: Mapping[str, Any] = {"Edge_range_0": (0, "start"), "K_range_0": (1, "start"), "K_stride": (1, "stride")}
+    symbols = [
+        signatures.symbol(f"__{name}_{suffix}", (name, axis, property_))
+        for name in names
+        for suffix, (axis, property_) in properties.items()
+    ]
+    arrays = [signatures.array(name, Axis(stride=1), Axis(), access="readwrite") for name in names]
+    parameters = {name: signatures.field(signatures.EDGE, signatures.K) for name in names}
+    return signatures.sdfg(*arrays, *symbols, name="wide"), signatures.program("wide", **parameters)

@@ -1,0 +1,229 @@
+"""The report of an entry: what it says of arguments, slots, kernels, times and what is missing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from gtstub.errors import CacheError, GtstubError
+from gtstub.plan.planner import make_plan
+from gtstub.profiling.model import Profile
+from gtstub.report.document import to_json
+from gtstub.report.entry import report
+from gtstub.report.model import Chip, Constant, ProgramReport, ReportError, Use
+from gtstub.report.sizes import symbols
+from gtstub.signature import documents
+from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
+from tests.support.goldens import REAL, signatures_of
+from tests.support.reported import publish
+from tests.support.signatures import (
+    CALLING_PROGRAM,
+    CALLING_SDFG,
+    SHAPES_PROGRAM,
+    SHAPES_SDFG,
+    WHOLE_PROGRAM,
+    WHOLE_SDFG,
+    K,
+    array,
+    field,
+    program,
+    scalar,
+    sdfg,
+    with_static,
+)
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> ProgramReport:
+    return report(publish(tmp_path).path)
+
+
+def test_arguments_and_slots_refer_to_each_other(whole: ProgramReport) -> None:
+    plan = make_plan(WHOLE_SDFG, WHOLE_PROGRAM)
+    assert [slot.name for slot in whole.slots] == [slot.name for slot in plan.slots]
+    by_place = {leaf.index: leaf for leaf in whole.leaves}
+    for slot in whole.slots:
+        if slot.leaf is not None:
+            assert slot.index in by_place[slot.leaf].slots
+    assert sum(len(leaf.slots) for leaf in whole.leaves) + sum(slot.leaf is None for slot in whole.slots) == 18
+    vn = next(leaf for leaf in whole.leaves if leaf.path == "vn")
+    assert (vn.contract, vn.device) == ("float64 field on [Edge (start 0, stride 1), K]", "cpu")
+    assert vn.used == (Use("Edge 0 to 1", ""),)
+    assert vn.fortran == "real(c_double), intent(in) :: vn(:, :)"
+    x_0 = next(leaf for leaf in whole.leaves if leaf.path == "x[0]")
+    assert x_0.agrees == ("size of axis 0 of 'x[0]' equals size of axis 1 of 'vn'",)
+
+
+def test_the_verdict_counts(whole: ProgramReport) -> None:
+    note = "8 of them are sizes, starts and strides"
+    assert whole.chips[:2] == (
+        Chip("arguments → slots", "8 → 18", note),
+        Chip("kernels", "3", "the longest chain has 3 kernels"),
+    )
+
+
+def test_kernels_are_those_of_the_lowered_sdfg(whole: ProgramReport) -> None:
+    assert [(kernel.label, kernel.dims, kernel.depth) for kernel in whole.kernels] == [
+        ("first", "Edge", 0),
+        ("second", "Edge, K", 1),
+        ("third", "Edge, K", 2),
+    ]
+    assert [edge.kernel for edge in whole.kernels[2].reads_from] == [0, 1]
+    assert whole.kernels[1].ranges == ("Edge first:last", "K 0:nlev")
+    assert whole.kernels[2].where == ("flag",)
+
+
+def test_what_was_compiled_in(tmp_path: Path) -> None:
+    signature = with_static(program("prog", x=field(K), out=field(K), limit=scalar("int32")), limit=3)
+    arrays = (array("out", Axis(start=0, stride=1)), array("x", Axis(start=0, stride=2)))
+    made = report(publish(tmp_path, sdfg(*arrays), signature, baked={"limit": 3, "K.size": 27}).path)
+    assert made.static == {"limit": "3"}
+    assert made.constants == (
+        Constant("limit", "3", "argument, int32"),
+        Constant("K.size", "27", "used by the program"),
+        Constant("start of axis 0, K", "0", "of 'x', 'out'"),
+        Constant("stride of axis 0, K", "2", "of 'x'"),
+        Constant("stride of axis 0, K", "1", "of 'out'"),
+    )
+
+
+def test_the_ingredients_have_their_paths(whole: ProgramReport) -> None:
+    assert [(each.group, each.path, each.value) for each in whole.ingredients] == [
+        ("program", "program.x", "null"),
+        ("static", "static.flag", "[true]"),
+        ("versions", "versions.dace", "2.0.0a10"),
+        ("versions", "versions.gtstub", "1"),
+    ]
+
+
+def test_an_entry_without_an_sdfg_still_has_a_report(tmp_path: Path) -> None:
+    made = report(publish(tmp_path, lowered=None).path)
+    why = "The entry has no 'sdfg.json.gz', which gtstub keeps since this version: build it again to see this."
+    assert made.absent == {"kernels": why, "memory": why, "findings": why}
+    assert [chip.value for chip in made.chips] == ["8 → 18", "?", "?", "?"]
+    assert made.kernels == ()
+
+
+def test_a_program_without_a_fortran_interface_says_why(tmp_path: Path) -> None:
+    made = report(publish(tmp_path, sdfg(array("_x", Axis())), program("prog", _x=field(K))).path)
+    assert (
+        made.absent["fortran"] == "The name of argument '_x' of program 'prog' begins with '_'; Fortran forbids that."
+    )
+    assert (made.fortran_module, made.leaves[0].fortran) == ("", "")
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_every_real_program_has_a_report_that_fits_the_schema(tmp_path: Path, name: str) -> None:
+    made = report(publish(tmp_path, *signatures_of(name), key=f"{name}-{'a' * 32}").path)
+    text = json.dumps(to_json([made]))
+    assert documents.parse(text, name, "report") == json.loads(text)
+    assert made.name == signatures_of(name)[1].name
+
+
+@pytest.mark.parametrize("signatures", [(CALLING_SDFG, CALLING_PROGRAM), (SHAPES_SDFG, SHAPES_PROGRAM)])
+def test_programs_of_dace_have_one_too(tmp_path: Path, signatures: tuple[SdfgSignature, ProgramSignature]) -> None:
+    made = report(publish(tmp_path, *signatures).path)
+    documents.parse(json.dumps(to_json([made])), "report", "report")
+    assert len(made.slots) == len(make_plan(*signatures).slots)
+
+
+TIMES = {"min": 1e-6, "median": 2e-6, "max": 3e-6, "total": 4e-6}
+
+
+def profile_of(name: str, digest: str, **static: object) -> Profile:
+    calls = {"calls": 2, "conversion": TIMES, "sdfg": TIMES, "whole": {**TIMES, "median": 5e-6}}
+    program = {"name": name, "sdfg_digest": digest, "static": static, "initial": None, "run": calls}
+    return Profile({"schema": "gtstub/profile/1", "wall": 8e-6, "programs": [program]})
+
+
+def test_the_times_of_a_profile_are_those_of_the_same_sdfg(tmp_path: Path) -> None:
+    entry = publish(tmp_path)
+    digest = documents.digest(documents.sdfg_to_json(WHOLE_SDFG))
+    made = report(entry.path, profile=profile_of("whole", digest))
+    (timer,) = made.timers
+    assert (timer.what, timer.calls, timer.whole, timer.sdfg, timer.share) == ("calls", 2, 5e-6, 2e-6, 0.5)
+    other = report(entry.path, profile=profile_of("whole", "0" * 64))
+    assert other.timers == ()
+    assert other.absent["timers"] == f"The profile has no call of this program with the SDFG signature {digest[:8]}."
+
+
+def test_a_profile_of_another_variant_has_no_times_of_this_one(tmp_path: Path) -> None:
+    entry = publish(tmp_path, baked={"flag": True})
+    digest = documents.digest(documents.sdfg_to_json(WHOLE_SDFG))
+    assert report(entry.path, profile=profile_of("whole", digest, flag=True)).timers
+    assert not report(entry.path, profile=profile_of("whole", digest, flag=False)).timers
+
+
+def test_sizes_give_values_of_symbols() -> None:
+    plan = make_plan(WHOLE_SDFG, WHOLE_PROGRAM)
+    assert symbols(plan, {"Edge": 30, "K": 65}, {"x[1][0]": 7, "__vn_K_stride": 32}) == {
+        "__nk": 65,
+        "__out_0_K_range_0": 0,
+        "__out_0_K_range_1": 65,
+        "__vn_Edge_range_1": 30,
+        "__vn_K_stride": 32,
+        "x_1_0": 7,
+    }
+
+
+@pytest.mark.parametrize(
+    ("dims", "values", "message"),
+    [
+        ({"Cell": 3}, {}, "Program 'whole' has no dimension 'Cell', only 'E2V', 'Edge', 'K'."),
+        ({}, {"nlev": 3}, "Program 'whole' has no scalar argument and no slot 'nlev'."),
+    ],
+)
+def test_sizes_of_what_a_program_lacks_are_refused(dims: dict[str, int], values: dict[str, int], message: str) -> None:
+    with pytest.raises(ReportError) as refused:
+        symbols(make_plan(WHOLE_SDFG, WHOLE_PROGRAM), dims, values)
+    assert str(refused.value) == message
+
+
+def test_an_entry_of_another_abi_is_refused(tmp_path: Path) -> None:
+    entry = publish(tmp_path)
+    source = entry.path / "whole_stub.c"
+    text = source.read_text(encoding="utf-8")
+    source.write_text(text.replace("#if GTS_ABI != 7\n", "#if GTS_ABI != 6\n"), encoding="utf-8")
+    with pytest.raises(ReportError) as refused:
+        report(entry.path)
+    assert str(refused.value) == (
+        f"The cache entry '{entry.path}' was built for ABI 6 of gtstub, and this gtstub has ABI 7: build it again, or"
+        " use the gtstub that built it."
+    )
+
+
+def test_a_damaged_entry_is_refused(tmp_path: Path) -> None:
+    entry = publish(tmp_path)
+    (entry.path / "program.json").unlink()
+    with pytest.raises(CacheError) as refused:
+        report(entry.path)
+    assert str(refused.value) == f"The cache entry '{entry.path}' lacks its file 'program.json'."
+
+
+NEITHER = "is not an SDFG: it is neither JSON nor compressed JSON, or is truncated."
+
+
+@pytest.mark.parametrize(
+    ("lowered", "message"),
+    [
+        (b"no SDFG", NEITHER),
+        (
+            gzip.compress(b'{"type": "SDFG"}')[:-9],
+            "is not an SDFG: it is neither JSON nor compressed JSON, or is truncated.",
+        ),
+        (b'{"type": "Graph"}', "is not an SDFG: its 'type' is not 'SDFG'."),
+        (
+            b'{"type": "SDFG", "dace_version": "9.9", "nodes": {}}',
+            "is not an SDFG in the form that this gtstub reads: DaCe 9.9 wrote it.",
+        ),
+        (b'{"type": "SDFG", "nodes": 1, "edges": []}', "is not an SDFG in the form that this gtstub reads."),
+    ],
+)
+def test_an_sdfg_that_cannot_be_read_is_refused(tmp_path: Path, lowered: bytes, message: str) -> None:
+    entry = publish(tmp_path, lowered=lowered)
+    with pytest.raises(GtstubError) as refused:
+        report(entry.path)
+    assert str(refused.value) == f"'{entry.path / 'sdfg.json.gz'}' {message}"
