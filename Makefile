@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind bench bench-dace bench-starts bench-build wheel
+.PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind browser bench bench-dace bench-starts bench-build wheel
 .PHONY: bounds fuzz wheel-test generated check-generated site links clean
 .PHONY: gpu gpu-tests gpu-programs gpu-bench gpu-wheels gpu-build
 
@@ -41,7 +41,7 @@ help: ## say what there is
 	.ci/install --no-deps icon4py-tools==0.4.1 icon4py-bindings==0.4.1
 	@touch $@
 
-.venv/.lint .venv/.site: .venv/.%: .venv/.dependencies
+.venv/.lint .venv/.site .venv/.browser: .venv/.%: .venv/.dependencies
 	.ci/install dependencies $*
 	@touch $@
 
@@ -217,6 +217,10 @@ fuzz: .venv/.gtstub ## hand 100,000 changed archives, entries, claims, recording
 
 bounds: .venv/.gtstub ## judge the bounds of all programs of the tests and of icon4py in guarded memory (half an hour)
 	GTSTUB_BOUNDS_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/bounds $(ARGS)
+
+browser: .venv/.gtstub .venv/.browser ## look at the pages of 'gtstub report' in Debian's chromium
+	@command -v chromium >/dev/null || { echo "browser: install it (apt-get install chromium)"; exit 1; }
+	$(BIN)/python -m pytest -m browser tests/browser $(ARGS)
 
 valgrind: .venv/.gtstub ## run the tests that need valgrind
 	@command -v valgrind >/dev/null || { echo "valgrind: install it (apt-get install valgrind)"; exit 1; }

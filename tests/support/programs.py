@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 PACKAGES = {
+    "chromium": "chromium fonts-dejavu-core",
     "gcc": "gcc",
     "gfortran": "gfortran",
     "clang": "clang libclang-rt-dev",
