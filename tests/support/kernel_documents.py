@@ -1,4 +1,4 @@
-"""SDFGs in DaCe's JSON form, as far as `gtstub report` reads them, written by hand."""
+"""SDFGs in DaCe's JSON form, written as kernels and what they read and write."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 Block = dict[str, Any]
+
+NOTHING: Mapping[str, str] = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,18 +47,38 @@ EDGE = {"i_Edge_gtx_horizontal": ("0", "9")}
 EDGE_AND_K = {"i_Edge_gtx_horizontal": ("$first", "$last - 1"), "i_K_gtx_vertical": ("0", "-1 + $nlev")}
 
 
-def document(*blocks: Block, **attributes: Any) -> Block:
-    """An SDFG whose blocks follow each other."""
-    return {"type": "SDFG", "label": "prog", "dace_version": "2.0.0a10", "attributes": attributes, **_chain(blocks)}
+def document(*blocks: Block, transients: Mapping[str, str] = NOTHING) -> Block:
+    """An SDFG whose blocks follow each other. `transients` are some of its arrays, with their numbers of elements."""
+    made = _chain(blocks)
+    arrays = {name: _array(transients.get(name)) for name in _accessed(made)}
+    attributes = {"name": "prog", "_arrays": arrays, "symbols": {}}
+    return {"type": "SDFG", "label": "prog", "dace_version": "2.0.0a10", "attributes": attributes, **made}
+
+
+def _array(elements: str | None) -> Block:
+    size = elements or "10"
+    attributes = {"dtype": "float64", "shape": [size], "total_size": size, "transient": elements is not None}
+    return {"type": "Array", "attributes": {"storage": "CPU_Heap", "lifetime": "Scope", **attributes}}
+
+
+def _accessed(region: Block) -> set[str]:
+    """The arrays that a region accesses outside nested SDFGs."""
+    if region.get("type") == "AccessNode":
+        return {region["attributes"]["data"]}
+    inner = [branch for _, branch in region.get("branches", ())] + region.get("nodes", [])
+    return set().union(*map(_accessed, inner))
 
 
 def branches(*cases: tuple[str | None, Block]) -> Block:
     """A block that takes the first case whose condition holds; None is the condition of an 'else'."""
     made = [
-        [None if condition is None else {"string_data": condition}, {"type": "ControlFlowRegion", **_chain([block])}]
+        [
+            None if condition is None else {"string_data": condition},
+            {"type": "ControlFlowRegion", "label": "branch", "attributes": {}, **_chain([block])},
+        ]
         for condition, block in cases
     ]
-    return {"type": "ConditionalBlock", "label": "if", "branches": made}
+    return {"type": "ConditionalBlock", "label": "if", "attributes": {}, "branches": made}
 
 
 def loop(condition: str, *blocks: Block) -> Block:
@@ -85,17 +107,18 @@ def state(label: str, *items: Map | Copy | Nested) -> Block:
         return last[name]
 
     def edge(source: int, target: int, data: str, bounds: tuple[str, str] = ("0", "9"), connector: str = "") -> None:
-        ranges = [{"start": bounds[0], "end": bounds[1], "step": "1"}]
-        memlet = {"attributes": {"data": data or None, "subset": {"type": "Range", "ranges": ranges}}}
+        subset = {"type": "Range", "ranges": [{"start": bounds[0], "end": bounds[1], "step": "1", "tile": "1"}]}
+        memlet = {"data": data or None, "subset": subset, "src_subset": None, "dst_subset": None, "is_data_src": True}
         ends = {"src": str(source), "dst": str(target), "src_connector": connector, "dst_connector": connector}
-        edges.append({**ends, "attributes": {"data": memlet}})
+        edges.append({**ends, "attributes": {"data": {"type": "Memlet", "attributes": memlet}}})
 
     for item in items:
         match item:
             case Map():
-                ranges = [{"start": start, "end": end, "step": "1"} for start, end in item.ranges.values()]
+                ranges = [{"start": start, "end": end, "step": "1", "tile": "1"} for start, end in item.ranges.values()]
                 sources = [access(name) for name in item.reads]
-                entry = add("MapEntry", label=item.label, params=[*item.ranges], range={"ranges": ranges})
+                range_ = {"type": "Range", "ranges": ranges}
+                entry = add("MapEntry", label=item.label, params=[*item.ranges], range=range_)
                 for source, name in zip(sources, item.reads, strict=True):
                     edge(source, entry, name)
                 for _ in range(item.tasklets):
@@ -118,11 +141,13 @@ def state(label: str, *items: Map | Copy | Nested) -> Block:
                     edge(source, inner, item.outside + name, connector=name)
                 for name in item.writes:
                     edge(inner, write(item.outside + name), item.outside + name, connector=name)
-    return {"type": "SDFGState", "label": label, "nodes": nodes, "edges": edges}
+    return {"type": "SDFGState", "label": label, "attributes": {}, "nodes": nodes, "edges": edges}
 
 
 def _chain(blocks: Iterable[Block]) -> Block:
     """The blocks with numbers and edges from each to the next; listed backwards, because DaCe keeps no order."""
     numbered = [{**block, "id": number} for number, block in enumerate(blocks)]
-    edges = [{"src": str(number), "dst": str(number + 1)} for number in range(len(numbered) - 1)]
+    data = {"type": "InterstateEdge", "attributes": {"assignments": {}, "condition": {"string_data": "1"}}}
+    pairs = range(len(numbered) - 1)
+    edges = [{"src": str(number), "dst": str(number + 1), "attributes": {"data": data}} for number in pairs]
     return {"nodes": numbered[::-1], "edges": edges}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gtstub.cache.entry import LOWERED_SDFG, Entry
+from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, Entry
 from gtstub.cache.manifest import Manifest
 from gtstub.cache.store import Cache
 from gtstub.signature import documents
@@ -23,6 +23,7 @@ INGREDIENTS = {"static": {"flag": [True]}, "versions": {"gtstub": "1", "dace": [
 THREE_KERNELS = document(
     state("s", Map("first", EDGE, ("vn", "gt_conn_E2V"), ("tmp",)), Map("second", EDGE_AND_K, ("tmp",), ("out_0",))),
     branches(("flag", state("t", Map("third", EDGE_AND_K, ("out_0", "tmp"), ("out_1",), tasklets=4)))),
+    transients={"tmp": "65"},
 )
 """An SDFG of WHOLE_PROGRAM."""
 
@@ -35,7 +36,7 @@ def publish(
     key: str = "",
     **manifest: Any,
 ) -> Entry:
-    """An entry with the SDFG `lowered`: a document, the bytes of its file, or none."""
+    """An entry with the SDFG `lowered`, before and after DaCe: a document, the bytes of its file, or none."""
     key = key or f"{program.name}-{'0123456789abcdef' * 2}"
     with Cache(cache).private_directory(key) as folder:
         source = write_stub(sdfg, program, folder)
@@ -47,6 +48,7 @@ def publish(
         if lowered is not None:
             data = lowered if isinstance(lowered, bytes) else gzip.compress(json.dumps(lowered).encode(), mtime=0)
             (folder / LOWERED_SDFG).write_bytes(data)
+            (folder / COMPILED_SDFG).write_bytes(data)
         described = Manifest(program.name, stub, sdfg.library, **{"ingredients": INGREDIENTS, **manifest})
         return Cache(cache).publish(folder, key, described)
 

@@ -53,7 +53,7 @@ def _numbers(_context: click.Context, parameter: click.Parameter, texts: tuple[s
     metavar="horizontal_end=30720",
     multiple=True,
     callback=_numbers,
-    help="The value of a scalar argument or a slot; repeatable.",
+    help="The value of a symbol of the SDFG; repeatable.",
 )
 @click.option("--profile", "profile_file", metavar="REPORT.json", type=FILE, help="Add times of a profile.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")

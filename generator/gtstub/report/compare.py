@@ -6,7 +6,7 @@ import collections
 from collections.abc import Iterable, Mapping
 
 from gtstub.report.model import Change, Changes, Comparison, Kernel, Leaf, ProgramReport, Slot
-from gtstub.report.wording import byte_size
+from gtstub.report.wording import WHEN, byte_size
 
 Texts = Mapping[str, str]
 """What a section has, by name: two entries differ in the names and in the texts."""
@@ -77,7 +77,7 @@ def _memory(report: ProgramReport) -> Texts:
     totals = () if report.memory is None else report.memory.totals
     return _numbered(
         (
-            ", ".join(filter(None, (total.storage, total.lifetime, total.branch))),
+            ", ".join(filter(None, (WHEN[total.allocated], total.storage, total.lifetime, total.branch))),
             f"? (at least {byte_size(total.at_least)})" if total.bytes is None else byte_size(total.bytes),
         )
         for total in totals

@@ -10,13 +10,16 @@ from typing import Any
 
 from gtstub.abi import ABI
 from gtstub.analysis.document import Document, SdfgError, read
-from gtstub.cache.entry import LOWERED_SDFG, Entry
+from gtstub.analysis.memory import Memory, memory
+from gtstub.analysis.rules import Result, check
+from gtstub.analysis.sizes import symbol_sizes
+from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, Entry
 from gtstub.cache.manifest import Manifest
-from gtstub.errors import GtstubError
 from gtstub.plan.planner import make_plan
 from gtstub.profiling.model import Profile, ProgramTimes
-from gtstub.report import analyses, arguments, sizes
-from gtstub.report.model import Findings, Ingredient, Kernel, Memory, ProgramReport, ReportError, Timer
+from gtstub.report import arguments
+from gtstub.report.kernels import kernels
+from gtstub.report.model import Ingredient, Kernel, ProgramReport, ReportError, Timer
 from gtstub.report.verdict import chips
 from gtstub.signature import documents
 from gtstub.signature.model import ProgramSignature
@@ -32,7 +35,7 @@ def report(
     profile: Profile | None = None,
 ) -> ProgramReport:
     """
-    The report of the entry at `path`. The sizes of dimensions and the values of scalars are for its memory; the profile
+    The report of the entry at `path`. The sizes of dimensions and the values of symbols are for its memory; the profile
     has the times of its calls. Raises GtstubError or OSError if there is no entry that this gtstub can read.
     """
     entry = Entry(path)
@@ -49,7 +52,8 @@ def report(
     if isinstance(interface, str):
         absent["fortran"] = interface
     fortran = None if isinstance(interface, str) else interface
-    kernels, memory, findings = _analyse(path, manifest, program, sizes.symbols(plan, dims, values), absent)
+    sizes = {name: int(value) for name, value in symbol_sizes(program, sdfg, dims, values).items()}  # no booleans
+    found, result, used = _analyse(path, manifest, program, sizes, absent)
     timers: tuple[Timer, ...] = ()
     if profile is not None:
         digest = documents.digest(documents.sdfg_to_json(sdfg))
@@ -63,15 +67,16 @@ def report(
         key=manifest.key or entry.key,
         device=sdfg.device,
         static={leaf.path: str(leaf.value) for leaf in plan.statics},
-        chips=chips(leaves, slots, None if "kernels" in absent else kernels, memory, findings),
+        chips=chips(leaves, slots, found, used, result),
         leaves=leaves,
         slots=slots,
         remarks=arguments.remarks(plan),
         constants=arguments.constants(plan, manifest.baked),
         fortran_module="" if fortran is None else fortran.module,
-        kernels=kernels,
-        memory=memory,
-        findings=findings,
+        kernels=found or (),
+        memory=used,
+        sizes=sizes,
+        findings=result,
         timers=timers,
         ingredients=tuple(_ingredients(manifest)),
         absent=absent,
@@ -95,33 +100,41 @@ def _analyse(
     path: Path,
     manifest: Manifest,
     program: ProgramSignature,
-    symbols: Mapping[str, int],
+    sizes: Mapping[str, int],
     absent: dict[str, str],
-) -> tuple[tuple[Kernel, ...], Memory | None, Findings | None]:
-    """What the SDFG shows; what cannot be shown is put into `absent`, with the reason."""
-    if LOWERED_SDFG not in manifest.files:
-        why = f"The entry has no '{LOWERED_SDFG}', which gtstub keeps since this version: build it again to see this."
-        absent |= dict.fromkeys(("kernels", "memory", "findings"), why)
-        return (), None, None
-    document = read(path / LOWERED_SDFG)
-    kernels = _of_known_form(path, document, lambda: analyses.kernels(document))
-    memory = _of_known_form(path, document, lambda: analyses.memory(document, symbols))
-    findings = _of_known_form(path, document, lambda: analyses.findings(document, program))
-    for name, made in (("memory", memory), ("findings", findings)):
-        if made is None:
-            absent[name] = "This version of gtstub does not analyse it."
-    return kernels, memory, findings
+) -> tuple[tuple[Kernel, ...] | None, Result | None, Memory | None]:
+    """
+    What the two SDFGs of an entry show. DaCe adds transients when it compiles, and the rules are for what it was given.
+    None is for what an entry without them cannot show; `absent` then has the reason.
+    """
+    found, result, used = None, None, None
+    if LOWERED_SDFG in manifest.files:
+        file = path / LOWERED_SDFG
+        lowered = read(file)
+        found = _of_known_form(file, lowered, lambda: kernels(lowered))
+        result = _of_known_form(file, lowered, lambda: check(lowered, program=program))
+    else:
+        absent |= dict.fromkeys(("kernels", "findings"), _without(LOWERED_SDFG))
+    if COMPILED_SDFG in manifest.files:
+        file = path / COMPILED_SDFG
+        compiled = read(file)
+        used = _of_known_form(file, compiled, lambda: memory(compiled, sizes))
+    else:
+        absent["memory"] = _without(COMPILED_SDFG)
+    return found, result, used
 
 
-def _of_known_form[Made](path: Path, document: Document, make: Callable[[], Made]) -> Made:
+def _without(name: str) -> str:
+    return f"The entry has no '{name}', because an older gtstub built it: build it again to see this."
+
+
+def _of_known_form[Made](file: Path, document: Document, make: Callable[[], Made]) -> Made:
+    """What `make` makes of the SDFG in a file. Raises SdfgError for one of another form than DaCe's."""
     try:
         return make()
-    except GtstubError:
-        raise
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+    except (SdfgError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         version = document.get("dace_version")
         by = f": DaCe {version} wrote it" if isinstance(version, str) and version.isprintable() else ""
-        file = path / LOWERED_SDFG
         raise SdfgError(f"'{file}' is not an SDFG in the form that this gtstub reads{by}.") from None
 
 

@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
+from gtstub.analysis.memory import Memory
+from gtstub.analysis.rules import Result
 from gtstub.errors import GtstubError
 
 SCHEMA = "gtstub/report/1"
@@ -108,62 +110,6 @@ class Kernel:
 
 
 @dataclasses.dataclass(frozen=True)
-class Transient:
-    """An array of the SDFG's own. `size` is an expression in bytes; `bytes` its value, None if it is not known."""
-
-    name: str
-    nested_in: str
-    storage: str
-    lifetime: str
-    branch: str
-    size: str
-    bytes: int | None
-
-
-@dataclasses.dataclass(frozen=True)
-class Total:
-    """
-    The memory of one storage, lifetime and branch; `branch` is empty outside branches. If `bytes` is None, some sizes
-    are not known, and `at_least` is the sum of the others.
-    """
-
-    storage: str
-    lifetime: str
-    branch: str
-    bytes: int | None
-    at_least: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Memory:
-    """The SDFG's own arrays, and the values of the symbols that their sizes were evaluated with."""
-
-    transients: tuple[Transient, ...]
-    totals: tuple[Total, ...]
-    sizes: Mapping[str, int]
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """A rule that the SDFG breaks, or may break. `rule` and `adr` are its numbers, either empty."""
-
-    rule: str
-    adr: str
-    level: str
-    state: str
-    data: str
-    message: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Findings:
-    """The findings, worst first, and for each rule that was not checked the reason."""
-
-    findings: tuple[Finding, ...]
-    not_checked: Mapping[str, str]
-
-
-@dataclasses.dataclass(frozen=True)
 class Timer:
     """Calls of the program in a profile, in seconds: the first calls, or all others. `share` is that of the profile."""
 
@@ -188,8 +134,8 @@ class Ingredient:
 @dataclasses.dataclass(frozen=True)
 class ProgramReport:
     """
-    The report of one entry. `absent` maps the name of a section that could not be made to the reason, a sentence:
-    'fortran', 'kernels', 'memory', 'findings', 'timers'.
+    The report of one entry. `sizes` are the values of symbols that its memory was computed with. `absent` maps the name
+    of a section that could not be made to the reason, a sentence: 'fortran', 'kernels', 'memory', 'findings', 'timers'.
     """
 
     name: str
@@ -205,7 +151,8 @@ class ProgramReport:
     fortran_module: str
     kernels: tuple[Kernel, ...]
     memory: Memory | None
-    findings: Findings | None
+    sizes: Mapping[str, int]
+    findings: Result | None
     timers: tuple[Timer, ...]
     ingredients: tuple[Ingredient, ...]
     absent: Mapping[str, str]

@@ -9,18 +9,35 @@ from typing import Any
 import jinja2
 
 from gtstub._version import __version__
+from gtstub.analysis.memory import Transient
+from gtstub.analysis.rules import RULES
 from gtstub.install import TEMPLATES
 from gtstub.profiling.model import duration, percentage
 from gtstub.report.flow import flow
 from gtstub.report.model import Comparison, ProgramReport, Unreadable
 from gtstub.report.picture import BOX_HEIGHT, BOX_WIDTH, picture
-from gtstub.report.wording import byte_size, count, visible
+from gtstub.report.wording import WHEN, byte_size, count, visible
+
+ON_HEAP = ("init", "call", "caller")
+"""Transients that are listed. What is on the stack or not allocated is only counted."""
 
 
 def program_page(report: ProgramReport) -> str:
     """The page of one entry."""
-    drawn = picture(report.kernels)
-    return _render("page.html.j2", report=report, flow=flow(report), picture=drawn, box=(BOX_WIDTH, BOX_HEIGHT))
+    return _render(
+        "page.html.j2",
+        report=report,
+        flow=flow(report),
+        picture=picture(report.kernels),
+        box=(BOX_WIDTH, BOX_HEIGHT),
+        heap=[each for each in _transients(report) if each.allocated in ON_HEAP],
+        others=sum(each.allocated not in ON_HEAP for each in _transients(report)),
+        demands={rule.key: rule.demand for rule in RULES},
+    )
+
+
+def _transients(report: ProgramReport) -> Sequence[Transient]:
+    return () if report.memory is None else report.memory.transients
 
 
 def index_page(reports: Sequence[ProgramReport], unreadable: Sequence[Unreadable]) -> str:
@@ -49,5 +66,11 @@ def _environment() -> jinja2.Environment:
         autoescape=True,
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
-    made.filters |= {"byte_size": byte_size, "count": count, "duration": duration, "percentage": percentage}
+    made.filters |= {
+        "allocated": WHEN.__getitem__,
+        "byte_size": byte_size,
+        "count": count,
+        "duration": duration,
+        "percentage": percentage,
+    }
     return made

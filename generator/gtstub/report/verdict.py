@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
-from gtstub.report.model import Chip, Finding, Findings, Kernel, Leaf, Memory, Slot, Tone, Total
+from gtstub.analysis.memory import Allocation, Memory, Use
+from gtstub.analysis.rules import Result
+from gtstub.report.model import Chip, Kernel, Leaf, Slot, Tone
 from gtstub.report.wording import byte_size, count
 
-PER_CALL = frozenset({"Scope", "State", "SDFG", "Global"})
-"""DaCe's lifetimes of arrays that a call may allocate. `Persistent` and `External` ones outlive it."""
+KEPT: Mapping[Allocation, str] = {"init": "kept between calls", "caller": "lent by the caller"}
+"""Memory that a call does not allocate itself."""
 
 
 def chips(
@@ -16,13 +18,13 @@ def chips(
     slots: Sequence[Slot],
     kernels: Sequence[Kernel] | None,
     memory: Memory | None,
-    findings: Findings | None,
+    result: Result | None,
 ) -> tuple[Chip, ...]:
     """The verdict; a section that could not be made has None here, and the value '?'."""
     symbols = sum(slot.kind == "axis" for slot in slots)
     note = f"{count(symbols, 'of them is a size, start or stride', 'of them are sizes, starts and strides')}"
     arguments = Chip("arguments → slots", f"{len(leaves)} → {len(slots)}", note)
-    return (arguments, _kernels(kernels), _memory(memory), _findings(findings))
+    return (arguments, _kernels(kernels), _memory(memory), _findings(result))
 
 
 def _kernels(kernels: Sequence[Kernel] | None) -> Chip:
@@ -36,41 +38,40 @@ def _kernels(kernels: Sequence[Kernel] | None) -> Chip:
 def _memory(memory: Memory | None) -> Chip:
     name = "memory per call"
     if memory is None:
-        return Chip(name, "?", "Not analysed.", "unknown")
-    call = [total for total in memory.totals if total.lifetime in PER_CALL]
-    kept = [total for total in memory.totals if total.lifetime not in PER_CALL]
-    note = f"and {_sum(kept)} between calls" if kept else "nothing between calls"
-    is_known = all(total.bytes is not None for total in memory.totals)
+        return Chip(name, "?", "The entry keeps no SDFG.", "unknown")
+    kept = [f"{_sum(memory, where)} {text}" for where, text in KEPT.items() if _uses(memory, where)]
+    note = f"and {' and '.join(kept)}" if kept else ""
+    is_known = all(use.peak is not None for use in memory.uses)
     if not is_known:
-        note += "; '--size' and '--set' give sizes"
-    return Chip(name, _sum(call), note, "plain" if is_known else "unknown")
+        note += f"{'; ' if note else ''}'--size' and '--set' give sizes"
+    return Chip(name, _sum(memory, "call"), note, "plain" if is_known else "unknown")
 
 
-def _sum(totals: Iterable[Total]) -> str:
-    """All outside branches, and the branch with the most: a call takes one of several."""
-    least, branches, is_known = 0, [0], True
-    for total in totals:
-        is_known &= total.bytes is not None
-        size = total.at_least if total.bytes is None else total.bytes
-        if total.branch:
-            branches.append(size)
-        else:
-            least += size
-    text = byte_size(least + max(branches))
-    return text if is_known else (f"≥ {text}" if least + max(branches) else "?")
+def _uses(memory: Memory, where: Allocation) -> list[Use]:
+    return [use for use in memory.uses if use.allocated == where]
 
 
-def _findings(findings: Findings | None) -> Chip:
+def _sum(memory: Memory, where: Allocation) -> str:
+    """What is allocated in one way at one time, in all storages."""
+    uses = _uses(memory, where)
+    least = sum(use.peak_at_least for use in uses)
+    if all(use.peak is not None for use in uses):
+        return byte_size(least)
+    return f"≥ {byte_size(least)}" if least else "?"
+
+
+def _findings(result: Result | None) -> Chip:
     name = "rules broken / advice"
-    if findings is None:
-        return Chip(name, "?", "Not checked.", "unknown")
-    errors, unknown, advice = (_of_level(findings.findings, level) for level in ("error", "unknown", "advice"))
-    parts = [count(unknown, "finding is", "findings are") + " not decidable"] if unknown else []
-    if findings.not_checked:
-        parts.append(f"{count(len(findings.not_checked), 'rule was', 'rules were')} not checked")
+    if result is None:
+        return Chip(name, "?", "The entry keeps no SDFG.", "unknown")
+    errors, unknown, advice = (_rules(result, level) for level in ("error", "unknown", "advice"))
+    parts = [f"{count(unknown, 'rule is', 'rules are')} not decidable"] if unknown else []
+    if result.not_checked:
+        parts.append(f"{count(len(result.not_checked), 'rule was', 'rules were')} not checked")
     tone: Tone = "bad" if errors else "advice" if advice else "unknown" if unknown else "good"
     return Chip(name, f"{errors} / {advice}", "; ".join(parts), tone)
 
 
-def _of_level(findings: Iterable[Finding], level: str) -> int:
-    return sum(each.level == level for each in findings)
+def _rules(result: Result, level: str) -> int:
+    """How many rules have a finding of a level."""
+    return len({(each.rule, each.adr) for each in result.findings if each.level == level})

@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
+
+from gtstub.analysis.memory import Allocation
+
+WHEN: Mapping[Allocation, str] = {
+    "init": "kept between calls",
+    "call": "in each call",
+    "caller": "lent by the caller",
+    "stack": "on the stack",
+    "none": "not allocated",
+}
+"""When memory is allocated."""
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 

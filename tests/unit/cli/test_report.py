@@ -108,7 +108,8 @@ def test_what_cannot_be_read_is_refused_and_an_older_page_stays(entry: Path) -> 
     Path("empty").mkdir()
     refused("'empty' has no cache entry: 'gtstub cache path' prints the directory of the cache.", "--cache", "empty")
     refused("Cannot read or write 'nothing.json': No such file or directory.", str(entry), "--profile", "nothing.json")
-    refused("Program 'whole' has no dimension 'Cell', only 'E2V', 'Edge', 'K'.", str(entry), "--size", "Cell=3")
+    message = "Program 'whole' has no dimension 'Cell'. Known: 'Edge', 'K', 'Vertex'."
+    refused(message, str(entry), "--size", "Cell=3")
     refused("There is no cache entry at 'nothing'.", "--compare", str(entry), "nothing")
     flip_a_bit(entry / "sdfg.json.gz", 0)
     file = entry / "sdfg.json.gz"

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from gtstub.analysis.sizes import SizeError
 from gtstub.errors import CacheError, GtstubError
 from gtstub.plan.planner import make_plan
 from gtstub.profiling.model import Profile
 from gtstub.report.document import to_json
 from gtstub.report.entry import report
 from gtstub.report.model import Chip, Constant, ProgramReport, ReportError, Use
-from gtstub.report.sizes import symbols
 from gtstub.signature import documents
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from tests.support.goldens import REAL, signatures_of
+from tests.support.kernel_documents import EDGE, Map, document, state
 from tests.support.reported import publish
 from tests.support.signatures import (
     CALLING_PROGRAM,
@@ -101,8 +102,9 @@ def test_the_ingredients_have_their_paths(whole: ProgramReport) -> None:
 
 def test_an_entry_without_an_sdfg_still_has_a_report(tmp_path: Path) -> None:
     made = report(publish(tmp_path, lowered=None).path)
-    why = "The entry has no 'sdfg.json.gz', which gtstub keeps since this version: build it again to see this."
-    assert made.absent == {"kernels": why, "memory": why, "findings": why}
+    why = "The entry has no '{}', because an older gtstub built it: build it again to see this."
+    lowered, compiled = why.format("sdfg.json.gz"), why.format("program.sdfgz")
+    assert made.absent == {"kernels": lowered, "memory": compiled, "findings": lowered}
     assert [chip.value for chip in made.chips] == ["8 → 18", "?", "?", "?"]
     assert made.kernels == ()
 
@@ -157,29 +159,27 @@ def test_a_profile_of_another_variant_has_no_times_of_this_one(tmp_path: Path) -
     assert not report(entry.path, profile=profile_of("whole", digest, flag=False)).timers
 
 
-def test_sizes_give_values_of_symbols() -> None:
-    plan = make_plan(WHOLE_SDFG, WHOLE_PROGRAM)
-    assert symbols(plan, {"Edge": 30, "K": 65}, {"x[1][0]": 7, "__vn_K_stride": 32}) == {
-        "__nk": 65,
-        "__out_0_K_range_0": 0,
-        "__out_0_K_range_1": 65,
-        "__vn_Edge_range_1": 30,
-        "__vn_K_stride": 32,
-        "x_1_0": 7,
-    }
+def test_memory_has_the_sizes_of_a_call(tmp_path: Path) -> None:
+    lowered = document(state("s", Map("first", EDGE, ("vn",), ("tmp",))), transients={"tmp": "__nk"})
+    entry = publish(tmp_path, lowered=lowered)
+    made = report(entry.path)
+    assert made.memory is not None
+    assert (made.memory.unknown, made.chips[2].value, made.chips[2].tone) == (("__nk",), "?", "unknown")
+    made = report(entry.path, dims={"K": 65}, values={"__vn_K_stride": 32})
+    assert (made.sizes["__nk"], made.sizes["__vn_K_stride"]) == (65, 32)
+    assert (made.chips[2].value, made.chips[2].tone) == ("520 B", "plain")
 
 
-@pytest.mark.parametrize(
-    ("dims", "values", "message"),
-    [
-        ({"Cell": 3}, {}, "Program 'whole' has no dimension 'Cell', only 'E2V', 'Edge', 'K'."),
-        ({}, {"nlev": 3}, "Program 'whole' has no scalar argument and no slot 'nlev'."),
-    ],
-)
-def test_sizes_of_what_a_program_lacks_are_refused(dims: dict[str, int], values: dict[str, int], message: str) -> None:
-    with pytest.raises(ReportError) as refused:
-        symbols(make_plan(WHOLE_SDFG, WHOLE_PROGRAM), dims, values)
-    assert str(refused.value) == message
+def test_a_size_of_what_a_program_lacks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SizeError) as refused:
+        report(publish(tmp_path).path, dims={"Cell": 3})
+    assert str(refused.value).startswith("Program 'whole' has no dimension 'Cell'.")
+
+
+def test_findings_are_those_of_the_rules(whole: ProgramReport) -> None:
+    assert whole.findings is not None
+    assert [(each.rule, each.level, each.data) for each in whole.findings.findings] == [("1", "info", "out_0")]
+    assert whole.chips[3] == Chip("rules broken / advice", "0 / 0", "4 rules were not checked", "good")
 
 
 def test_an_entry_of_another_abi_is_refused(tmp_path: Path) -> None:
