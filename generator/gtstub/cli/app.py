@@ -71,7 +71,9 @@ def main() -> None:
     """
 
 
-COMMANDS = (build, cache, check, config, debug, doctor, extract, generate, memory)
-COMMANDS += (plan, profile, record, replay, report, show)
+COMMANDS = (
+    *(build, cache, check, config, debug, doctor, extract, generate, memory, plan, profile, record, replay, report),
+    show,
+)
 for command in COMMANDS:
     main.add_command(command)

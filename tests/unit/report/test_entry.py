@@ -211,7 +211,7 @@ NEITHER = "is not an SDFG: it is neither JSON nor compressed JSON, or is truncat
     [
         (b"no SDFG", NEITHER),
         (
-            gzip.compress(b'{"type": "SDFG"}')[:-9],
+            gzip.compress(b'{"type": "SDFG"}', mtime=0)[:-9],
             "is not an SDFG: it is neither JSON nor compressed JSON, or is truncated.",
         ),
         (b'{"type": "Graph"}', "is not an SDFG: its 'type' is not 'SDFG'."),
