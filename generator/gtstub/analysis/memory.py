@@ -222,7 +222,8 @@ def _transient(sdfg: _Sdfg, control: Flow, name: str, descriptor: Json, sizes: M
     size = _size(kind, attributes)
     if storage == "Register" and lifetime != "External" and (size is None or not _fits_registers(size, sdfg.constants)):
         storage = "CPU_Heap"
-    place, allocated = _place(sdfg, control, name, lifetime, accesses), _ALLOCATED.get(lifetime, "call")
+    late = size is not None and not expressions.symbols(size).isdisjoint({*control.assignments, *control.variables})
+    place, allocated = _place(sdfg, control, name, lifetime, accesses, late), _ALLOCATED.get(lifetime, "call")
     if storage in _ON_HOST:
         place = place.on_the_host
     if storage in ("Register", "GPU_Shared") and allocated == "call":
@@ -308,14 +309,19 @@ def _fits_registers(size: ast.expr, constants: Json) -> bool:
     return found is not None and found <= LARGEST_ON_STACK
 
 
-def _place(sdfg: _Sdfg, control: Flow, name: str, lifetime: str, accesses: Sequence[tuple[State, Place]]) -> Place:
-    """The part of the code that allocates a transient at its beginning, and frees it at its end."""
+def _place(
+    sdfg: _Sdfg, control: Flow, name: str, lifetime: str, accesses: Sequence[tuple[State, Place]], late: bool
+) -> Place:
+    """
+    The part of the code that allocates a transient at its beginning, and frees it at its end. The size of a `late` one
+    is known only after the SDFG has begun: DaCe allocates it in the first state that accesses it.
+    """
     if lifetime in ("Persistent", "External", "Global"):
         return Place()
     states = [state.place for state, _ in accesses]
     is_shared = len({state.path for state in states}) != 1 or name in control.names
     if lifetime == "SDFG" or is_shared:
-        return sdfg.place
+        return common(states) if late and states else sdfg.place
     return states[0] if lifetime == "State" else common([place for _, place in accesses])
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +18,7 @@ from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.signature.model import ScalarArgument, SdfgSignature
+from tests.support import npbench_programs
 from tests.support.counted_calls import Counted, count
 from tests.support.gt4py_programs import CASES, lower
 
@@ -27,7 +29,9 @@ POINTER = 8
 
 N = dace.symbol("N")
 
-pytestmark = pytest.mark.filterwarnings("ignore:Variable-length array|Array .* was allocated on the heap")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Variable-length array|Array .* was allocated on the heap|No `gpu_block_size`"
+)
 
 
 def rounded(size: int) -> int:
@@ -240,6 +244,33 @@ def test_storages_and_repetitions(tmp_path: Path) -> None:
     assert counted.call.sizes == sorted([*bytes_of(once), *[rounded(8008)] * 3])
     (peak,) = (each.peak for each in found.uses if each.allocated == "call")
     assert counted.call.peak == peak == 96_000
+
+
+# --- Generated code ---------------------------------------------------------------------------------------------------
+
+ALLOCATION = {
+    "CPU_Heap": r"(\w+) = new *\(std::align_val_t",
+    "GPU_Global": r"Malloc(?:Async)?\(\(void\*\*\)&(\w+)",
+}
+"""What allocates an array in each storage; the name of the array is that of the transient."""
+
+
+@pytest.mark.parametrize("gpu", [False, True], ids=["cpu", "gpu"])
+@pytest.mark.parametrize("name", ["hdiff", "vadv", "nbody"])
+def test_the_generated_code_allocates_the_same_arrays(name: str, gpu: bool) -> None:
+    sdfg = getattr(npbench_programs, name).dace_program.to_sdfg(simplify=True)
+    if gpu:
+        sdfg.apply_gpu_transformations()
+    before = json.loads(json.dumps(sdfg.to_json()))
+    text = "\n".join(code.clean_code for code in sdfg.generate_code())
+    after = json.loads(json.dumps(sdfg.to_json()))
+    allocated = {storage: sorted(re.findall(pattern, text)) for storage, pattern in ALLOCATION.items()}
+    assert allocated["GPU_Global" if gpu else "CPU_Heap"]
+    for document in (before, after):
+        transients = [each for each in memory(document, {}).transients if each.allocated in ("call", "init")]
+        assert allocated == {
+            storage: sorted(each.name for each in transients if each.storage == storage) for storage in ALLOCATION
+        }
 
 
 # --- Programs of gt4py ------------------------------------------------------------------------------------------------

@@ -205,6 +205,14 @@ def test_what_several_states_of_a_branch_access_is_allocated_outside_it() -> Non
     assert found.totals == (Total("call", "CPU_Heap", "Scope", "", 240, 240),)
 
 
+def test_what_has_a_late_size_is_allocated_in_its_branch() -> None:
+    arrays = {"a": transient("n"), "b": transient("N")}
+    branch = region(state("a", "b"), state("a", "b"))
+    document = sdfg(state(), conditional(flag=[branch]), arrays=arrays, edges=[edge(0, 1, n="N + 1")])
+    found = memory(document, {"N": 2})
+    assert [(each.branch, each.bytes) for each in found.transients] == [(BRANCH, 24), ("", 16)]
+
+
 def test_what_a_condition_reads_is_allocated_with_the_sdfg() -> None:
     arrays = {"flag": transient("1"), "a": transient("2")}
     assert memory(sdfg(state("flag"), conditional(flag=[state("a")]), arrays=arrays), {}).transients[0].branch == ""
