@@ -167,12 +167,12 @@ def nest(inner: dace.SDFG, mapping: dict[str, str]) -> dace.SDFG:
     return outer
 
 
-def keep(lifetime: dace.AllocationLifetime) -> dace.SDFG:
+def keep(lifetime: dace.AllocationLifetime, storage: dace.StorageType = dace.StorageType.CPU_Heap) -> dace.SDFG:
     inner = dace.SDFG("inner")
     for symbol in ("n", "other"):
         inner.add_symbol(symbol, dace.int32)
     size = dace.symbol("n", dace.int32)
-    inner.add_transient("t", [size], dace.float64, lifetime=lifetime, storage=dace.StorageType.CPU_Heap)
+    inner.add_transient("t", [size], dace.float64, lifetime=lifetime, storage=storage)
     tasklet = (state := inner.add_state()).add_tasklet("use", {}, {"out"}, "out = other")
     state.add_edge(tasklet, "out", state.add_write("t"), None, dace.Memlet("t[0]"))
     return inner
@@ -191,8 +191,9 @@ def test_memory_of_a_scope_is_not_kept() -> None:
     assert sdfg_signature(sdfg, sdfg.to_json()).memory_symbols == ()
 
 
-def test_external_memory_is_a_workspace() -> None:
-    sdfg = nest(keep(dace.AllocationLifetime.External), {"n": "m", "other": "k"})
+@pytest.mark.parametrize("storage", [dace.StorageType.CPU_Heap, dace.StorageType.Default])
+def test_external_memory_is_a_workspace(storage: dace.StorageType) -> None:
+    sdfg = nest(keep(dace.AllocationLifetime.External, storage), {"n": "m", "other": "k"})
     signature = sdfg_signature(sdfg, sdfg.to_json())
     assert signature.memory_symbols == ("m",)
     assert [(workspace.storage, workspace.device) for workspace in signature.workspaces] == [("CPU_Heap", "cpu")]

@@ -22,6 +22,9 @@ def descriptor: {
 
 def arrays: .attributes._arrays // {};
 
+# DaCe's code generation chooses the host's memory where nothing says another.
+def storage_outside_of_maps: (.attributes.storage // "Default") | if . == "Default" then "CPU_Heap" else . end;
+
 def is_kept: .attributes.lifetime == "Persistent" or .attributes.lifetime == "External";
 
 # The blocks, states and nodes of an SDFG at any depth of its control flow, nested SDFGs included but not their nodes.
@@ -42,6 +45,6 @@ def memory:
   arg_names: (.attributes.arg_names // []),
   arrays: (arrays | map_values(select(.attributes.transient // false | not) | descriptor)),
   memory: memory,
-  external: [sdfgs | arrays[] | select(.attributes.lifetime == "External") | .attributes.storage // "Default"] | unique,
+  external: [sdfgs | arrays[] | select(.attributes.lifetime == "External") | storage_outside_of_maps] | unique,
   gpu: any(sdfgs | elements | .attributes.schedule? // empty | strings; startswith("GPU"))
 }
