@@ -184,6 +184,43 @@ def read_in_one_state_and_written_in_the_next() -> dace.SDFG:
     return sequence(("a", "t"), ("t", "a"))
 
 
+@mutant("1", "3", "error", "t", f"{K} + 1", K, K, K)
+@mutant("1", "3", "error", "t", f"{K} + r", K, K, f"{K} + r + 1")
+@mutant("1", "3", "info", "t", K, K, K, K)
+@mutant("1", "3", "info", "t", f"{K} + 1", K, K, f"{K} + 1")
+@mutant("1", "3", "info", "t", f"{K} - r", f"{K} - h", f"{K} - h", f"{K} - r")
+def a_detour(over: str, *indices: str) -> dace.SDFG:
+    """What is read of a global passes a transient on its way back. The indices: read, written, read, written."""
+    sdfg, state = one_state()
+    _, between = move(state, "a", over, extent="1:8", read=indices[0], write=indices[1])
+    move(state, over, "a", extent="1:8", read=indices[2], write=indices[3], nodes=(between, None))
+    return sdfg
+
+
+@mutant("1", "3", "error", f"{K} + 1")
+@mutant("1", "3", "info", K)
+def a_detour_through_two_states(read: str) -> dace.SDFG:
+    sdfg = empty()
+    first = sdfg.add_state("first", is_start_block=True)
+    second = sdfg.add_state_after(first, "second")
+    move(first, "a", "t", extent="0:9", read=read)
+    move(second, "t", "u", extent="0:9")
+    third = sdfg.add_state_after(second, "third")
+    move(third, "u", "a", extent="0:9")
+    return sdfg
+
+
+@mutant("1", "3", "error", "1:10", "0:9")
+@mutant("1", "3", "info", "0:9", "0:9")
+def a_detour_of_copies(source: str, target: str) -> dace.SDFG:
+    """A[0:9] = A[1:10], as ADR-18 forbids it, through a buffer."""
+    sdfg, state = one_state()
+    between = state.add_access("t")
+    state.add_nedge(state.add_access("a"), between, Memlet(data="a", subset=source, other_subset="0:9"))
+    state.add_nedge(between, state.add_access("a"), Memlet(data="t", subset="0:9", other_subset=target))
+    return sdfg
+
+
 @mutant("1", "3", "error", False)
 @mutant("1", "3", "info", True)
 def a_fused_map_with_two_branches(is_buffered: bool) -> dace.SDFG:

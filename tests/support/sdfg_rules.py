@@ -92,6 +92,9 @@ def _global_memory(sdfg: dace.SDFG) -> Iterator[Found]:
         levels = {state: _level_in_state(state, data) for state in states}
         serious = [(state, level) for state, level in levels.items() if level in ("error", "unknown")]
         both = [state for state, level in levels.items() if level is not None]
+        if not serious and (shifted := _shifted_over_transients(sdfg, data)) is not None:
+            yield Found("1", "3", "error", shifted.label, data)
+            continue
         for state, level in serious:
             for one in level.split():
                 yield Found("1", "3", one, state.label, data)
@@ -114,6 +117,8 @@ def _level_of_pair(state: dace.SDFGState, read: Any, write: Any) -> str:
         source, target = read.data.src_subset, read.data.dst_subset
         return "info" if source == target or _are_apart(source, target, set()) else "error"
     reader, writer = _outermost(state, read.dst), _outermost(state, write.src)
+    if reader is writer and isinstance(reader, nodes.AccessNode):
+        return "info"
     if reader is not writer:
         graph = nx.DiGraph()
         graph.add_nodes_from(_outermost(state, node) for node in state.nodes())
@@ -164,6 +169,74 @@ def _level_in_map(state: dace.SDFGState, read: Any, write: Any) -> str:
     if any(isinstance(node, nodes.NestedSDFG | nodes.LibraryNode) for node in (read.dst, write.src)):
         return "unknown"
     return "error"
+
+
+def _shifted_over_transients(sdfg: dace.SDFG, data: str) -> dace.SDFGState | None:
+    """The state that writes a global at indices that are shifted against those at which it was read for this."""
+    steps: dict[str, list[tuple[str, dace.SDFGState, dict[int, tuple[int, Any]]]]] = {}
+    for state in _blocks(sdfg):
+        for source, target, axes in _flows(state):
+            steps.setdefault(source, []).append((target, state, axes))
+    todo: list[tuple[str, dict[int, Any] | None]] = [(data, None)]
+    seen = set()
+    while todo:
+        at, so_far = todo.pop()
+        for target, state, axes in steps.get(at, ()):
+            if target == at or (target != data and not sdfg.arrays[target].transient):
+                continue
+            sums = {
+                axis: dace.symbolic.simplify(shift + (so_far[source] if so_far is not None else 0))
+                for axis, (source, shift) in axes.items()
+                if so_far is None or source in so_far
+            }
+            if target == data:
+                if any(each.is_number and each != 0 for each in sums.values()):
+                    return state
+            elif (key := (target, str(sorted(sums.items())))) not in seen:
+                seen.add(key)
+                todo.append((target, sums))
+    return None
+
+
+def _flows(state: dace.SDFGState) -> Iterator[tuple[str, str, dict[int, tuple[int, Any]]]]:
+    """Of each map and copy: an array that is read, one that is written, and for axes of the latter axis and shift."""
+    outer = [node for node in state.data_nodes() if state.entry_node(node) is None]
+    reads = [(node.data, edge) for node in outer for edge in _read(state, node)]
+    writes = [(node.data, edge) for node in outer for edge in _written(state, node)]
+    for (source, read), (target, write) in itertools.product(reads, writes):
+        if read is write and read.data.src_subset and read.data.dst_subset:
+            pairs = zip(read.data.src_subset.ranges, read.data.dst_subset.ranges, strict=True)
+            yield source, target, {axis: (axis, one[0] - other[0]) for axis, (one, other) in enumerate(pairs)}
+        place = _outermost(state, read.dst)
+        if place is not _outermost(state, write.src) or isinstance(place, nodes.AccessNode):
+            continue
+        for inner, last in itertools.product(_leaves(state.memlet_tree(read)), _leaves(state.memlet_tree(write))):
+            if inner.dst is last.src or nx.has_path(state.nx, inner.dst, last.src):
+                yield source, target, _aligned(state, inner, last)
+
+
+def _aligned(state: dace.SDFGState, read: Any, write: Any) -> dict[int, tuple[int, Any]]:
+    variables = set()
+    entry = state.entry_node(write.src)
+    while entry is not None:
+        variables |= set(entry.map.params)
+        entry = state.entry_node(entry)
+
+    def parts(subset: Any) -> dict[int, tuple[str, Any]]:
+        found = {}
+        for axis, (first, last, _) in enumerate(subset.ranges if subset is not None else ()):
+            used = [symbol for symbol in _symbols(first) if str(symbol) in variables]
+            expression = pystr_to_symbolic(str(first))
+            if first == last and len(used) == 1 and not (expression - used[0]).has(used[0]):
+                found[axis] = str(used[0]), expression - used[0]
+        return found
+
+    source = {variable: (axis, rest) for axis, (variable, rest) in parts(read.data.src_subset).items()}
+    return {
+        axis: (source[variable][0], source[variable][1] - rest)
+        for axis, (variable, rest) in parts(write.data.dst_subset).items()
+        if variable in source
+    }
 
 
 def _are_apart(one: Any, other: Any, variables: set[str]) -> bool:

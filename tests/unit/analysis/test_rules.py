@@ -96,6 +96,31 @@ def test_reading_before_writing_over_a_transient_is_no_race() -> None:
     assert found(document, "1") == [("info", "two", "a")]
 
 
+@pytest.mark.parametrize(
+    ("read", "write", "level"),
+    [
+        (f"{K} + 1", K, "error"),
+        (f"{K} - r + 1", f"{K} - r", "error"),
+        (f"{K} + 1", f"{K} + 1", "info"),
+        (f"{K} - r", f"{K} - s", "info"),  # not decidable
+        ("0", K, "info"),
+    ],
+)
+def test_a_shift_over_a_transient(read: str, write: str, level: str) -> None:
+    first, second = mapped("a", "t", read, K), mapped("t", "a", K, write)
+    document = one(state("first", **first), state("second", **second), edges=[interstate(0, 1)])
+    assert [each[0] for each in found(document, "1")] == [level]
+
+
+def test_a_copy_to_a_buffer_and_back() -> None:
+    def shifted(source: str) -> Any:
+        edges = [copying(0, 1, "a", [source], ["0:8"]), copying(1, 2, "t", ["0:8"], ["0:8"])]
+        return one(state("copies", [access("a"), access("t"), access("a")], edges))
+
+    assert found(shifted("1:9"), "1") == [("error", "copies", "a")]
+    assert found(shifted("0:8"), "1") == [("info", "copies", "a")]
+
+
 def test_a_branch_of_a_map_that_reads_beside_the_one_that_writes_is_a_race() -> None:
     nodes = [access("a"), map_entry(K), tasklet(1), tasklet(1), map_exit(1), access("a"), access("b")]
     edges = [

@@ -4,11 +4,12 @@
 #   - in one map, copy or tasklet: the indices are compared as text. Equal points in all of its parameters are
 #     elementwise, if the read comes before the write; otherwise they race. Indices that never meet are harmless;
 #     anything else breaks the rule. What a nested SDFG does with more than one element is unknown.
-#   - in two maps of a state: a read that comes before the write, or after it, is harmless; without an order between
-#     them it is a race, unless their ranges never meet.
-#   - in two states that do not exclude each other: one comes before the other, which is harmless.
-# Cannot decide whether a write depends elementwise on a read over other arrays, nor whether two indices with different
-# texts are equal.
+#   - in two maps of a state: a read that comes after the write is harmless; without an order between them it is a race,
+#     unless their ranges never meet.
+#   - a read that comes before the write, in this state or in another one: it breaks the rule if the write depends on it
+#     over transients, and the indices along the way add up to a shift that is a number other than 0.
+# Cannot decide whether a write depends elementwise on a read over transients if indices are looked up, constant or
+# ranges, or if their shifts add up to a symbol.
 
 # An index as a sum: "1 - r + 2*s" is {offset: 1, base: {r: -1, s: 2}}. What is in parentheses is one name.
 def linear:
@@ -82,11 +83,92 @@ def uses($data):
   | group($nodes; $read.dst) as $reader | group($nodes; $write.src) as $writer
   | if $read == $write then  # a copy within the array
       if $read.read == $read.write or are_apart($read.read; $read.write; []) then "elementwise" else "not elementwise" end
-    elif $reader == $writer then
+    elif $reader == $writer and $nodes[$reader].type != "AccessNode" then
       read_ends($state; $read; []) as $from | write_ends($state; $write; []) as $into | compared($from; $into; $inner)
-    elif reached($next; $reader)[$writer] or reached($next; $writer)[$reader] then "in order"
+    elif $reader == $writer or reached($next; $reader)[$writer] or reached($next; $writer)[$reader] then "in order"
     elif are_apart($read.read; $write.write; []) then "apart"
     else "race" end;
+
+# How data flows through the outermost maps and copies of a state: {from, to, state, reads, writes}, with the edges of
+# each map or copy.
+def flows:
+  . as $state | .nodes as $nodes
+  | [access_nodes | select(.scope == null) | .data as $data | outputs($state) | select(is_view_edge | not)
+     | {data: $data, at: group($nodes; .dst), edge: .}] as $reads
+  | ([access_nodes | select(.scope == null) | .data as $data | inputs($state) | select(is_view_edge | not)
+      | {data: $data, at: group($nodes; .src), edge: .}] | by(.at)) as $writes
+  | ($reads | group_by([.at, .data])[]
+     | .[0] as $one
+     | if $nodes[$one.at].type == "AccessNode" then
+         .[] | {from: $one.data, to: $nodes[$one.at].data, state: $state, reads: [.edge], writes: [.edge]}
+       else
+         [.[].edge] as $edges
+         | $writes[$one.at] // [] | group_by(.data)[]
+         | {from: $one.data, to: .[0].data, state: $state, reads: $edges, writes: [.[].edge]}
+       end);
+
+def minus($other):
+  .offset -= $other.offset
+  | .base = (reduce ($other.base | to_entries[]) as $term (.base; .[$term.key] = (.[$term.key] // 0) - $term.value)
+             | with_entries(select(.value != 0)));
+
+# For each axis that is written: {axis, shift}, the axis that is read and how much further on, or null where the two
+# have no variable of a map in common.
+def shifts:
+  def parts($params): linear | . as $index | (.base | keys_unsorted - (keys_unsorted - $params)) as $found
+    | if ($found | length) == 1 and .base[$found[0]] == 1 then {variable: $found[0], rest: del(.base[$found[0]])}
+      else null end;
+  def aligned($read; $write; $params):
+    [$read[] | parts($params)] as $from
+    | [$write[] | parts($params) | . as $into
+       | if . == null then null
+         else ([range($from | length) | select($from[.].variable == $into.variable)] | .[0]) as $axis
+           | if $axis == null then null
+             else {axis: $axis, shift: ($from[$axis].rest | minus($into.rest))} end
+         end];
+  .state as $state | (.state.out | map_values([.[].dst])) as $next
+  | if .reads == .writes then  # a copy
+      .reads[]
+      | select(.read != null and .write != null and (.read | length) == (.write | length))
+      | [[.read, .write] | transpose | to_entries[]
+         | {axis: .key, shift: (.value | map(split(":")[0] | linear) | .[1] as $into | .[0] | minus($into))}]
+    else
+      ([.writes[] | write_ends($state; .; []) | select(.indices != null)] | unique_by([.id, .indices])) as $ends
+      | [.reads[] | read_ends($state; .; []) | select(.indices != null)] | group_by(.id)[]
+      | (reached($next; .[0].id) + {(.[0].id): true}) as $later
+      | unique_by(.indices)[] as $from
+      | $ends[] | select($later[.id])
+      | aligned($from.indices; .indices; $from.params)
+    end;
+
+# The state in which an array is written at other indices than those at which it was read, over transients: the
+# sums of shifts along a way back to the array are numbers, and not all are 0. Empty if this is not known.
+def shifted_over_others($flows; $arrays; $data):
+  def is_between: . == $data or $arrays[.].transient;
+  [$flows[] | select((.from | is_between) and (.to | is_between) and (.from != .to))] as $flows
+  | ($flows | by(.from) | map_values([.[].to])) as $after
+  | ($flows | by(.to) | map_values([.[].from])) as $before
+  | reached($after; $data) as $later | reached($before; $data) as $earlier
+  | select($later[$data])
+  | ([$flows[] | select($later[.to] and $earlier[.to] and ($later[.from] or .from == $data) and $earlier[.from])
+      | {from, to, state: .state.label, shifts: ([shifts] | unique[])}] | by(.from)) as $steps
+  | {seen: {}, found: null, todo: [{data: $data, shift: null}]}
+  | until(.todo == [] or .found != null or (.seen | length) > 500;
+      .todo[-1] as $at | .todo |= .[:-1]
+      | ([$steps[$at.data][]?
+          | .shifts as $shifts
+          | {data: .to, state,
+             shift: [$shifts[] | if . == null then null elif $at.shift == null then .shift
+                     elif $at.shift[.axis] == null then null
+                     else .shift as $more | $at.shift[.axis] | minus({offset: 0, base: {}} | minus($more)) end]}]) as $new
+      | ([$new[] | select(.data == $data and any(.shift[]; . != null and .base == {} and .offset != 0))][0]) as $back
+      | if $back != null then .found = $back.state
+        else
+          reduce ($new[] | select(.data != $data)) as $one (.;
+            ($one | {data, shift} | tojson) as $key
+            | if .seen[$key] then . else .seen[$key] = true | .todo += [$one] end)
+        end)
+  | .found | values;
 
 def rule_1:
   def level: {"race": "error", "race in a map": "error", "not elementwise": "error", "unknown": "unknown"}[.] // "info";
@@ -103,12 +185,18 @@ def rule_1:
   .[] | select(.path == "") | . as $sdfg
   | [states | . as $state | access_nodes | select(reads($state)) | .data] as $reads
   | [states | . as $state | access_nodes | select(writes($state)) | .data] as $writes
-  | ($reads - ($reads - $writes) | unique)[]
-  | select($sdfg.arrays[.].transient == false and $sdfg.arrays[.].kind != "Scalar")
-  | . as $data
+  | [($reads - ($reads - $writes) | unique)[]
+     | select($sdfg.arrays[.].transient == false and $sdfg.arrays[.].kind != "Scalar")]
+  | (if . == [] then [] else [$sdfg | states | flows] end) as $flows
+  | .[] as $data
   | [$sdfg | states | .label as $label | [uses($data)] | unique[] | {state: $label, use: .}] as $uses
   | ($uses | map(.use) | map(select(level != "info"))) as $serious
-  | if $serious == [] then
+  | ([if $serious == [] and any($uses[] // {use: "in order"}; .use == "in order") then
+        shifted_over_others($flows; $sdfg.arrays; $data) else empty end][0]) as $shifted
+  | if $shifted != null then
+      finding("1"; "3"; "error"; $shifted; $data;
+        "it is written at other indices than those at which it was read for this, over transients")
+    elif $serious == [] then
       finding("1"; "3"; "info"; $uses[0].state // ""; $data; $uses[0].use // "in order" | message)
     else
       $uses[] | select(.use | level != "info")
