@@ -18,6 +18,18 @@ from gtstub.report.model import Comparison, ProgramReport, Unreadable
 from gtstub.report.picture import BOX_HEIGHT, BOX_WIDTH, picture
 from gtstub.report.wording import WHEN, byte_size, count, visible
 
+SECTIONS = {
+    "flow": "Arguments and slots",
+    "contracts": "Contracts",
+    "constants": "Compiled in",
+    "kernels": "Kernels",
+    "memory": "Memory",
+    "findings": "Findings",
+    "timers": "Timers",
+    "ingredients": "Ingredients",
+}
+"""The titles of a page's sections by their ids, in order."""
+
 ON_HEAP = ("init", "call", "caller")
 """Transients that are listed. What is on the stack or not allocated is only counted."""
 
@@ -27,6 +39,7 @@ def program_page(report: ProgramReport) -> str:
     return _render(
         "page.html.j2",
         report=report,
+        sections={name: SECTIONS[name] for name in SECTIONS if name != "timers" or _has_timers(report)},
         flow=flow(report),
         picture=picture(report.kernels),
         box=(BOX_WIDTH, BOX_HEIGHT),
@@ -34,6 +47,11 @@ def program_page(report: ProgramReport) -> str:
         others=sum(each.allocated not in ON_HEAP for each in _transients(report)),
         demands={rule.key: rule.demand for rule in RULES},
     )
+
+
+def _has_timers(report: ProgramReport) -> bool:
+    """Whether a profile was given."""
+    return bool(report.timers) or "timers" in report.absent
 
 
 def _transients(report: ProgramReport) -> Sequence[Transient]:
