@@ -1,6 +1,7 @@
 """
 icon4py's apply_diffusion_to_vn on the simple grid: built twice, through gt4py's own DaCe backend and through gtstub's,
-called with the same random fields, compared with gt4py's embedded execution, and timed.
+called with the same random fields, compared with gt4py's embedded execution, and timed. It ends with a page about the
+program.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # On 27 edges threads only add noise.
@@ -31,7 +33,10 @@ from gtstub.cli.tables.plan import print_slots
 from gtstub.frameworks.gt4py.backend import make_backend
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.plan.planner import make_plan
+from gtstub.report.entry import report
+from gtstub.report.page import program_page
 from gtstub.signature import documents
+from gtstub.util.atomic import write
 
 ROUNDS, CALLS = 60, 200
 
@@ -74,6 +79,22 @@ def make_arguments() -> dict[str, Any]:
         "vertical_start": gtx.int32(0),
         "vertical_end": gtx.int32(grid.num_levels),
     }
+
+
+def sizes_of(arguments: dict[str, Any]) -> dict[str, int]:
+    """The sizes of the horizontal and vertical dimensions of fields."""
+    fields = [value for value in arguments.values() if hasattr(value, "domain")]
+    return {
+        dim.value: len(unit_range)
+        for field in fields
+        for dim, unit_range in zip(field.domain.dims, field.domain.ranges, strict=True)
+        if dim.kind != common.DimensionKind.LOCAL
+    }
+
+
+def numbers_of(arguments: dict[str, Any]) -> dict[str, int]:
+    """The integers, on which sizes may depend."""
+    return {name: int(value) for name, value in arguments.items() if isinstance(value, np.integer)}
 
 
 def measure(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
@@ -148,7 +169,11 @@ def main() -> int:
         " does nothing.",
         highlight=False,
     )
-    console.print(f"Look inside:\n  .venv/bin/gtstub show {os.path.relpath(artifact.path)} --code", soft_wrap=True)
+    page = Path(os.environ.get("GT4PY_BUILD_CACHE_DIR", ".")) / "report.html"
+    write(page, program_page(report(artifact.path, dims=sizes_of(arguments), values=numbers_of(arguments))))
+    entry = os.path.relpath(artifact.path)
+    console.print(f"Look inside:\n  .venv/bin/gtstub show {entry} --code", soft_wrap=True)
+    console.print(f"A page about the program, as 'gtstub report' writes it:\n  {os.path.relpath(page)}", soft_wrap=True)
     return 0 if is_correct else 1
 
 
