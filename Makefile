@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind browser bench bench-dace bench-starts bench-build wheel
+.PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind browser picture bench bench-dace bench-starts bench-build wheel
 .PHONY: bounds fuzz wheel-test generated check-generated site links clean
 .PHONY: gpu gpu-tests gpu-programs gpu-bench gpu-wheels gpu-build
 
@@ -221,6 +221,9 @@ bounds: .venv/.gtstub ## judge the bounds of all programs of the tests and of ic
 browser: .venv/.gtstub .venv/.browser ## look at the pages of 'gtstub report' in Debian's chromium
 	@command -v chromium >/dev/null || { echo "browser: install it (apt-get install chromium)"; exit 1; }
 	$(BIN)/python -m pytest -m browser tests/browser $(ARGS)
+
+picture: .venv/.browser demo ## draw docs/report.png, the README's picture of a report
+	$(BIN)/python docs/picture.py
 
 valgrind: .venv/.gtstub ## run the tests that need valgrind
 	@command -v valgrind >/dev/null || { echo "valgrind: install it (apt-get install valgrind)"; exit 1; }

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.checkout import ROOT
 from tests.support.cli import run
+from tests.support.reported import publish
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
 
@@ -27,3 +28,14 @@ def test_the_examples_of_the_formats_page_are_documents() -> None:
     described = page.partition("## Call plan")[2].partition("## Manifest")[0]
     for member in {*plan, *plan["leaves"][0], *plan["slots"][0]} - {"schema"}:
         assert f"`{member}" in described, f"docs/formats.md does not say what '{member}' is."
+
+
+def test_the_formats_page_describes_a_report() -> None:
+    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    described = page.partition("## Report\n")[2].partition("\n## ")[0]
+    document = json.loads(run("report", str(publish(Path("cache")).path), "--json").stdout)
+    (entry,) = document["entries"]
+    kept = ("leaves", "slots", "kernels", "constants", "chips", "ingredients")
+    members = {*document, *entry}.union(*(entry[name][0] for name in kept if entry[name])) - {"schema", "entries"}
+    for member in members:
+        assert f"`{member}`" in described or f"`.{member}" in described or f"`{member}[" in described, member
