@@ -108,6 +108,11 @@ class Kernel:
     tasklets: int
     depth: int
 
+    @property
+    def writers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Each array that it reads, with the places of the kernels that have written it."""
+        return tuple((name, tuple(each.kernel for each in self.reads_from if name in each.data)) for name in self.reads)
+
 
 @dataclasses.dataclass(frozen=True)
 class Timer:

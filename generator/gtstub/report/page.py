@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from gtstub.profiling.model import duration, percentage
 from gtstub.report.flow import flow
 from gtstub.report.model import Comparison, ProgramReport, Unreadable
 from gtstub.report.picture import BOX_HEIGHT, BOX_WIDTH, picture
-from gtstub.report.wording import WHEN, byte_size, count, visible
+from gtstub.report.wording import WHEN, byte_size, count, short_digests, visible
 
 SECTIONS = {
     "flow": "Arguments and slots",
@@ -36,6 +37,7 @@ ON_HEAP = ("init", "call", "caller")
 
 def program_page(report: ProgramReport) -> str:
     """The page of one entry."""
+    transients = () if report.memory is None else report.memory.transients
     return _render(
         "page.html.j2",
         report=report,
@@ -43,8 +45,9 @@ def program_page(report: ProgramReport) -> str:
         flow=flow(report),
         picture=picture(report.kernels),
         box=(BOX_WIDTH, BOX_HEIGHT),
-        heap=[each for each in _transients(report) if each.allocated in ON_HEAP],
-        others=sum(each.allocated not in ON_HEAP for each in _transients(report)),
+        heap=_alike([each for each in transients if each.allocated in ON_HEAP]),
+        heaped=sum(each.allocated in ON_HEAP for each in transients),
+        others=sum(each.allocated not in ON_HEAP for each in transients),
         demands={rule.key: rule.demand for rule in RULES},
     )
 
@@ -54,8 +57,12 @@ def _has_timers(report: ProgramReport) -> bool:
     return bool(report.timers) or "timers" in report.absent
 
 
-def _transients(report: ProgramReport) -> Sequence[Transient]:
-    return () if report.memory is None else report.memory.transients
+def _alike(transients: Sequence[Transient]) -> list[tuple[Transient, list[str]]]:
+    """Transients that differ in nothing but their names, and the names."""
+    names: dict[Transient, list[str]] = {}
+    for each in transients:
+        names.setdefault(dataclasses.replace(each, name=""), []).append(each.name)
+    return list(names.items())
 
 
 def index_page(reports: Sequence[ProgramReport], unreadable: Sequence[Unreadable]) -> str:
@@ -90,5 +97,8 @@ def _environment() -> jinja2.Environment:
         "count": count,
         "duration": duration,
         "percentage": percentage,
+        "short_digests": short_digests,
+        "without": lambda source, path: source.removesuffix(f" of '{path}'"),
+        "within": lambda path, group: path.removeprefix(f"{group}."),
     }
     return made

@@ -29,7 +29,7 @@ def chips(
 
 def _kernels(kernels: Sequence[Kernel] | None) -> Chip:
     if kernels is None:
-        return Chip("kernels", "?", "The entry keeps no SDFG.", "unknown")
+        return Chip("kernels", "?", "The entry keeps no lowered SDFG.", "unknown")
     deepest = 1 + max((each.depth for each in kernels), default=-1)
     note = f"the longest chain has {count(deepest, 'kernel')}" if kernels else ""
     return Chip("kernels", str(len(kernels)), note)
@@ -38,7 +38,7 @@ def _kernels(kernels: Sequence[Kernel] | None) -> Chip:
 def _memory(memory: Memory | None) -> Chip:
     name = "memory per call"
     if memory is None:
-        return Chip(name, "?", "The entry keeps no SDFG.", "unknown")
+        return Chip(name, "?", "The entry keeps no compiled SDFG.", "unknown")
     kept = [f"{_sum(memory, where)} {text}" for where, text in KEPT.items() if _uses(memory, where)]
     note = f"and {' and '.join(kept)}" if kept else ""
     is_known = all(use.peak is not None for use in memory.uses)
@@ -63,7 +63,7 @@ def _sum(memory: Memory, where: Allocation) -> str:
 def _findings(result: Result | None) -> Chip:
     name = "rules broken / advice"
     if result is None:
-        return Chip(name, "?", "The entry keeps no SDFG.", "unknown")
+        return Chip(name, "?", "The entry keeps no lowered SDFG.", "unknown")
     errors, unknown, advice = (_rules(result, level) for level in ("error", "unknown", "advice"))
     parts = [f"{count(unknown, 'rule is', 'rules are')} not decidable"] if unknown else []
     if result.not_checked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
 
@@ -30,6 +31,11 @@ def byte_size(size: int) -> str:
     while value >= 999.5 and unit < len(UNITS) - 1:
         value, unit = value / 1024, unit + 1
     return f"{size} B" if unit == 0 else f"{value:#.3g}".rstrip(".") + f" {UNITS[unit]}"
+
+
+def short_digests(text: str) -> str:
+    """A text in which twelve digits stand for each SHA-256: enough to compare two pages."""
+    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{52}\b", r"\1…", text)
 
 
 def visible(text: str) -> str:

@@ -26,7 +26,7 @@ from gtstub.report.model import (
 from gtstub.report.page import comparison_page, index_page, program_page
 from gtstub.report.picture import COLUMNS, MOST, picture
 from gtstub.report.verdict import chips
-from gtstub.report.wording import byte_size, visible
+from gtstub.report.wording import byte_size, short_digests, visible
 from tests.support.html_pages import Page
 from tests.support.reported import publish, wide_signatures
 from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
@@ -45,6 +45,7 @@ MEMORY = Memory(
     (
         transient("tmp", 520, "call", branch="flag"),
         transient("kept", None, "init", nested_in="inner", repeated=("map m",)),
+        transient("as_large", 520, "call", branch="flag"),
         transient("in_a_register", 8, "stack"),
     ),
     (Total("call", "CPU_Heap", "Scope", "", 520, 520), Total("init", "CPU_Heap", "Persistent", "", None, 0)),
@@ -156,14 +157,14 @@ def test_tables_have_what_the_report_has(full: ProgramReport) -> None:
     assert "real(c_double), intent(in) :: vn(:, :)" in contracts[0][1]
     kernels = page.rows("kernels")
     assert [row[0] for row in kernels] == ["0 first", "1 second", "2 thirdif flag"]
-    assert kernels[2][4] == "0 tmp; 1 out_0"
+    assert kernels[2][2:4] == ["out_0 1, tmp 0", "out_1"]
     assert page.rows("memory") == [
         ["in each call", "CPU_Heap", "520 B", "520 B"],
         ["kept between calls", "CPU_Heap", "?", "?"],
-        ["tmp", "in each call if flag", "CPU_Heap, Scope", "520 B", "8*n"],
+        ["tmp, as_large 2 arrays", "in each call if flag", "CPU_Heap, Scope", "520 B", "8*n"],
         ["keptin inner", "kept between callsagain in each iteration of map m", "CPU_Heap, Scope", "?", "8*n"],
     ]
-    assert "2 arrays, without 1 on the stack or unused" in [each.text for each in page.all("summary")]
+    assert "3 arrays, without 1 on the stack or unused" in [each.text for each in page.all("summary")]
     rule = "1 (ADR 18: 3) global memory is input or output, or its output depends on it elementwise"
     assert page.rows("findings")[0] == [rule, "error", "vn", "it is read and written", "s"]
     assert page.rows("timers") == [["calls", "3", "2.00 µs", "100 ns", "1.90 µs", "6.00 µs", "25.0%"]]
@@ -253,6 +254,11 @@ def test_marks_of_direction_become_visible() -> None:
 )
 def test_sizes_have_three_digits(size: int, text: str) -> None:
     assert byte_size(size) == text
+
+
+def test_digests_are_shortened() -> None:
+    digest = "0123456789abcdef" * 4
+    assert short_digests(f"K {digest}, {digest[1:]}") == f"K 0123456789ab…, {digest[1:]}"
 
 
 def kernel(index: int, depth: int, *reads_from: int) -> Kernel:
