@@ -44,7 +44,7 @@ def symbol_sizes(
     _check(program, known, dimensions, symbols)
     arrays = _arrays(program, sdfg, dimensions)
     names = roles_by_name(program)
-    found: dict[str, int] = {each.leaf: each.value for each in program.static_arguments if isinstance(each.value, int)}
+    found = {each.leaf: int(each.value) for each in program.static_arguments if isinstance(each.value, int)}
     for name, symbol in known.items():
         for role in symbol.roles or names.get(name, ()):
             if role.array in arrays and (value := arrays[role.array][role.axis][role.property]) is not None:

@@ -52,7 +52,7 @@ def report(
     if isinstance(interface, str):
         absent["fortran"] = interface
     fortran = None if isinstance(interface, str) else interface
-    sizes = {name: int(value) for name, value in symbol_sizes(program, sdfg, dims, values).items()}  # no booleans
+    sizes = symbol_sizes(program, sdfg, dims, values)
     found, result, used = _analyse(path, manifest, program, sizes, absent)
     timers: tuple[Timer, ...] = ()
     if profile is not None:

@@ -95,6 +95,10 @@ def test_what_is_compiled_in_comes_before_sizes() -> None:
     assert (found["edge_start"], found["edge_stop"], found["edge_stride"], found["rows"]) == (2, 12, 4, 30)
     static = with_static(PROGRAM, end=7, factor=1.5)
     assert symbol_sizes(static, sdfg(), {}, {}) == {"end": 7}
+    # In JSON, a bool is no number.
+    (flag,) = symbol_sizes(with_static(program(flag=scalar("bool")), flag=True), sdfg(), {}, {}).values()
+    assert flag is not True
+    assert flag == 1
 
 
 @pytest.mark.parametrize(
