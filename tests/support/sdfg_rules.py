@@ -204,8 +204,9 @@ def _flows(state: dace.SDFGState) -> Iterator[tuple[str, str, dict[int, tuple[in
     reads = [(node.data, edge) for node in outer for edge in _read(state, node)]
     writes = [(node.data, edge) for node in outer for edge in _written(state, node)]
     for (source, read), (target, write) in itertools.product(reads, writes):
-        if read is write and read.data.src_subset and read.data.dst_subset:
-            pairs = zip(read.data.src_subset.ranges, read.data.dst_subset.ranges, strict=True)
+        pair = read.data.src_subset, read.data.dst_subset
+        if read is write and all(pair) and pair[0].dims() == pair[1].dims():
+            pairs = zip(pair[0].ranges, pair[1].ranges, strict=True)
             yield source, target, {axis: (axis, one[0] - other[0]) for axis, (one, other) in enumerate(pairs)}
         place = _outermost(state, read.dst)
         if place is not _outermost(state, write.src) or isinstance(place, nodes.AccessNode):

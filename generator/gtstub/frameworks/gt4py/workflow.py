@@ -141,7 +141,7 @@ class SigningTranslation:
         it optimises, the SDFG without that is lowered first, and is the first stage.
         """
         step = cast(Any, self.step)
-        if not step.auto_optimize:
+        if not getattr(step, "auto_optimize", False):  # or a step that is not gt4py's
             return self.step
         stages.keep("lowered", dataclasses.replace(step, auto_optimize=False)(inp).source_code)
         options = dict(step.auto_optimize_args or {})
