@@ -112,10 +112,15 @@ class Entry(NamedTuple):
         """The manifest. Raises CacheError unless every file has the size and digest that it was built with."""
         return self._verify_files().manifest
 
-    def _verify_files(self) -> _Found:
-        """Reads the files after their states, so that a file that is replaced meanwhile has another state."""
+    def _verify_files(self, *, for_calls: bool = False) -> _Found:
+        """
+        Reads the files after their states, so that a file that is replaced meanwhile has another state. Calls do not
+        need the SDFGs.
+        """
         found = self._find_files()
         for name, expected in found.manifest.files.items():
+            if for_calls and name.endswith((COMPILED_SDFG, LOWERED_SDFG)):
+                continue
             try:
                 file = File.of(self.path / name)
             except OSError as error:
@@ -130,8 +135,8 @@ class Entry(NamedTuple):
         return CacheError(f"File '{name}' of cache entry '{self.path}' cannot be read: {error.strerror}.")
 
     def verify_usable(self) -> Manifest:
-        """The manifest. Raises CacheError unless the entry is whole and this machine can run it."""
-        manifest = self.verify()
+        """The manifest. Raises CacheError unless the files that calls need are whole and this machine can run them."""
+        manifest = self._verify_files(for_calls=True).manifest
         self._check_machine(manifest)
         return manifest
 
@@ -170,14 +175,14 @@ class Entry(NamedTuple):
 
     def load_with_manifest(self, baked: Mapping[str, Any] | None = None) -> tuple[Program, Manifest]:
         """Does the same as `load`; returns the manifest too, which it reads only once."""
-        found = self._verify_files()
+        found = self._verify_files(for_calls=True)
         self._check_machine(found.manifest)
         self._check_baked(found.manifest, {} if baked is None else baked)
         try:
             program = self._load_files(found)
         except RuntimeError:
             # If another process removed or replaced the entry, this raises CacheError or the second attempt succeeds.
-            found = self._verify_files()
+            found = self._verify_files(for_calls=True)
             program = self._load_files(found)
         self.mark_used()
         return program, found.manifest

@@ -19,7 +19,7 @@ import pytest
 
 import gtstub
 from gtstub.cache.cleanup import set_aside
-from gtstub.cache.entry import DAY, Entry
+from gtstub.cache.entry import COMPILED_SDFG, DAY, LOWERED_SDFG, STAGE, Entry
 from gtstub.cache.key import Difference, make_key
 from gtstub.cache.manifest import Built, Machine, Manifest, digest
 from gtstub.cache.store import Cache, open_cache
@@ -271,6 +271,18 @@ def test_flipped_bit_in_a_file(cache: Cache, file: str) -> None:
     path = publish(cache, KEY).path
     flip_a_bit(path / file)
     assert refusal(path) == f"File '{file}' of cache entry '{path}' is not the one that was built: its digest differs."
+
+
+@pytest.mark.parametrize("file", [COMPILED_SDFG, LOWERED_SDFG, f"{STAGE}01-final.{LOWERED_SDFG}"])
+def test_calls_do_not_read_the_sdfgs(cache: Cache, file: str) -> None:
+    with cache.private_directory(KEY) as directory:
+        manifest = write_files(directory, "library")
+        (directory / file).write_bytes(b"an SDFG")
+        path = cache.publish(directory, KEY, manifest).path
+    flip_a_bit(path / file)
+    assert Entry(path).verify_usable().stub == STUB
+    with pytest.raises(CacheError, match="its digest differs"):
+        Entry(path).verify()
 
 
 def test_flipped_bit_anywhere_in_the_manifest(cache: Cache) -> None:

@@ -21,6 +21,7 @@ def rebuild_with_checks(path: Path, folder: Path) -> Path:
     Raises CacheError if the entry is damaged, GtstubError if it has no SDFG, and the errors of a build.
     """
     entry = Entry(path)
+    entry.verify()
     manifest = entry.verify_usable()
     if manifest.ingredients["dace_config"].get("map_checks"):
         return path / manifest.stub
