@@ -30,7 +30,7 @@ from gtstub.programs.registry import wait_for_compilation
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.allocations import growth, held, needs_counts, needs_frees
 from tests.support.dispatching import STATIC_SDFG, Variants
-from tests.support.hosting import EDGES, LEVELS, edge_field, good_arguments
+from tests.support.hosting import EDGES, LEVELS, edge_field, good_arguments, run_script
 from tests.support.sdfg_libraries import build_null_library
 
 pytestmark = pytest.mark.sanitizer
@@ -565,6 +565,59 @@ def test_a_million_calls_without_growth(variants: Variants, tmp_path: Path) -> N
     before = held()
     run(1_000_000)
     assert growth(before) < 10_000
+
+
+CALLED_WHILE_THE_COLLECTOR_CLEARS = """
+import gc
+import weakref
+from gtstub import _host
+
+references = []
+
+class Node:
+    pass
+
+class Last:
+    def __del__(self):
+        references.append(weakref.ref(self.box[0]))
+        references.append(weakref.ref(self.other, call))
+
+def call(_):
+    program = references[0]()
+    for again in (lambda: program(), lambda: program.prepare_variant(0)) if program is not None else ():
+        try:
+            again()
+        except RuntimeError as error:
+            print(error)
+
+def make():
+    box = []
+    def build(number):
+        return box
+    program = _host.Dispatcher("p", (), build, {}, False, (), ({},))
+    program.add_variant(0, (), "")
+    box.append(program)
+    last = Last()
+    last.box = box
+    for name in ("other", "late"):
+        node = Node()
+        node.program, node.self, node.box = program, node, box
+        setattr(last, name, node)
+    box.append(last)
+    box.append(last.late)
+
+gc.disable()
+make()
+gc.collect()
+print(len(references))
+"""
+
+
+def test_a_program_that_the_collector_has_cleared_builds_nothing() -> None:
+    """A weak reference that a finalizer makes is called while the collector clears, if this Python does not drop it."""
+    *refusals, references = run_script(CALLED_WHILE_THE_COLLECTOR_CLEARS).splitlines()
+    assert references == "2"
+    assert set(refusals) <= {"Program 'p' was called by a finalizer after its end."}
 
 
 def test_a_program_in_a_cycle_is_collected(variants: Variants) -> None:

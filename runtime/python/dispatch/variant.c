@@ -239,6 +239,8 @@ PyObject *gts_py_find_variant(PyObject *object, PyObject *args, PyObject *keywor
 /* Builds a variant. Another thread may build it at the same time: the first result is kept. */
 static PyObject *prepare(gts_py_dispatcher *self, uint32_t index)
 {
+    if (GTS_UNLIKELY(self->build == NULL)) /* the garbage collector has cleared it */
+        return PyErr_Format(PyExc_RuntimeError, "Program '%U' was called by a finalizer after its end.", self->name);
     PyObject *const number = PyLong_FromUnsignedLong(index);
     PyObject *const callable = number == NULL ? NULL : PyObject_CallOneArg(self->build, number);
     Py_XDECREF(number);
