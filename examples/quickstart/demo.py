@@ -170,7 +170,7 @@ def main() -> int:
         highlight=False,
     )
     page = Path(os.environ.get("GT4PY_BUILD_CACHE_DIR", ".")) / "report.html"
-    write(page, program_page(report(artifact.path, dims=sizes_of(arguments), values=numbers_of(arguments))))
+    write(page, program_page(report(artifact.path, dimensions=sizes_of(arguments), symbols=numbers_of(arguments))))
     entry = os.path.relpath(artifact.path)
     console.print(f"Look inside:\n  .venv/bin/gtstub show {entry} --code", soft_wrap=True)
     console.print(f"A page about the program, as 'gtstub report' writes it:\n  {os.path.relpath(page)}", soft_wrap=True)

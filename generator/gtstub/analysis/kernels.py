@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gtstub.analysis.document import Document
+from gtstub.analysis.document import Document, in_the_form_of_dace
 
 Node = Mapping[str, Any]
 
@@ -106,9 +106,10 @@ class _Place:
 
 
 def kernels(document: Document) -> Kernels:
-    """The kernels of an SDFG. Raises KeyError, TypeError or ValueError if it does not have DaCe's form."""
+    """The kernels of an SDFG. Raises SdfgError for a document of another form."""
     walk = _Walk([], {})
-    walk.region(document, _Place(), {})
+    with in_the_form_of_dace(document):
+        walk.region(document, _Place(), {})
     return Kernels(
         tuple(walk.kernels),
         tuple(

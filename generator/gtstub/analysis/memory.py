@@ -9,13 +9,12 @@ all storages; in another one, 'Default' becomes what DaCe would choose.
 from __future__ import annotations
 
 import ast
-import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from gtstub.analysis import expressions
-from gtstub.analysis.document import Document, SdfgError
+from gtstub.analysis.document import Document, in_the_form_of_dace
 from gtstub.analysis.expressions import Names
 from gtstub.analysis.scopes import Flow, Path, Place, State, Step, common, flow
 from gtstub.signature.dtypes import NAMES
@@ -99,7 +98,7 @@ class Memory:
 
 def memory(document: Document, sizes: Mapping[str, int]) -> Memory:
     """The memory of an SDFG with these values of its symbols. Raises SdfgError for a document of another form."""
-    with _as_dace_writes_it():
+    with in_the_form_of_dace(document):
         found = list(_transients(document, sizes))
     unknown = {name for each in found for name in each.symbols} - sizes.keys()
     return Memory(
@@ -109,7 +108,7 @@ def memory(document: Document, sizes: Mapping[str, int]) -> Memory:
 
 def name_and_symbols(document: Document) -> tuple[str, Sequence[str]]:
     """The name of an SDFG and those of its symbols. Raises SdfgError for a document of another form."""
-    with _as_dace_writes_it():
+    with in_the_form_of_dace(document):
         attributes = document["attributes"]
         return str(attributes["name"]), sorted(attributes.get("symbols") or {})
 
@@ -117,17 +116,6 @@ def name_and_symbols(document: Document) -> tuple[str, Sequence[str]]:
 def memory_to_json(name: str, sizes: Mapping[str, int], found: Memory) -> dict[str, Any]:
     """The document 'gtstub/memory/1' about the SDFG with a name."""
     return {"schema": "gtstub/memory/1", "sdfg": name, "sizes": dict(sizes), **dataclasses.asdict(found)}
-
-
-@contextlib.contextmanager
-def _as_dace_writes_it() -> Iterator[None]:
-    """Raises SdfgError if what is read in the block is not there, or is something else."""
-    try:
-        yield
-    except (LookupError, TypeError, AttributeError, ValueError):
-        raise SdfgError("The SDFG is not of the form that DaCe 2 writes: build it again with this DaCe.") from None
-    except RecursionError:
-        raise SdfgError("The SDFG is nested too deeply.") from None
 
 
 # --- Transients -------------------------------------------------------------------------------------------------------

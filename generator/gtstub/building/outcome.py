@@ -40,4 +40,4 @@ def print_summary(outcomes: Sequence[Outcome], console: Console) -> None:
     console.print(", ".join(f"{counts[state]} {state}" for state in STYLES if counts[state]) or "Nothing to build.")
     for outcome in outcomes:
         if outcome.error:
-            console.print(Text(outcome.error, STYLES["failed"]))
+            console.print(outcome.error, style=STYLES["failed"])

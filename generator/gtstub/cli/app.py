@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
+import signal
+import sys
 from typing import Any
 
 import click
@@ -23,6 +26,7 @@ from gtstub.cli.replay import replay
 from gtstub.cli.report import report
 from gtstub.cli.stub import generate, plan, show
 from gtstub.errors import GtstubError
+from gtstub.util.visible import visible
 
 EXIT_CODES = """
 \b
@@ -37,6 +41,7 @@ Exit codes:
   7  a file cannot be read or written
   8  a table of backends or an environment variable is wrong
   9  the rank, the layout or the code path of a run is wrong (docs/ranks.md)
+  141  what reads the output, such as 'head', has ended before
 """
 
 
@@ -47,11 +52,13 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except GtstubError as error:
-            click.echo(str(error), err=True)
+            click.echo(visible(str(error)), err=True)
             ctx.exit(error.exit_code)
         except OSError as error:
             if error.errno == errno.EPIPE:
-                raise
+                # Without this, Python would fail once more when it flushes the output at its end.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                ctx.exit(128 + signal.SIGPIPE)
             where = "" if error.filename is None else f" '{error.filename}'"
             click.echo(f"Cannot read or write{where}: {error.strerror}.", err=True)
             ctx.exit(7)

@@ -11,6 +11,7 @@ import click
 
 from gtstub.cli.options import FILE, example, json_options
 from gtstub.cli.output import Answer
+from gtstub.util.visible import visible
 
 if TYPE_CHECKING:
     from gtstub.analysis.rules import Level, Rule
@@ -25,7 +26,7 @@ def _numbers(_context: click.Context, _parameter: click.Parameter, text: str | N
         "gtstub check ENTRY",
         "gtstub check --cache ~/.cache/gtstub --strict",
         "gtstub check after.sdfg --before before.sdfg --only 2,11",
-        "gtstub check --stages ENTRY --program ENTRY/program.json",
+        "gtstub check --stages ENTRY",
         "gtstub check ENTRY --jq '.sdfgs[].findings[] | select(.level == \"error\").message'",
     )
 )
@@ -39,8 +40,8 @@ def _numbers(_context: click.Context, _parameter: click.Parameter, text: str | N
 @click.option("--adr", "by_adr", is_flag=True, help="Use the numbers of ADR-18, also in --only and --skip.")
 @click.option(
     "--level",
-    type=click.Choice(["error", "advice", "info"]),
-    default="advice",
+    type=click.Choice(["error", "advice", "unknown", "info"]),
+    default="unknown",
     show_default=True,
     help="The lowest level in tables; JSON has all.",
 )
@@ -62,32 +63,42 @@ def check(
     Check SDFGs against the rules of gt4py (docs/check.md).
 
     An SDFG is a file of DaCe (.sdfg, .sdfgz) or its JSON, also compressed. An ENTRY keeps its SDFG, and the signature
-    of its program. With --stages, the first stage with a finding of each rule is named.
+    of its program. With --stages, the first stage with a finding of each rule is named; an ENTRY keeps its stages if it
+    was built with GTSTUB_KEEP_STAGES=1.
 
-    Exit codes: 0 nothing is wrong, 1 an error was found, 2 an SDFG is missing or cannot be read.
+    Exit codes: 0 no error was found, 1 an error was found, 2 an SDFG is missing or cannot be read.
     """
     from gtstub.analysis import checked as checks
     from gtstub.analysis import rules
     from gtstub.analysis.document import SdfgError
     from gtstub.cli import sdfgs
     from gtstub.cli.tables.check import print_checked, print_first
+    from gtstub.signature.documents import program_in
 
     if (bool(paths), cache_dir is not None, stages_dir is not None).count(True) != 1:
         raise click.UsageError("Name SDFGs or entries, or else --cache or --stages.")
     if before_file is not None and len(paths) != 1:
         raise click.UsageError("--before is for one SDFG.")
     selected = _selected(rules.RULES, only, skip, by_adr)
-    program = None if program_file is None else sdfgs.program_of(program_file)
-    before = None if before_file is None else sdfgs.sdfg_or_entry(before_file).document
+    files: Sequence[Path] = paths
+    program, before = None, None
+    with sdfgs.exit_code_2():
+        if cache_dir is not None:
+            files = sdfgs.entries(cache_dir)
+        if stages_dir is not None:
+            files, program = sdfgs.stages(stages_dir)
+        if program_file is not None:
+            program = program_in(program_file)
+        if before_file is not None:
+            before = sdfgs.sdfg_or_entry(before_file).document
 
     found: list[checks.Checked] = []
     unreadable: dict[str, str] = {}
-    for file in (
-        sdfgs.entries(cache_dir) if cache_dir is not None else sdfgs.stages(stages_dir) if stages_dir else paths
-    ):
+    for file in files:
         try:
-            sdfg = sdfgs.sdfg_or_entry(file)
-            result = rules.check(sdfg.document, program=program or sdfg.program, before=before)
+            with sdfgs.exit_code_2():
+                sdfg = sdfgs.sdfg_or_entry(file)
+                result = rules.check(sdfg.document, program=program or sdfg.program, before=before)
         except SdfgError as error:
             if cache_dir is None:
                 raise
@@ -103,7 +114,7 @@ def check(
     else:
         show = functools.partial(print_first, found, first, level, by_adr=by_adr)
     for reason in unreadable.values():
-        click.echo(reason, err=True)
+        click.echo(visible(reason), err=True)
     exit_code = 1 if checks.fails(found, strict=strict) else 2 if unreadable else 0
     return Answer(checks.document(found, unreadable, first), show, exit_code)
 

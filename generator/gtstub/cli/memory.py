@@ -3,49 +3,28 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gtstub.cli.options import FILE, example, json_options
+from gtstub.cli.options import FILE, example, json_options, size_options
 from gtstub.cli.output import Answer
 
 if TYPE_CHECKING:
     from gtstub.analysis.document import Document
 
 
-def _numbers(_context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> Mapping[str, int]:
-    """Options of the form NAME=N."""
-    found: dict[str, int] = {}
-    for text in given:
-        name, _, number = text.partition("=")
-        try:
-            found[name] = int(number)
-        except ValueError:
-            raise click.BadParameter(f"'{text}' is not of the form {parameter.metavar}, with an integer.") from None
-    return found
-
-
-size_option = click.option(
-    "--size", "dimensions", metavar="DIM=N", multiple=True, callback=_numbers, help="The size of a dimension."
-)
-set_option = click.option(
-    "--set", "symbols", metavar="SYMBOL=N", multiple=True, callback=_numbers, help="The value of a symbol of the SDFG."
-)
-
-
 @click.command(
     epilog=example(
-        "gtstub memory ENTRY --size Edge=30720 --size K=65 --set horizontal_end=30000",
+        "gtstub memory ENTRY --size Edge=30720 --size K=65 --set vertical_end=65",
         "gtstub memory program.sdfgz --set N=1000",
         "gtstub memory ENTRY --size K=65 --jq '.uses[] | \"\\(.allocated) \\(.storage) \\(.bytes)\"'",
     )
 )
 @click.argument("path", metavar="SDFG | ENTRY", type=FILE)
-@size_option
-@set_option
+@size_options
 @json_options
 def memory(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int]) -> Answer:
     """
@@ -58,10 +37,12 @@ def memory(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int]
     """
     from gtstub.analysis.memory import memory as memory_of
     from gtstub.analysis.memory import memory_to_json, name_and_symbols
+    from gtstub.cli.sdfgs import exit_code_2
     from gtstub.cli.tables.memory import print_memory
 
-    document, sizes = _read(path, dimensions, symbols)
-    found = memory_of(document, sizes)
+    with exit_code_2():
+        document, sizes = _read(path, dimensions, symbols)
+        found = memory_of(document, sizes)
     name, _ = name_and_symbols(document)
     return Answer(memory_to_json(name, sizes, found), functools.partial(print_memory, name, found))
 
@@ -71,22 +52,17 @@ def _read(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int])
     An SDFG and the values of its symbols. Of an entry, the SDFG that DaCe has compiled: it contains the transients that
     DaCe has added.
     """
-    from gtstub.analysis.document import SdfgError, read
+    from gtstub.analysis.document import read
     from gtstub.analysis.memory import name_and_symbols
     from gtstub.analysis.sizes import SizeError, symbol_sizes
-    from gtstub.cache.entry import COMPILED_SDFG, Entry
-    from gtstub.errors import CacheError, SignatureError
-    from gtstub.signature.documents import program_from_json, sdfg_from_json
+    from gtstub.cache.entry import COMPILED_SDFG
+    from gtstub.cache.inspection import inspect
+    from gtstub.signature.documents import program_in, sdfg_in
     from gtstub.util.suggest import did_you_mean
 
     if path.is_dir():
-        try:
-            Entry(path).manifest()
-            files = [path / "program.json", path / "sdfg.json"]
-            program_text, sdfg_text = (file.read_bytes() for file in files)
-            program, sdfg = program_from_json(program_text, str(files[0])), sdfg_from_json(sdfg_text, str(files[1]))
-        except (CacheError, SignatureError) as error:
-            raise SdfgError(str(error)) from error
+        inspect(path)
+        program, sdfg = program_in(path / "program.json"), sdfg_in(path / "sdfg.json")
         return read(path / COMPILED_SDFG), symbol_sizes(program, sdfg, dimensions, symbols)
     document = read(path)
     _, known = name_and_symbols(document)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,39 @@ def json_options(command: Callable[..., Answer]) -> Callable[..., None]:
         click.get_current_context().exit(answer.exit_code)
 
     return click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/formats.md).")(jq_option(wrapped))
+
+
+def _numbers(_context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> Mapping[str, int]:
+    """The integers of options of the form NAME=N, by name."""
+    numbers: dict[str, int] = {}
+    for text in texts:
+        found = re.fullmatch(r"([^=]+)=(-?[0-9]{1,18})", text)
+        if found is None:
+            raise click.BadParameter(f"'{text}' is not of the form {parameter.metavar}, with an integer.")
+        name, number = found[1], int(found[2])
+        if name in numbers:
+            raise click.BadParameter(f"'{name}' is given twice.")
+        numbers[name] = number
+    return numbers
+
+
+def _sizes(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> Mapping[str, int]:
+    sizes = _numbers(context, parameter, texts)
+    for name, size in sizes.items():
+        if size < 0:
+            raise click.BadParameter(f"The size of '{name}' is negative.")
+    return sizes
+
+
+def size_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--size` and `--set` to a command, which gets them as the mappings `dimensions` and `symbols`."""
+    size = click.option(
+        "--size", "dimensions", metavar="DIM=N", multiple=True, callback=_sizes, help="The size of a dimension."
+    )
+    value = click.option(
+        "--set", "symbols", metavar="SYMBOL=N", multiple=True, callback=_numbers, help="The value of an SDFG's symbol."
+    )
+    return size(value(command))
 
 
 def example(*lines: str) -> str:

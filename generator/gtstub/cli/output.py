@@ -33,7 +33,9 @@ class Answer:
 def print_json(document: Mapping[str, Any], filter_: str | None = None) -> None:
     """Prints a document as JSON, or each result of a jq filter on it. Strings have no quotes, as a shell needs them."""
     for result in [document] if filter_ is None else _filtered(document, filter_):
-        click.echo(result if isinstance(result, str) else json.dumps(result, indent=1, ensure_ascii=False))
+        text = result if isinstance(result, str) else json.dumps(result, indent=1, ensure_ascii=False)
+        # A manifest may contain halves of surrogate pairs. JSON has escape sequences for them, UTF-8 has nothing.
+        click.echo(text.encode(errors="backslashreplace"))
 
 
 def _filtered(document: Mapping[str, Any], filter_: str) -> Iterator[Any]:

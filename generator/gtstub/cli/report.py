@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gtstub.cli.options import FILE, example, json_options
+from gtstub.cli.options import FILE, example, json_options, size_options
 from gtstub.cli.output import Answer, progress
-from gtstub.errors import GtstubError
 
 if TYPE_CHECKING:
     from gtstub.report.model import ProgramReport
-
-
-def _numbers(_context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, int]:
-    """The numbers of options `NAME=NUMBER`, by name."""
-    numbers = {}
-    for text in texts:
-        found = re.fullmatch(r"([^=]+)=(-?\d{1,18})", text)
-        if found is None:
-            raise click.BadParameter(f"'{text}' is not a name and an integer, such as {parameter.metavar}.")
-        numbers[found[1].strip()] = int(found[2])
-    return numbers
 
 
 @click.command(
@@ -39,22 +27,7 @@ def _numbers(_context: click.Context, parameter: click.Parameter, texts: tuple[s
 @click.option("--cache", "cache_dir", metavar="DIR", type=FILE, help="Report on all entries of this cache.")
 @click.option("--compare", "compared", metavar="OLD NEW", nargs=2, type=FILE, help="Report what differs between two.")
 @click.option("-o", "--output", metavar="FILE.html", type=FILE, help="Where to write the page.")
-@click.option(
-    "--size",
-    "dims",
-    metavar="Edge=30720",
-    multiple=True,
-    callback=_numbers,
-    help="The size of a dimension; repeatable.",
-)
-@click.option(
-    "--set",
-    "values",
-    metavar="horizontal_end=30720",
-    multiple=True,
-    callback=_numbers,
-    help="The value of a symbol of the SDFG; repeatable.",
-)
+@size_options
 @click.option("--profile", "profile_file", metavar="REPORT.json", type=FILE, help="Add times of a profile.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @json_options
@@ -63,8 +36,8 @@ def report(
     cache_dir: Path | None,
     compared: tuple[Path, Path] | None,
     output: Path | None,
-    dims: dict[str, int],
-    values: dict[str, int],
+    dimensions: Mapping[str, int],
+    symbols: Mapping[str, int],
     profile_file: Path | None,
     opens: bool,
 ) -> Answer:
@@ -86,17 +59,12 @@ def report(
         raise click.UsageError("Give '-o' with the name of the page, or '--json' or '--jq'.")
     if opens and output is None:
         raise click.UsageError("'--open' needs '-o' with the name of the page.")
-    from gtstub.report.model import ReportError
+    from gtstub.cli.sdfgs import exit_code_2
 
-    try:
-        document, page = _make(entry, cache_dir, compared, dims, values, profile_file)
+    with exit_code_2():
+        document, page = _make(entry, cache_dir, compared, dimensions, symbols, profile_file)
         if output is not None:
             _write(output, page)
-    except OSError as error:
-        where = "" if error.filename is None else f" '{error.filename}'"
-        raise ReportError(f"Cannot read or write{where}: {error.strerror}.") from None
-    except GtstubError as error:
-        raise ReportError(str(error)) from None
     if opens and output is not None:
         click.launch(output.absolute().as_uri())
     return Answer(document, lambda: click.echo(f"'{output}' was written."))
@@ -106,8 +74,8 @@ def _make(
     entry: Path | None,
     cache_dir: Path | None,
     compared: tuple[Path, Path] | None,
-    dims: dict[str, int],
-    values: dict[str, int],
+    dimensions: Mapping[str, int],
+    symbols: Mapping[str, int],
     profile_file: Path | None,
 ) -> tuple[dict[str, Any], str]:
     """The document and the page."""
@@ -121,7 +89,7 @@ def _make(
     profile = None if profile_file is None else Report.load(profile_file)
 
     def report_of(path: Path) -> ProgramReport:
-        return entries.report(path, dims=dims, values=values, profile=profile)
+        return entries.report(path, dimensions=dimensions, symbols=symbols, profile=profile)
 
     if entry is not None:
         one = report_of(entry)
@@ -137,9 +105,12 @@ def _make(
 
 
 def _write(file: Path, page: str) -> None:
+    from gtstub.cache.entry import is_entry
     from gtstub.report.model import ReportError
     from gtstub.util.atomic import write
 
+    if is_entry(file.absolute().parent):
+        raise ReportError(f"The page cannot be written to '{file}': a cache entry holds only what was built.")
     try:
         write(file, page)
     except OSError as error:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gtstub.analysis.document import Document, SdfgError, read
-from gtstub.cache.entry import LOWERED_SDFG, STAGE
+from gtstub.cache.entry import LOWERED_SDFG, STAGE, is_entry
+from gtstub.cache.inspection import inspect
 from gtstub.cache.store import Cache
-from gtstub.errors import SignatureError
-from gtstub.signature.documents import program_from_json
+from gtstub.errors import GtstubError
+from gtstub.signature.documents import program_in
 from gtstub.signature.model import ProgramSignature
 
 SUFFIXES = (".sdfg", ".sdfgz", ".json", ".json.gz")
@@ -24,17 +27,28 @@ class Named:
 
     @property
     def name(self) -> str:
-        return str((self.document.get("attributes") or {}).get("name", ""))
+        return str(self.document["attributes"]["name"])
+
+
+@contextlib.contextmanager
+def exit_code_2() -> Iterator[None]:
+    """Gives errors of the block the exit code of the commands that read SDFGs: SdfgError is raised in their place."""
+    try:
+        yield
+    except GtstubError as error:
+        raise SdfgError(str(error)) from None
+    except OSError as error:
+        where = "" if error.filename is None else f" '{error.filename}'"
+        raise SdfgError(f"Cannot read or write{where}: {error.strerror}.") from None
 
 
 def sdfg_or_entry(path: Path) -> Named:
-    """The SDFG in a file or a cache entry. Raises SdfgError if there is none that can be read."""
+    """The SDFG in a file or a cache entry. Raises GtstubError or OSError if there is none that can be read."""
     if not path.is_dir():
         return Named(read(path))
-    if not (path / LOWERED_SDFG).exists():
-        raise SdfgError(f"'{path}' keeps no SDFG: it is no cache entry, or an older gtstub built it.")
-    program = path / "program.json"
-    return Named(read(path / LOWERED_SDFG), program_of(program) if program.exists() else None)
+    if LOWERED_SDFG not in inspect(path).files:
+        raise SdfgError(f"'{path}' keeps no SDFG, because an older gtstub built it: build it again.")
+    return Named(read(path / LOWERED_SDFG), program_in(path / "program.json"))
 
 
 def entries(cache: Path) -> list[Path]:
@@ -45,29 +59,17 @@ def entries(cache: Path) -> list[Path]:
     return found
 
 
-def stages(directory: Path) -> list[Path]:
+def stages(directory: Path) -> tuple[Sequence[Path], ProgramSignature | None]:
     """
-    The SDFGs in a folder, in the order of their names; in a cache entry, those of the stages that it keeps, and its own
-    as the last one. Raises SdfgError if there is none.
+    The SDFGs in a folder, in the order of their names. Of a cache entry, those of the stages that it keeps, then its
+    own, and the signature of its program. Raises GtstubError or OSError if there is none.
     """
-    try:
-        found = sorted(file for file in directory.iterdir() if file.name.endswith(SUFFIXES))
-        if (directory / LOWERED_SDFG).exists():
-            found = [file for file in found if file.name.startswith(STAGE)] + [directory / LOWERED_SDFG]
-    except OSError as error:
-        raise SdfgError(f"'{directory}' cannot be read: {error.strerror}.") from None
+    if is_entry(directory):
+        names = sorted(name for name in inspect(directory).files if name.startswith(STAGE))
+        if not names:
+            raise SdfgError(f"'{directory}' keeps no stages: build it with GTSTUB_KEEP_STAGES=1.")
+        return [directory / name for name in (*names, LOWERED_SDFG)], program_in(directory / "program.json")
+    found = sorted(file for file in directory.iterdir() if file.name.endswith(SUFFIXES))
     if not found:
         raise SdfgError(f"'{directory}' has no SDFG: none of its files ends in {', '.join(SUFFIXES)}.")
-    return found
-
-
-def program_of(file: Path) -> ProgramSignature:
-    """The program signature in a file. Raises SdfgError if there is none that can be read."""
-    try:
-        return program_from_json(file.read_text(encoding="utf-8"), str(file))
-    except SignatureError as error:
-        raise SdfgError(str(error)) from None
-    except OSError as error:
-        raise SdfgError(f"'{file}' cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise SdfgError(f"'{file}' is not a program signature: it is not UTF-8.") from None
+    return found, None

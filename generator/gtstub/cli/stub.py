@@ -26,7 +26,7 @@ files_argument = click.argument("files", metavar="ENTRY | SDFG.json PROGRAM.json
 
 def _read(files: Sequence[Path]) -> tuple[SdfgSignature, ProgramSignature, Manifest | None]:
     """The signatures and the manifest of a cache entry, or the signatures in two files."""
-    from gtstub.signature.documents import program_from_json, sdfg_from_json
+    from gtstub.signature.documents import program_in, sdfg_in
 
     if len(files) > 2:
         raise click.UsageError("Give a cache entry or two signatures.")
@@ -35,8 +35,7 @@ def _read(files: Sequence[Path]) -> tuple[SdfgSignature, ProgramSignature, Manif
         manifest = Entry(files[0]).manifest()
         files = files[0] / "sdfg.json", files[0] / "program.json"
     sdfg_file, program_file = files
-    sdfg = sdfg_from_json(sdfg_file.read_bytes(), str(sdfg_file))
-    return sdfg, program_from_json(program_file.read_bytes(), str(program_file)), manifest
+    return sdfg_in(sdfg_file), program_in(program_file), manifest
 
 
 def _write_stub(files: Mapping[Path, str], force: bool) -> None:

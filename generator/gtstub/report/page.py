@@ -17,7 +17,8 @@ from gtstub.profiling.model import duration, percentage
 from gtstub.report.flow import flow
 from gtstub.report.model import Comparison, ProgramReport, Unreadable
 from gtstub.report.picture import BOX_HEIGHT, BOX_WIDTH, picture
-from gtstub.report.wording import WHEN, byte_size, count, short_digests, visible
+from gtstub.report.wording import WHEN, byte_size, count, short_digests
+from gtstub.util.visible import visible
 
 SECTIONS = {
     "flow": "Arguments and slots",

@@ -1,9 +1,8 @@
-"""Numbers as texts of a page, and names that cannot be told from others by their looks."""
+"""Numbers and digests as texts of a page."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping
 
 from gtstub.analysis.memory import Allocation
@@ -36,21 +35,3 @@ def byte_size(size: int) -> str:
 def short_digests(text: str) -> str:
     """A text in which twelve digits stand for each SHA-256: enough to compare two pages."""
     return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{52}\b", r"\1…", text)
-
-
-def visible(text: str) -> str:
-    """
-    A text with its control characters and marks of direction, which would move or hide what is around them, as escape
-    sequences. Line breaks stay.
-    """
-    return "".join(
-        character if character == "\n" or unicodedata.category(character) not in _HIDDEN else _escape(character)
-        for character in text
-    )
-
-
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-
-
-def _escape(character: str) -> str:
-    return f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"

@@ -82,6 +82,16 @@ def sdfg_from_json(text: str | bytes, source: str) -> model.SdfgSignature:
     return signature
 
 
+def program_in(file: Path) -> model.ProgramSignature:
+    """The program signature in a file. Raises SignatureError or OSError."""
+    return program_from_json(file.read_bytes(), str(file))
+
+
+def sdfg_in(file: Path) -> model.SdfgSignature:
+    """The SDFG signature in a file. Raises SignatureError or OSError."""
+    return sdfg_from_json(file.read_bytes(), str(file))
+
+
 def digest(text: str) -> str:
     """SHA-256 of a document's canonical text, hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()

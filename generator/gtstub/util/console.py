@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def make_console(*, stderr: bool = False) -> Console:
     """On stderr, a console is for messages about the progress of long operations."""
-    from rich.console import Console
+    from gtstub.util.terminal import SafeConsole
 
-    console = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    console = SafeConsole(stderr=stderr)
     if not console.is_terminal:
         console.width = 1_000_000
     return console
@@ -51,9 +51,9 @@ def make_table(*columns: str, rows: Iterable[Iterable[RenderableType]] = ()) -> 
 
 def plain(part: RenderableType) -> str:
     """A part as text without colours, one line a row."""
-    from rich.console import Console
+    from gtstub.util.terminal import SafeConsole
 
-    console = Console(file=io.StringIO(), width=1_000_000, markup=False, highlight=False, emoji=False)
+    console = SafeConsole(file=io.StringIO(), width=1_000_000)
     with console.capture() as capture:
         console.print(part)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())

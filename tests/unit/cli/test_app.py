@@ -10,12 +10,16 @@ from pathlib import Path
 import pytest
 
 from gtstub import __version__
+from gtstub.cli.output import print_json
 from tests.support.cli import run
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
 
 
-COMMANDS = ("build", "cache", "config", "debug", "doctor", "extract", "generate", "plan", "record", "replay", "show")
+COMMANDS = (
+    *("build", "cache", "check", "config", "debug", "doctor", "extract", "generate", "memory", "plan", "profile"),
+    *("record", "replay", "report", "show"),
+)
 
 
 def test_version() -> None:
@@ -27,7 +31,7 @@ def test_help_lists_commands_and_exit_codes() -> None:
     for command in COMMANDS:
         assert f"\n  {command} " in text
     assert "\n  Example:\n    gtstub doctor\n" in text
-    for exit_code in range(10):
+    for exit_code in (*range(10), 141):
         assert f"\n    {exit_code}  " in text
     assert "..." not in text.partition("Commands:")[2], "The summary of a command was cut off."
 
@@ -36,7 +40,7 @@ def test_help_lists_commands_and_exit_codes() -> None:
 def test_help_of_each_command_has_an_example(command: str) -> None:
     result = run(command, "-h")
     assert result.exit_code == 0
-    assert f"  Example:\n    gtstub {command}" in result.stdout
+    assert f"gtstub {command}" in result.stdout.partition("\n  Example:\n    ")[2]
 
 
 def test_a_wrong_option_is_a_usage_error() -> None:
@@ -65,3 +69,20 @@ def test_results_before_an_error_are_printed() -> None:
     result = run("cache", "list", "--cache", ".", "--jq", '1, error("no"), 2')
     assert (result.exit_code, result.stdout) == (2, "1\n")
     assert signal.getsignal(signal.SIGINT) == handler
+
+
+def test_a_reader_that_ends_before_is_no_finding() -> None:
+    """'gtstub check' exits with 1 if it finds an error."""
+    command = [Path(sys.executable).with_name("gtstub"), "cache", "list", "--cache", ".", "--jq", "range(1000000)"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"0\n"
+        process.stdout.close()
+        assert (process.wait(60), process.stderr.read()) == (141, b"")
+
+
+def test_halves_of_surrogate_pairs_are_escaped(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """A manifest can contain them."""
+    print_json({"a": "\ud800"})
+    assert capsysbinary.readouterr().out == b'{\n "a": "\\ud800"\n}\n'

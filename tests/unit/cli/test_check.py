@@ -11,9 +11,11 @@ import jsonschema
 import pytest
 
 from gtstub.analysis.rules import RULES
+from gtstub.cache.store import Cache
 from gtstub.signature import documents
 from tests.support.checkout import ROOT
 from tests.support.cli import assert_refused, run
+from tests.support.entries import write_files
 from tests.support.rule_documents import array, interstate, mapped, moving, sdfg, state
 from tests.support.signatures import WHOLE_PROGRAM
 
@@ -104,6 +106,27 @@ def test_the_level_of_the_table() -> None:
     assert "move" not in run("check", save("x.json", ADVICE), "--level", "error").stdout
 
 
+def test_what_is_unknown_is_a_level_of_its_own() -> None:
+    before = save("before.json", LEGAL)
+    after = save("after.json", sdfg([state("empty")], ARRAYS))
+    levels = {each["level"] for each in checked(after, "--before", before)["sdfgs"][0]["findings"]}
+    assert levels == {"unknown"}
+    assert K in run("check", after, "--before", before, "--level", "unknown").stdout
+    assert K not in run("check", after, "--before", before, "--level", "advice").stdout
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    name = "a\x1b[2J\u202e"
+    hostile = sdfg([state("shift", **mapped(name, name, f"{K} + 1", K))], {name: array()}, name=name)
+    result = run("check", save("x.json", hostile))
+    assert result.exit_code == 1
+    assert "a\\u001b[2J\\u202e" in result.stdout
+    del hostile["edges"]
+    Path("x.json").write_text(json.dumps({**hostile, "nodes": 3}), encoding="utf-8")
+    text = "SDFG 'a\\u001b[2J\\u202e' is not in the form in which DaCe 2 saves SDFGs."
+    assert_refused(run("check", "x.json"), 2, text)
+
+
 def test_the_sdfg_before() -> None:
     before, after = save("before.json", LEGAL), save("after.json", TWICE)
     assert statuses(checked(before, "--before", before))["2/1"] == "held"
@@ -145,24 +168,74 @@ def test_stages_name_the_first_with_a_finding() -> None:
 # --- Entries ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_entry() -> None:
-    save(f"cache/one-{'0' * 32}/sdfg.json.gz", RACE)
-    save(f"cache/two-{'1' * 32}/sdfg.json.gz", LEGAL)
-    assert checked(f"cache/two-{'1' * 32}")["sdfgs"][0]["name"] == "program"
+@pytest.fixture
+def cache() -> Cache:
+    return Cache(Path("cache").absolute())
+
+
+def publish(cache: Cache, name: str, **sdfgs: Any) -> Path:
+    """A new entry. The SDFGs are its own, or those of its stages."""
+    with cache.private_directory(name) as directory:
+        manifest = write_files(directory)
+        (directory / "program.json").write_text(documents.program_to_json(WHOLE_PROGRAM), encoding="utf-8")
+        for stage, document in sdfgs.items():
+            save(str(directory / ("sdfg.json.gz" if stage == "own" else f"stage-{stage}.sdfg.json.gz")), document)
+        return cache.publish(directory, name, manifest).path
+
+
+def test_an_entry(cache: Cache) -> None:
+    publish(cache, f"one-{'0' * 32}", own=RACE)
+    legal = publish(cache, f"two-{'1' * 32}", own=LEGAL)
+    document = checked(str(legal))
+    assert document["sdfgs"][0]["name"] == "program"
+    assert statuses(document)["9/11.1"] == "held", "The entry has the signature of its program."
     assert len(checked("--cache", "cache", exit_code=1)["sdfgs"]) == 2
 
 
-def test_entries_without_an_sdfg_are_listed() -> None:
-    old = Path("cache") / f"old-{'0' * 32}"
-    old.mkdir(parents=True)
-    sentence = f"'{old}' keeps no SDFG: it is no cache entry, or an older gtstub built it."
+def test_entries_without_an_sdfg_are_listed(cache: Cache) -> None:
+    old = publish(cache, f"old-{'0' * 32}")
+    sentence = f"'{old}' keeps no SDFG, because an older gtstub built it: build it again."
     assert_refused(run("check", str(old)), 2, sentence)
-    save(f"cache/two-{'1' * 32}/sdfg.json.gz", LEGAL)
+    publish(cache, f"two-{'1' * 32}", own=LEGAL)
     result = run("check", "--cache", "cache", "--json")
     assert result.exit_code == 2
     document = json.loads(result.stdout)
     assert [len(document["sdfgs"]), len(document["unreadable"])] == [1, 1]
-    assert result.stderr.replace(str(Path.cwd()) + "/", "") == f"{sentence}\n"
+    assert result.stderr == f"{sentence}\n"
+
+
+def test_damaged_entries_are_refused(cache: Cache) -> None:
+    entry = publish(cache, f"one-{'0' * 32}", own=LEGAL)
+    (entry / "program.json").unlink()
+    assert_refused(run("check", str(entry)), 2, f"The cache entry '{entry}' lacks its file 'program.json'.")
+    (entry / "manifest.json").unlink()
+    assert_refused(run("check", str(entry)), 2, f"There is no cache entry at '{entry}'.")
+
+
+def test_an_entry_for_another_abi_is_refused(cache: Cache) -> None:
+    with cache.private_directory("one") as directory:
+        manifest = write_files(directory)
+        (directory / "prog_stub.c").write_text("#if GTS_ABI != 6\n", encoding="utf-8")
+        entry = cache.publish(directory, "one", manifest).path
+    result = run("check", str(entry))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"'{entry}' was built for ABI 6 of gtstub" in result.stderr
+
+
+def test_the_stages_of_an_entry(cache: Cache) -> None:
+    level = "i_Level_gtx_vertical"
+    other = sdfg([state("move", **mapped("a", "b", level, level, variable=level))], ARRAYS)
+    entry = publish(cache, "kept", **{"00-lowered": LEGAL, "01-fused": RACE}, own=other)
+    document = checked("--stages", str(entry), exit_code=1)
+    names = ["stage-00-lowered.sdfg.json.gz", "stage-01-fused.sdfg.json.gz", "sdfg.json.gz"]
+    assert [Path(each["file"]).name for each in document["sdfgs"]] == names
+    first = {each["rule"]: Path(each["stage"]).name for each in document["first"]}
+    assert (first["1"], first["9"]) == (names[1], names[2]), "Rule 9 needs the signature of the program."
+    assert_refused(
+        run("check", "--stages", str(publish(cache, "own", own=LEGAL))),
+        2,
+        f"'{cache.root / 'own'}' keeps no stages: build it with GTSTUB_KEEP_STAGES=1.",
+    )
 
 
 # --- Bad input --------------------------------------------------------------------------------------------------------
@@ -171,7 +244,7 @@ def test_entries_without_an_sdfg_are_listed() -> None:
 def test_what_cannot_be_read() -> None:
     assert_refused(run("check", "nothing.json"), 2, "There is no file 'nothing.json'.")
     assert_refused(run("check", "--cache", "nothing"), 2, "'nothing' has no cache entry.")
-    assert_refused(run("check", "--stages", "nothing"), 2, "'nothing' cannot be read: No such file or directory.")
+    assert_refused(run("check", "--stages", "nothing"), 2, "Cannot read or write 'nothing': No such file or directory.")
     Path("empty").mkdir()
     assert_refused(
         run("check", "--stages", "empty"),
@@ -188,7 +261,7 @@ def test_what_cannot_be_read() -> None:
     assert_refused(
         run("check", save("old.json", {"type": "SDFG", "attributes": {"name": "old"}})),
         2,
-        "SDFG 'old' cannot be checked: it has another form than that of DaCe 2.",
+        "SDFG 'old' is not in the form in which DaCe 2 saves SDFGs.",
     )
 
 

@@ -60,7 +60,7 @@ def test_table(file: str) -> None:
     done = run("memory", file, "--set", "N=1000", "--set", "M=3")
     assert (done.exit_code, done.stderr) == (0, "")
     assert lines(done.stdout) == [
-        "transient in allocated storage lifetime branch bytes size repeated",
+        "transient allocated storage lifetime branch bytes size",
         "a call CPU_Heap Scope 24,000 8 * N * M",
         "kept init CPU_Heap Persistent 8,000 8 * N",
         "b call CPU_Heap Scope choice: if flag 80 80",
@@ -81,7 +81,8 @@ def test_what_is_not_known_is_named(file: str) -> None:
     text = run("memory", file, "--set", "N=1").stdout
     assert "a call CPU_Heap Scope ? 8 * N * M" in lines(text)
     assert text.endswith(
-        "A call allocates ? bytes in CPU_Heap, at least 160.\nThe handle keeps 8 bytes in CPU_Heap.\nNot known: 'M'.\n"
+        "A call allocates ? bytes in CPU_Heap, at least 160.\nThe handle keeps 8 bytes in CPU_Heap.\n"
+        "Not known: 'M'. '--set' gives them values.\n"
     )
 
 
@@ -124,11 +125,21 @@ def test_unknown_names(file: str, entry: Entry) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["Edge", "Edge=", "Edge=many", "=3=4"])
+@pytest.mark.parametrize("text", ["Edge", "Edge=", "Edge=many", "=3", "=3=4", "K=1_000", "K= 5", "K=٥", f"K={10**18}"])
 def test_malformed_sizes(file: str, text: str) -> None:
     done = run("memory", file, "--size", text)
     assert done.exit_code == 2
     assert f"'{text}' is not of the form DIM=N, with an integer." in done.stderr
+
+
+def test_a_size_that_is_negative_and_a_name_that_is_given_twice(file: str, entry: Entry) -> None:
+    done = run("memory", str(entry.path), "--size", "K=-1")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "The size of 'K' is negative." in done.stderr
+    done = run("memory", file, "--set", "N=1", "--set", "N=1")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "'N' is given twice." in done.stderr
+    assert json.loads(run("memory", file, "--set", "N=-1", "--json").stdout)["sizes"] == {"N": -1}
 
 
 @pytest.mark.parametrize(
@@ -136,10 +147,10 @@ def test_malformed_sizes(file: str, text: str) -> None:
     [
         ("{}", "'bad' is not an SDFG: its 'type' is not 'SDFG'."),
         ("{", "'bad' is not an SDFG: it is neither JSON nor compressed JSON, or is truncated."),
-        ('{"type": "SDFG"}', "The SDFG is not of the form that DaCe 2 writes: build it again with this DaCe."),
+        ('{"type": "SDFG", "attributes": 3}', "'bad' is not an SDFG: its 'attributes' have no 'name'."),
         (
-            '{"type": "SDFG", "attributes": 3, "nodes": []}',
-            "The SDFG is not of the form that DaCe 2 writes: build it again with this DaCe.",
+            '{"type": "SDFG", "attributes": {"name": "old"}, "nodes": []}',
+            "SDFG 'old' is not in the form in which DaCe 2 saves SDFGs.",
         ),
     ],
 )

@@ -87,8 +87,8 @@ def test_times_of_a_profile_are_added(entry: Path) -> None:
         (["entry", "--cache", "."], "Give one of ENTRY, '--cache' and '--compare'."),
         (["entry"], "Give '-o' with the name of the page, or '--json' or '--jq'."),
         (["entry", "--json", "--open"], "'--open' needs '-o' with the name of the page."),
-        (["entry", "--size", "Edge"], "'Edge' is not a name and an integer, such as Edge=30720."),
-        (["entry", "--set", "n=1.5"], "'n=1.5' is not a name and an integer, such as horizontal_end=30720."),
+        (["entry", "--size", "Edge"], "'Edge' is not of the form DIM=N, with an integer."),
+        (["entry", "--set", "n=1.5"], "'n=1.5' is not of the form SYMBOL=N, with an integer."),
     ],
 )
 def test_a_wrong_command_line_is_refused(arguments: list[str], message: str) -> None:
@@ -126,6 +126,15 @@ def test_a_full_disk_is_one_sentence(entry: Path) -> None:
     assert_refused(
         run("report", str(entry), "-o", "folder"), 2, "The page cannot be written to 'folder': Is a directory."
     )
+
+
+def test_no_page_is_written_into_an_entry(entry: Path) -> None:
+    before = (entry / "manifest.json").read_bytes()
+    for name in ("manifest.json", "page.html"):
+        message = f"The page cannot be written to '{entry / name}': a cache entry holds only what was built."
+        assert_refused(run("report", str(entry), "-o", str(entry / name)), 2, message)
+    assert (entry / "manifest.json").read_bytes() == before
+    assert not (entry / "page.html").exists()
 
 
 def test_a_page_that_does_not_fit_leaves_nothing(entry: Path) -> None:

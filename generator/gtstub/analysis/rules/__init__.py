@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from gtstub.analysis.document import Document, SdfgError
+from gtstub.analysis.document import Document, in_the_form_of_dace
 from gtstub.signature.documents import program_to_json
 from gtstub.signature.model import ProgramSignature
 
@@ -114,11 +114,8 @@ def check(document: Document, *, program: ProgramSignature | None = None, before
         "before": before,
         "program": None if program is None else json.loads(program_to_json(program)),
     }
-    try:
+    with in_the_form_of_dace(document):
         found = _rules(wanted).input_value(given).first()
-    except ValueError:
-        name = (document.get("attributes") or {}).get("name", "")
-        raise SdfgError(f"SDFG '{name}' cannot be checked: it has another form than that of DaCe 2.") from None
     findings = [Finding(**each) for each in found]
     order = {rule.key: number for number, rule in enumerate(RULES)}
     findings.sort(key=lambda each: (LEVELS.index(each.level), order[f"{each.rule}/{each.adr}"], each.state, each.data))

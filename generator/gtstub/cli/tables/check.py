@@ -50,8 +50,7 @@ def number(rule: Rule | Finding, by_adr: bool) -> str:
 
 
 def _is_shown(finding: Finding, least: Level) -> bool:
-    # What is unknown is shown beside advice.
-    return LEVELS.index(finding.level) <= LEVELS.index("unknown" if least == "advice" else least)
+    return LEVELS.index(finding.level) <= LEVELS.index(least)
 
 
 def _summary(checked: Checked, by_adr: bool) -> str:

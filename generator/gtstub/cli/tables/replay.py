@@ -10,8 +10,6 @@ from gtstub.util.console import make_table, print_parts
 
 def print_replay(report: Mapping[str, Any], compare: bool) -> None:
     """Prints a row for each argument that differs, with its worst call, and the numbers of calls and results."""
-    from rich.text import Text
-
     rows: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for one in report["comparisons"]:
         if compare and one["differ"] > 0:
@@ -31,7 +29,7 @@ def print_replay(report: Mapping[str, Any], compare: bool) -> None:
             ", ".join(f"{dim} {index}" for dim, index in zip(worst["dims"], place["index"], strict=True)),
             *("" if value is None else str(value) for value in map(place.get, numbers)),
         )
-    print_parts(table, Text(_summary(report, compare)))
+    print_parts(table, _summary(report, compare))
 
 
 def _badness(comparison: Mapping[str, Any]) -> float:

@@ -27,7 +27,7 @@ def rebuild_with_checks(path: Path, folder: Path) -> Path:
         return path / manifest.stub
     if not (path / COMPILED_SDFG).is_file():
         raise GtstubError(f"The cache entry '{path}' has no file '{COMPILED_SDFG}': build its program again.")
-    signature = documents.sdfg_from_json((path / "sdfg.json").read_bytes(), str(path / "sdfg.json"))
+    signature = documents.sdfg_in(path / "sdfg.json")
     build = Build(
         signature.device,
         manifest.machine.device,

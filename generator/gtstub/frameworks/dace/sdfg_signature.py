@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import functools
-import gzip
-import json
 import re
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +12,7 @@ import dace
 import jq
 
 from gtstub import settings
+from gtstub.analysis.document import SdfgError, parse
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import init_symbols
 from gtstub.frameworks.dace.bounds.claims import bounds_of
@@ -119,15 +117,10 @@ def sdfg_signature(
 
 def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
     """The signature of an SDFG that DaCe saved as `.sdfg` or `.sdfgz`. Raises SignatureError for other files."""
-    data = file.read_bytes()
     try:
-        raw = json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
-    except (ValueError, EOFError, OSError, zlib.error):
-        raise SignatureError(
-            f"'{file}' is not an SDFG: it is neither JSON nor compressed JSON, or is truncated."
-        ) from None
-    if not isinstance(raw, dict) or raw.get("type") != "SDFG":
-        raise SignatureError(f"'{file}' is not an SDFG: its 'type' is not 'SDFG'.")
+        raw = parse(file.read_bytes(), str(file))
+    except SdfgError as error:
+        raise SignatureError(str(error)) from None
     try:
         sdfg = dace.SDFG.from_json(raw)
     except Exception as error:  # DaCe passes on the errors of all its property readers.

@@ -1,0 +1,37 @@
+"""Checks an entry for tools that read its documents, and neither load nor run it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gtstub.abi import ABI
+from gtstub.cache.entry import Entry
+from gtstub.cache.manifest import Manifest
+from gtstub.errors import CacheError
+
+
+def inspect(path: Path) -> Manifest:
+    """
+    The manifest of the entry at `path`. Raises CacheError if there is no whole entry, or if it was made by another
+    version or for another ABI of gtstub.
+    """
+    entry = Entry(path)
+    if entry.is_foreign():
+        raise CacheError(f"The cache entry '{path}' was made by another version of gtstub: build it again.")
+    manifest = entry.manifest()
+    found = _abi(path / f"{manifest.stub.removesuffix('.so')}.c")
+    if found is not None and found != ABI:
+        raise CacheError(
+            f"The cache entry '{path}' was built for ABI {found} of gtstub, and this gtstub has ABI {ABI}: build it"
+            " again, or use the gtstub that built it."
+        )
+    return manifest
+
+
+def _abi(source: Path) -> int | None:
+    """The ABI that the source of a stub names. The manifest does not name it."""
+    if not source.is_file():
+        return None
+    found = re.search(r"^#if GTS_ABI != (\d+)$", source.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+    return None if found is None else int(found[1])

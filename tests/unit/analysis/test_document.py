@@ -1,0 +1,107 @@
+"""What is refused before an SDFG is analysed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gtstub.analysis.document import SdfgError, in_the_form_of_dace, parse, read
+
+Json = dict[str, Any]
+
+
+def sdfg(*blocks: Json, name: str = "prog", **more: Any) -> Json:
+    return {"type": "SDFG", "attributes": {"name": name}, "nodes": list(blocks), "edges": [], **more}
+
+
+def state(*scopes: int | str | None) -> Json:
+    """A state with a map for each scope, in which the map is."""
+    nodes = [{"type": "MapEntry", "id": number, "scope_entry": scope} for number, scope in enumerate(scopes)]
+    return {"type": "SDFGState", "label": "step", "nodes": nodes}
+
+
+def nested(inner: Json) -> Json:
+    node = {"type": "NestedSDFG", "id": 0, "scope_entry": None, "attributes": {"sdfg": inner}}
+    return {"type": "SDFGState", "label": "outer", "nodes": [node]}
+
+
+def branches(*blocks: Json) -> Json:
+    return {"type": "ConditionalBlock", "branches": [[None, {"type": "ControlFlowRegion", "nodes": list(blocks)}]]}
+
+
+def refused(document: Any) -> str:
+    with pytest.raises(SdfgError) as caught:
+        parse(json.dumps(document).encode(), "x.sdfg")
+    assert caught.value.exit_code == 2
+    return str(caught.value)
+
+
+def test_compressed_or_not(tmp_path: Path) -> None:
+    document = sdfg(state(None, "0"), branches(nested(sdfg(state(None)))), {"type": "BreakBlock"})
+    data = json.dumps(document).encode()
+    for content in (data, gzip.compress(data)):
+        (tmp_path / "file").write_bytes(content)
+        assert read(tmp_path / "file") == document
+
+
+@pytest.mark.parametrize("scopes", [("0",), ("1", "0"), (None, "3", "1", "2")])
+@pytest.mark.parametrize("around", [lambda block: block, lambda block: nested(sdfg(block)), branches])
+def test_maps_that_contain_each_other(scopes: tuple[str | None, ...], around: Any) -> None:
+    message = "'x.sdfg' is not an SDFG: maps in state 'step' contain each other."
+    assert refused(sdfg(around(state(*scopes)))) == message
+
+
+@pytest.mark.parametrize("attributes", [None, 3, [], {}, {"name": 3}, "name"])
+def test_without_a_name(attributes: Any) -> None:
+    document = {"type": "SDFG", "attributes": attributes, "nodes": [], "edges": []}
+    assert refused(document) == "'x.sdfg' is not an SDFG: its 'attributes' have no 'name'."
+
+
+@pytest.mark.parametrize("found", [[], 3, None, {}, {"type": "Graph"}])
+def test_of_another_type(found: Any) -> None:
+    assert refused(found) == "'x.sdfg' is not an SDFG: its 'type' is not 'SDFG'."
+
+
+@pytest.mark.parametrize(
+    "block", [7, {}, {"type": "SDFGState"}, state("9"), {"type": "ConditionalBlock", "branches": [3]}, nested({"a": 1})]
+)
+def test_of_another_form(block: Any) -> None:
+    assert refused(sdfg(block)) == "SDFG 'prog' is not in the form in which DaCe 2 saves SDFGs."
+    message = "SDFG 'prog' is not in the form in which DaCe 2 saves SDFGs: DaCe 1.0.2 wrote it."
+    assert refused(sdfg(block, dace_version="1.0.2")) == message
+
+
+def test_halves_of_surrogate_pairs() -> None:
+    message = "'x.sdfg' is not an SDFG: it contains half of a surrogate pair, which is no character."
+    assert refused(sdfg(name="\ud800")) == message
+    assert refused(sdfg(labels={"\udfff": 1})) == message
+    for name in ("\U0001f300", "\\ud800"):  # a pair, and an escaped backslash
+        document = sdfg(name=name)
+        assert parse(json.dumps(document).encode(), "x.sdfg") == document
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\x1f\x8b", gzip.compress(b"{}")[:-9], b'{"type": "SDFG\xff"}'])
+def test_no_json(content: bytes) -> None:
+    with pytest.raises(SdfgError) as caught:
+        parse(content, "x.sdfg")
+    message = "'x.sdfg' is not an SDFG: it is neither JSON nor compressed JSON, or is truncated."
+    assert str(caught.value) == message
+
+
+def test_too_deep() -> None:
+    with pytest.raises(SdfgError, match=r"^'x\.sdfg' is not an SDFG: it is nested too deeply\.$"):
+        parse(b"[" * 1_000_000, "x.sdfg")
+    with pytest.raises(SdfgError, match=r"^SDFG 'prog' is nested too deeply\.$"), in_the_form_of_dace(sdfg()):
+        raise RecursionError
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    missing = tmp_path / "none"
+    for path, message in ((missing, f"There is no file '{missing}'."), (tmp_path, "Is a directory")):
+        with pytest.raises(SdfgError) as caught:
+            read(path)
+        assert message in str(caught.value)
