@@ -7,7 +7,6 @@
 #include "gtstub/bound.h"
 #include "gtstub/host.h"
 #include "program/gpu.h"
-#include "program/gpu.h"
 
 /* The times of a program in one profile: profile/histogram.h. */
 typedef struct gts_program_times gts_program_times;
