@@ -36,6 +36,7 @@ ARCH = "GTSTUB_ARCH"
 BOUNDS = "GTSTUB_BOUNDS"
 BACKENDS = "GTSTUB_BACKENDS"
 BUILD_CHECKS = "GTSTUB_BUILD_CHECKS"
+CHECK = "GTSTUB_CHECK"
 CHECK_SDFG = "GTSTUB_CHECK_SDFG"
 KEEP_STAGES = "GTSTUB_KEEP_STAGES"
 LAYOUT = "GTSTUB_LAYOUT"
@@ -108,8 +109,8 @@ def build_checks() -> bool:
 
 
 def checks_sdfgs() -> bool:
-    """Whether SDFGs are checked against gt4py's rules when they are built."""
-    return os.environ.get(CHECK_SDFG, "") not in ("", "0")
+    """Whether SDFGs are checked against gt4py's rules when they are built. GTSTUB_CHECK=1 is no debug check."""
+    return os.environ.get(CHECK_SDFG, "") not in ("", "0") or os.environ.get(CHECK) == "1"
 
 
 def keeps_stages() -> bool:

@@ -8,9 +8,7 @@ import click
 
 from gtstub.cli.command import run_command
 from gtstub.cli.options import example
-from gtstub.settings import BUILD_CHECKS
-
-CHECK = "GTSTUB_CHECK"
+from gtstub.settings import BUILD_CHECKS, CHECK
 
 
 def _text(given: str | None) -> str:
