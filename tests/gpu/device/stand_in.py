@@ -20,6 +20,12 @@ class StandIn:
         self._kernels = {name: self._fake.kernel(name) for name in ("wait_for", "fill", "fail")}
         self._fake.fail("fail", 700)
 
+    def log(self) -> list[str]:
+        """What was called since the last time."""
+        lines = self._fake.log()
+        self._fake.clear()
+        return lines
+
     def array(self, values: NDArray[Any], kind: str = "device") -> Any:
         return DeviceArray(self._fake, values, ALLOCATORS[kind])
 
