@@ -14,42 +14,48 @@ from gtstub.cache.store import Cache
 from gtstub.signature import documents
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from tests.support import signatures
-from tests.support.kernel_documents import EDGE, EDGE_AND_K, Block, Map, branches, document, state
+from tests.support.sdfg_documents import EDGE, Json, K, branches, mapped, sdfg, state, transient
 from tests.support.signatures import WHOLE_PROGRAM, WHOLE_SDFG
 from tests.support.stubs import write_stub
 
 INGREDIENTS = {"static": {"flag": [True]}, "versions": {"gtstub": "1", "dace": ["2.0.0a10"]}, "program": {"x": None}}
 
-THREE_KERNELS = document(
-    state("s", Map("first", EDGE, ("vn", "gt_conn_E2V"), ("tmp",)), Map("second", EDGE_AND_K, ("tmp",), ("out_0",))),
-    branches(("flag", state("t", Map("third", EDGE_AND_K, ("out_0", "tmp"), ("out_1",), tasklets=4)))),
-    transients={"tmp": "65"},
+EDGE_AND_K = (f"{EDGE}=first:last - 1", f"{K}=0:-1 + nlev")
+
+THREE_KERNELS = sdfg(
+    state(
+        mapped("vn gt_conn_E2V", "tmp", EDGE, label="first"),
+        mapped("tmp", "out_0", *EDGE_AND_K, label="second"),
+        label="s",
+    ),
+    branches({"flag": state(mapped("out_0 tmp", "out_1", *EDGE_AND_K, label="third", tasklets=4), label="t")}),
+    arrays={"tmp": transient("65")},
 )
 """An SDFG of WHOLE_PROGRAM."""
 
 
 def publish(
     cache: Path,
-    sdfg: SdfgSignature = WHOLE_SDFG,
+    signature: SdfgSignature = WHOLE_SDFG,
     program: ProgramSignature = WHOLE_PROGRAM,
-    lowered: Block | bytes | None = THREE_KERNELS,
+    lowered: Json | bytes | None = THREE_KERNELS,
     key: str = "",
     **manifest: Any,
 ) -> Entry:
     """An entry with the SDFG `lowered`, before and after DaCe: a document, the bytes of its file, or none."""
     key = key or f"{program.name}-{'0123456789abcdef' * 2}"
     with Cache(cache).private_directory(key) as folder:
-        source = write_stub(sdfg, program, folder)
+        source = write_stub(signature, program, folder)
         stub = source.with_suffix(".so").name
-        for name in (stub, sdfg.library):
+        for name in (stub, signature.library):
             (folder / name).write_text("a library\n", encoding="utf-8")
         (folder / "program.json").write_text(documents.program_to_json(program), encoding="utf-8")
-        (folder / "sdfg.json").write_text(documents.sdfg_to_json(sdfg), encoding="utf-8")
+        (folder / "sdfg.json").write_text(documents.sdfg_to_json(signature), encoding="utf-8")
         if lowered is not None:
             data = lowered if isinstance(lowered, bytes) else gzip.compress(json.dumps(lowered).encode(), mtime=0)
             (folder / LOWERED_SDFG).write_bytes(data)
             (folder / COMPILED_SDFG).write_bytes(data)
-        described = Manifest(program.name, stub, sdfg.library, **{"ingredients": INGREDIENTS, **manifest})
+        described = Manifest(program.name, stub, signature.library, **{"ingredients": INGREDIENTS, **manifest})
         return Cache(cache).publish(folder, key, described)
 
 

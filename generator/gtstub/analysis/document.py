@@ -70,7 +70,7 @@ def in_the_form_of_dace(document: Document) -> Iterator[None]:
         version = document.get("dace_version")
         by = f": DaCe {version} wrote it" if isinstance(version, str) else ""
         name = document["attributes"]["name"]
-        raise SdfgError(f"SDFG '{name}' is not in the form in which DaCe 2 saves SDFGs{by}.") from None
+        raise SdfgError(f"SDFG '{name}' is not in the form that this gtstub reads{by}.") from None
     except RecursionError:
         raise SdfgError(f"SDFG '{document['attributes']['name']}' is nested too deeply.") from None
 

@@ -70,8 +70,8 @@ def test_of_another_type(found: Any) -> None:
     "block", [7, {}, {"type": "SDFGState"}, state("9"), {"type": "ConditionalBlock", "branches": [3]}, nested({"a": 1})]
 )
 def test_of_another_form(block: Any) -> None:
-    assert refused(sdfg(block)) == "SDFG 'prog' is not in the form in which DaCe 2 saves SDFGs."
-    message = "SDFG 'prog' is not in the form in which DaCe 2 saves SDFGs: DaCe 1.0.2 wrote it."
+    assert refused(sdfg(block)) == "SDFG 'prog' is not in the form that this gtstub reads."
+    message = "SDFG 'prog' is not in the form that this gtstub reads: DaCe 1.0.2 wrote it."
     assert refused(sdfg(block, dace_version="1.0.2")) == message
 
 

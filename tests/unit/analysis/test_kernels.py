@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from gtstub.analysis.document import SdfgError
 from gtstub.analysis.kernels import Kernel, Kernels, Range, kernels
-from tests.support.kernel_documents import EDGE, EDGE_AND_K, Block, Copy, Map, Nested, branches, document, loop, state
+from tests.support.sdfg_documents import (
+    EDGE,
+    Json,
+    K,
+    Part,
+    branches,
+    computed,
+    copied,
+    loop,
+    mapped,
+    nested,
+    sdfg,
+    state,
+    tasklet,
+)
 
-FIRST = Map("first", EDGE, ("x",), ("tmp",))
-SECOND = Map("second", EDGE, ("tmp",), ("out",))
+FIRST = mapped("x", "tmp", EDGE, label="first")
+SECOND = mapped("tmp", "out", EDGE, label="second")
 
 
-def found_in(*blocks: Block) -> Kernels:
-    return kernels(document(*blocks))
+def found_in(*blocks: Json) -> Kernels:
+    """The kernels of blocks that follow each other, listed backwards, because DaCe keeps no order."""
+    made = sdfg(*blocks)
+    return kernels({**made, "nodes": made["nodes"][::-1]})
 
 
 def edges(found: Kernels) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -22,79 +41,73 @@ def edges(found: Kernels) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def test_a_kernel_is_described() -> None:
-    found = found_in(state("s", Map("m", EDGE_AND_K, ("b", "a"), ("out",), tasklets=3)))
+    map_ = mapped("b a", "out", f"{EDGE}=first:last - 1", f"{K}=0:-1 + nlev", tasklets=3)
+    found = found_in(state(map_, label="s"))
     edge, k = Range("i_Edge_gtx_horizontal", "first", "last", "1"), Range("i_K_gtx_vertical", "0", "nlev", "1")
     assert found == Kernels((Kernel(0, "m", "s", (), (edge, k), ("a", "b"), ("out",), 3, 0),), ())
     assert [each.text for each in (edge, k)] == ["Edge first:last", "K 0:nlev"]
     assert Range("i", "0", "n", "2").text == "i 0:n:2"
 
 
-@pytest.mark.parametrize(
-    ("end", "stop"), [("9", "10"), ("-1", "0"), ("$n - 1", "n"), ("-1 + $n", "n"), ("$n", "n + 1")]
-)
+@pytest.mark.parametrize(("end", "stop"), [("9", "10"), ("-1", "0"), ("n - 1", "n"), ("-1 + n", "n"), ("n", "n + 1")])
 def test_ranges_end_before_their_stop(end: str, stop: str) -> None:
-    (kernel,) = found_in(state("s", Map("m", {"i": ("0", end)}))).kernels
+    (kernel,) = found_in(state(mapped("", "", f"i=0:{end}"))).kernels
     assert kernel.ranges[0].stop == stop
 
 
 def test_a_kernel_depends_on_the_one_that_wrote_what_it_reads() -> None:
-    for blocks in ((state("s", FIRST, SECOND),), (state("s", FIRST), state("t", SECOND))):
+    for blocks in ((state(FIRST, SECOND),), (state(FIRST), state(SECOND))):
         found = found_in(*blocks)
         assert edges(found) == [("first", "second", ("tmp",))]
         assert [kernel.depth for kernel in found.kernels] == [0, 1]
 
 
 def test_kernels_are_in_the_order_of_a_call() -> None:
-    found = found_in(state("s", SECOND), state("t", FIRST))
+    found = found_in(state(SECOND), state(FIRST))
     assert [kernel.label for kernel in found.kernels] == ["second", "first"]
     assert edges(found) == []
 
 
 def test_a_kernel_hides_writes_to_the_same_subset_only() -> None:
-    one, other = (
-        Map(name, EDGE, (), ("tmp",), subset) for name, subset in (("one", ("0", "4")), ("other", ("5", "9")))
-    )
-    again = Map("again", EDGE, (), ("tmp",), ("0", "4"))
-    assert edges(found_in(state("s", one), state("t", other), state("u", SECOND))) == [
+    one, again = (mapped("", "tmp", f"{EDGE}=0:4", label=label) for label in ("one", "again"))
+    other = mapped("", "tmp", f"{EDGE}=5:9", label="other")
+    assert edges(found_in(state(one), state(other), state(SECOND))) == [
         ("one", "second", ("tmp",)),
         ("other", "second", ("tmp",)),
     ]
-    assert edges(found_in(state("s", one), state("t", again), state("u", SECOND))) == [("again", "second", ("tmp",))]
+    assert edges(found_in(state(one), state(again), state(SECOND))) == [("again", "second", ("tmp",))]
 
 
 def test_of_two_branches_one_runs() -> None:
-    found = found_in(
-        branches(("(flag)", state("s", FIRST)), (None, state("t", Map("other", EDGE, ("tmp",), ("tmp",))))),
-        state("u", SECOND),
-    )
+    other = mapped("tmp", "tmp", EDGE, label="other")
+    found = found_in(branches({"(flag)": state(FIRST), "else": state(other)}), state(SECOND))
     assert edges(found) == [("first", "second", ("tmp",)), ("other", "second", ("tmp",))]
     assert [kernel.where for kernel in found.kernels] == [("flag",), ("not (flag)",), ()]
 
 
 def test_a_loop_is_followed_once() -> None:
-    (kernel,) = found_in(loop("k < (n)", state("s", Map("m", EDGE, ("tmp",), ("tmp",))))).kernels
+    (kernel,) = found_in(loop(state(mapped("tmp", "tmp", EDGE)), condition="k < (n)")).kernels
     assert (kernel.where, kernel.depth) == (("while k < (n)",), 0)
 
 
-@pytest.mark.parametrize("copy", [Copy("tmp", "copied"), Copy("tmp", "copied", "double")])
-def test_copies_and_single_computations_pass_on_what_they_read(copy: Copy) -> None:
-    found = found_in(state("s", FIRST, copy, Map("last", EDGE, ("copied",), ("out",))))
+@pytest.mark.parametrize("copy", [copied("tmp", "copied"), computed(tasklet(), {"x": "tmp"}, {"y": "copied"})])
+def test_copies_and_single_computations_pass_on_what_they_read(copy: Part) -> None:
+    found = found_in(state(FIRST, copy, mapped("copied", "out", EDGE, label="last")))
     assert edges(found) == [("first", "last", ("copied",))]
 
 
 def test_arrays_of_a_nested_sdfg_have_their_names_outside() -> None:
-    inner = document(state("inner", Map("within", EDGE, ("a",), ("b",)), Map("last", EDGE, ("b",), ("own",))))
-    found = found_in(
-        state("s", Map("before", EDGE, (), ("outer_a",)), Nested("nested", inner, ("a",), ("b",), "outer_"))
-    )
+    inner = sdfg(state(mapped("a", "b", EDGE, label="within"), mapped("b", "own", EDGE, label="last")))
+    call = computed(nested(inner), {"a": "outer_a"}, {"b": "outer_b"})
+    found = found_in(state(mapped("", "outer_a", EDGE, label="before"), call))
     assert [(kernel.reads, kernel.writes) for kernel in found.kernels[1:]] == [
         (("outer_a",), ("outer_b",)),
-        (("outer_b",), ("nested.own",)),
+        (("outer_b",), ("inner.own",)),
     ]
     assert edges(found) == [("before", "within", ("outer_a",)), ("within", "last", ("outer_b",))]
 
 
-@pytest.mark.parametrize("document", [{}, {"nodes": [{"id": 0}], "edges": []}, {"nodes": 1, "edges": []}])
-def test_another_form_raises_an_error_of_python(document: Block) -> None:
-    with pytest.raises((KeyError, TypeError)):
-        kernels(document)
+@pytest.mark.parametrize("nodes", [[{"id": 0}], 1])
+def test_another_form_is_refused(nodes: Any) -> None:
+    with pytest.raises(SdfgError, match=r"^SDFG 'prog' is not in the form that this gtstub reads: "):
+        kernels({**sdfg(), "nodes": nodes})

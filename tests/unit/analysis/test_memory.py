@@ -8,7 +8,18 @@ import pytest
 
 from gtstub.analysis.document import SdfgError
 from gtstub.analysis.memory import Memory, Total, Transient, Use, memory
-from tests.support.sdfg_documents import conditional, edge, loop, map_entry, nested, region, sdfg, state, transient
+from tests.support.sdfg_documents import (
+    access,
+    branches,
+    edge,
+    loop,
+    map_entry,
+    nested,
+    region,
+    sdfg,
+    state,
+    transient,
+)
 
 BRANCH = "choice: if flag"
 
@@ -85,41 +96,42 @@ def test_what_is_not_accessed_is_not_allocated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "attributes", "storage", "allocated"),
+    ("scope", "attributes", "storage", "allocated"),
     [
-        ("a", {}, "CPU_Heap", "call"),
-        ("a", {"storage": "Default"}, "CPU_Heap", "call"),
-        ("a", {"storage": "Register"}, "Register", "stack"),
-        ("a", {"storage": "Register", "total_size": "8192"}, "Register", "stack"),
-        ("a", {"storage": "Register", "total_size": "8193"}, "CPU_Heap", "call"),
-        ("a", {"storage": "Register", "total_size": "N"}, "CPU_Heap", "call"),
-        ("a in 0", {}, "Register", "stack"),
-        ("a in 0", {"storage": "CPU_Heap"}, "CPU_Heap", "call"),
-        ("a in 0", {"total_size": "N"}, "CPU_Heap", "call"),
-        ("a in 1", {"total_size": "8"}, "CPU_Heap", "call"),
-        ("a in 2", {"total_size": "8"}, "Register", "stack"),
-        ("a in 3", {"total_size": "8"}, "Register", "stack"),
-        ("a in 3", {"storage": "GPU_Shared"}, "GPU_Shared", "stack"),
-        ("a in 3", {"storage": {"name": "GPU_Shared"}}, "GPU_Shared", "stack"),
-        ("a in 3", {"storage": "GPU_Global"}, "GPU_Global", "call"),
+        (None, {}, "CPU_Heap", "call"),
+        (None, {"storage": "Default"}, "CPU_Heap", "call"),
+        (None, {"storage": "Register"}, "Register", "stack"),
+        (None, {"storage": "Register", "total_size": "8192"}, "Register", "stack"),
+        (None, {"storage": "Register", "total_size": "8193"}, "CPU_Heap", "call"),
+        (None, {"storage": "Register", "total_size": "N"}, "CPU_Heap", "call"),
+        (0, {}, "Register", "stack"),
+        (0, {"storage": "CPU_Heap"}, "CPU_Heap", "call"),
+        (0, {"total_size": "N"}, "CPU_Heap", "call"),
+        (1, {"total_size": "8"}, "CPU_Heap", "call"),
+        (2, {"total_size": "8"}, "Register", "stack"),
+        (3, {"total_size": "8"}, "Register", "stack"),
+        (3, {"storage": "GPU_Shared"}, "GPU_Shared", "stack"),
+        (3, {"storage": {"name": "GPU_Shared"}}, "GPU_Shared", "stack"),
+        (3, {"storage": "GPU_Global"}, "GPU_Global", "call"),
     ],
 )
-def test_storages(node: str, attributes: dict[str, Any], storage: str, allocated: str) -> None:
+def test_storages(scope: int | None, attributes: dict[str, Any], storage: str, allocated: str) -> None:
     maps = (
         map_entry("i"),
         map_entry("i", schedule="Sequential"),
-        map_entry("j", inside="0"),
+        map_entry("j", scope=0),
         map_entry("i", schedule="GPU_Device"),
     )
-    found = memory(sdfg(state(*maps, node), arrays={"a": transient(**{"total_size": "2", **attributes})}), {"N": 4})
+    arrays = {"a": transient(**{"total_size": "2", **attributes})}
+    found = memory(sdfg(state(*maps, access("a", scope)), arrays=arrays), {"N": 4})
     assert (only(found).storage, only(found).allocated) == (storage, allocated)
 
 
 def test_a_map_on_a_gpu_does_not_allocate_global_memory_again_and_again() -> None:
     maps = map_entry("i"), map_entry("j", schedule="GPU_Device")
     arrays = {"a": transient("N", storage="GPU_Global"), "b": transient("N", storage="CPU_Heap")}
-    a, b = memory(sdfg(state(*maps, "a in 1", "b in 0"), arrays=arrays), {}).transients
-    assert (a.repeated, b.repeated) == ((), ("map map[i]",))
+    a, b = memory(sdfg(state(*maps, access("a", 1), access("b", 0)), arrays=arrays), {}).transients
+    assert (a.repeated, b.repeated) == ((), ("map m[i]",))
 
 
 def test_scalars_and_views_are_variables() -> None:
@@ -167,7 +179,7 @@ def test_types_of_elements(dtype: Any, expected: int | None) -> None:
 
 def test_of_branches_the_largest_counts() -> None:
     arrays = {"a": transient("10"), "b": transient("N"), "c": transient("1"), "d": transient("2")}
-    blocks = state("c"), conditional(flag=[state("a")], otherwise=[state("b")]), state("d")
+    blocks = state("c"), branches({"flag": state("a"), "else": state("b")}), state("d")
     found = memory(sdfg(*blocks, arrays=arrays), {"N": 20})
     assert [each.branch for each in found.transients] == [BRANCH, "choice: else", "", ""]
     assert (total(found).bytes, total(found, BRANCH).bytes, total(found, "choice: else").bytes) == (184, 80, 160)
@@ -176,18 +188,18 @@ def test_of_branches_the_largest_counts() -> None:
 
 def test_an_unknown_branch_makes_the_total_unknown() -> None:
     arrays = {"a": transient("10"), "b": transient("N")}
-    found = memory(sdfg(conditional(flag=[state("a")], otherwise=[state("b")]), arrays=arrays), {})
+    found = memory(sdfg(branches({"flag": state("a"), "else": state("b")}), arrays=arrays), {})
     assert total(found) == Total("call", "CPU_Heap", "Scope", "", None, 80)
     assert total(found, BRANCH).bytes == 80
     assert total(found, "choice: else") == Total("call", "CPU_Heap", "Scope", "choice: else", None, 0)
 
 
 def test_branches_in_branches() -> None:
-    inner = conditional("deep", x=[state("a")], y=[state("b")])
+    inner = branches({"(x > 1)": state("a"), "y": state("b")}, label="deep")
     arrays = {"a": transient("1"), "b": transient("2"), "c": transient("4"), "d": transient("5")}
-    found = memory(sdfg(conditional(flag=[inner, state("c")], otherwise=[state("d")]), arrays=arrays), {})
+    found = memory(sdfg(branches({"flag": region(inner, state("c")), "else": state("d")}), arrays=arrays), {})
     assert [each.branch for each in found.transients] == [
-        f"{BRANCH} / deep: if x",
+        f"{BRANCH} / deep: if x > 1",
         f"{BRANCH} / deep: elif y",
         BRANCH,
         "choice: else",
@@ -199,24 +211,25 @@ def test_branches_in_branches() -> None:
 
 def test_what_several_states_of_a_branch_access_is_allocated_outside_it() -> None:
     arrays = {"a": transient("10"), "b": transient("20")}
-    blocks = conditional(flag=[state("a"), state("a")], otherwise=[state("b"), state("b")])
-    found = memory(sdfg(blocks, arrays=arrays), {})
+    blocks = {"flag": region(state("a"), state("a")), "else": region(state("b"), state("b"))}
+    found = memory(sdfg(branches(blocks), arrays=arrays), {})
     assert [each.branch for each in found.transients] == ["", ""]
     assert found.totals == (Total("call", "CPU_Heap", "Scope", "", 240, 240),)
 
 
 def test_what_has_a_late_size_is_allocated_in_its_branch() -> None:
     arrays = {"a": transient("n"), "b": transient("N")}
-    branch = region(state("a", "b"), state("a", "b"))
-    document = sdfg(state(), conditional(flag=[branch]), arrays=arrays, edges=[edge(0, 1, n="N + 1")])
+    branch = region(region(state("a", "b"), state("a", "b")))
+    document = sdfg(state(), branches({"flag": branch}), arrays=arrays, edges=[edge(0, 1, n="N + 1")])
     found = memory(document, {"N": 2})
     assert [(each.branch, each.bytes) for each in found.transients] == [(BRANCH, 24), ("", 16)]
 
 
 def test_what_a_condition_reads_is_allocated_with_the_sdfg() -> None:
     arrays = {"flag": transient("1"), "a": transient("2")}
-    assert memory(sdfg(state("flag"), conditional(flag=[state("a")]), arrays=arrays), {}).transients[0].branch == ""
-    inside = conditional(x=[state("flag")], otherwise=[conditional(flag=[state("a")])])
+    condition = branches({"flag": state("a")})
+    assert memory(sdfg(state("flag"), condition, arrays=arrays), {}).transients[0].branch == ""
+    inside = branches({"x": state("flag"), "else": condition})
     assert memory(sdfg(inside, arrays=arrays), {}).transients[0].branch == ""
 
 
@@ -231,17 +244,18 @@ def test_a_peak_is_that_of_the_largest_state() -> None:
 
 def test_loops_and_maps_repeat_allocations() -> None:
     inner = sdfg(state("a"), arrays={"a": transient("n")})
-    body = state(map_entry("i", "j", label="outer"), nested(inner, inside="0", n="N"))
-    found = memory(sdfg(loop("k", body), arrays={}), {"N": 2})
+    body = state(map_entry("i", "j", label="outer"), nested(inner, scope=0, n="N"))
+    found = memory(sdfg(loop(body)), {"N": 2})
     assert only(found).repeated == ("loop loop", "map outer[i, j]")
     assert (only(found).bytes, only(found).allocated) == (16, "call")
 
 
 def test_a_transient_is_allocated_around_all_maps_that_access_it() -> None:
-    maps = map_entry("i"), map_entry("j", inside="0", label="one"), map_entry("k", inside="0", label="two")
+    maps = map_entry("i"), map_entry("j", scope=0, label="one"), map_entry("k", scope=0, label="two")
     arrays = {"a": transient("N"), "b": transient("N"), "c": transient("N")}
-    document = sdfg(state(*maps, "a in 1", "a in 2", "b in 1", "b in 0", "c in 1", "c"), arrays=arrays)
-    assert [each.repeated for each in memory(document, {}).transients] == [("map map[i]",), ("map map[i]",), ()]
+    accesses = access("a", 1), access("a", 2), access("b", 1), access("b", 0), access("c", 1), access("c")
+    document = sdfg(state(*maps, *accesses), arrays=arrays)
+    assert [each.repeated for each in memory(document, {}).transients] == [("map m[i]",), ("map m[i]",), ()]
 
 
 def test_thread_local_memory_is_that_of_one_thread() -> None:
@@ -251,8 +265,8 @@ def test_thread_local_memory_is_that_of_one_thread() -> None:
 
 def test_sizes_in_nested_sdfgs_are_those_of_the_outermost() -> None:
     deepest = sdfg(state("a"), arrays={"a": transient("n*m")})
-    middle = sdfg(state(nested(deepest, "deepest", n="$k + 1", m="5")), arrays={})
-    found = memory(sdfg(state(nested(middle, "middle", k="2*$N")), arrays={}), {"N": 3, "k": 1000, "n": 1000})
+    middle = sdfg(state(nested(deepest, "deepest", n="$k + 1", m="5")))
+    found = memory(sdfg(state(nested(middle, "middle", k="2*$N"))), {"N": 3, "k": 1000, "n": 1000})
     assert (only(found).nested_in, only(found).size, only(found).bytes) == (
         "middle/deepest",
         "8 * (2 * N + 1) * 5",
@@ -263,10 +277,9 @@ def test_sizes_in_nested_sdfgs_are_those_of_the_outermost() -> None:
 def test_symbols_without_one_value_are_unknown() -> None:
     inner = sdfg(state("a"), arrays={"a": transient("n")})
     document = sdfg(
-        loop("k", state(nested(inner, n="k"))),
-        state(map_entry("i"), nested(inner, inside="0", n="i")),
+        loop(state(nested(inner, n="k"))),
+        state(map_entry("i"), nested(inner, scope=0, n="i")),
         state(nested(inner)),
-        arrays={},
     )
     found = memory(document, {"k": 1, "i": 1, "n": 1})
     assert [(each.size, each.bytes) for each in found.transients] == [
@@ -303,13 +316,13 @@ def test_constants_are_compiled_in() -> None:
 
 def test_a_register_of_a_nested_sdfg_with_a_symbol_is_on_the_heap() -> None:
     inner = sdfg(state("a"), arrays={"a": transient("n", storage="Register")})
-    assert only(memory(sdfg(state(nested(inner, n="4")), arrays={}), {})).storage == "CPU_Heap"
+    assert only(memory(sdfg(state(nested(inner, n="4"))), {})).storage == "CPU_Heap"
 
 
 def test_expressions_that_contain_themselves_too_often_are_unknown() -> None:
     document = sdfg(state("a"), arrays={"a": transient("n")})
     for _ in range(60):
-        document = sdfg(state(nested(document, n="n + n")), arrays={})
+        document = sdfg(state(nested(document, n="n + n")))
     found = only(memory(document, {"n": 1}))
     assert found.bytes is None
     assert len(found.size) < 10_000
@@ -318,12 +331,13 @@ def test_expressions_that_contain_themselves_too_often_are_unknown() -> None:
 @pytest.mark.parametrize(
     "document",
     [
-        {"type": "SDFG", "attributes": {"name": "prog"}, "nodes": []},
-        {"type": "SDFG", "attributes": {"name": "prog", "_arrays": []}, "nodes": []},
-        {"type": "SDFG", "attributes": {"name": "prog", "_arrays": {}}, "nodes": [3]},
+        {**sdfg(), "attributes": {"name": "prog"}},
+        {**sdfg(), "attributes": {"name": "prog", "_arrays": []}},
+        {**sdfg(), "nodes": [3]},
+        {**sdfg(), "nodes": [{**branches({}), "branches": [3]}]},
         sdfg(state("a"), arrays={"a": {"type": "Array"}}),
     ],
 )
 def test_documents_of_another_form(document: dict[str, Any]) -> None:
-    with pytest.raises(SdfgError, match=r"^SDFG 'prog' is not in the form in which DaCe 2 saves SDFGs\.$"):
+    with pytest.raises(SdfgError, match=r"^SDFG 'prog' is not in the form that this gtstub reads: "):
         memory(document, {})

@@ -9,51 +9,41 @@ import pytest
 from gtstub.analysis.document import SdfgError
 from gtstub.analysis.rules import RULES, check
 from gtstub.signature.model import Dimension, FieldType, Parameter, ProgramSignature
-from tests.support.rule_documents import (
+from tests.support.sdfg_documents import (
+    ALL,
+    EDGE,
+    Json,
+    K,
     access,
-    array,
     branches,
-    copying,
-    interstate,
+    computed,
+    copied,
+    edge,
     loop,
     map_entry,
     map_exit,
     mapped,
-    moving,
     nested,
     order,
     reading,
-    scalar,
     sdfg,
     state,
     tasklet,
+    transient,
     writing,
 )
 
-K = "i_K_gtx_vertical"
-ARRAYS = {
-    "a": array(),
-    "b": array(),
-    "c": array(),
-    "t": array(transient=True),
-    "u": array(transient=True),
-    "flag": scalar(),
-    "s": scalar(),
-}
+ARRAYS = {"t": transient(), "u": transient(), "flag": transient(kind="Scalar"), "s": transient(kind="Scalar")}
 
 
-def one(*states: Any, edges: Any = (), arrays: Any = ARRAYS) -> Any:
-    return sdfg(states, arrays, edges)
+def one(*blocks: Json, edges: Any = None, arrays: Any = ARRAYS) -> Json:
+    """An SDFG; other names are global memory."""
+    return sdfg(*blocks, edges=edges, arrays=arrays)
 
 
 def found(document: Any, rule: str, **given: Any) -> list[tuple[str, str, str]]:
     """The findings of a rule: level, state and data."""
     return [(each.level, each.state, each.data) for each in check(document, **given).findings if each.rule == rule]
-
-
-def both(first: Any, second: Any) -> Any:
-    """A state with the nodes and edges of both parts."""
-    return state("both", [*first["nodes"], *second["nodes"]], [*first["edges"], *second["edges"]])
 
 
 # --- 1: global memory -------------------------------------------------------------------------------------------------
@@ -69,30 +59,29 @@ def both(first: Any, second: Any) -> Any:
     ],
 )
 def test_input_and_output_in_one_map(read: str, write: str, level: str) -> None:
-    document = one(state("update", **mapped("a", "a", read, write)))
+    document = one(state(mapped("a", "a", read=read, write=write), label="update"))
     assert found(document, "1") == [(level, "update", "a")]
 
 
 def test_an_array_that_is_only_read_or_only_written_is_no_finding() -> None:
-    assert found(one(moving("move", "a", "b")), "1") == []
+    assert found(one(state(mapped("a", "b"))), "1") == []
 
 
 @pytest.mark.parametrize(
     ("source", "target", "level"), [("1:9", "0:8", "error"), ("0:4", "5:9", "info"), ("0:n", "n + 1:m", "info")]
 )
 def test_a_copy_within_an_array(source: str, target: str, level: str) -> None:
-    document = one(state("copy", [access("a"), access("a")], [copying(0, 1, "a", [source], [target])]))
+    document = one(state(copied("a", "a", source, target), label="copy"))
     assert found(document, "1") == [(level, "copy", "a")]
 
 
 def test_a_read_that_is_ordered_neither_before_nor_after_the_write_is_a_race() -> None:
-    document = one(both(mapped("a", "b", K, K), mapped("c", "a", K, K, at=5)))
+    document = one(state(mapped("a", "b"), mapped("c", "a"), label="both"))
     assert found(document, "1") == [("error", "both", "a")]
 
 
 def test_reading_before_writing_over_a_transient_is_no_race() -> None:
-    first, second = mapped("a", "t", K, K), mapped("t", "a", K, K, at=4)
-    document = one(state("two", [*first["nodes"][:4], *second["nodes"]], [*first["edges"], *second["edges"]]))
+    document = one(state(mapped("a", "t"), mapped("t", "a"), label="two"))
     assert found(document, "1") == [("info", "two", "a")]
 
 
@@ -107,39 +96,36 @@ def test_reading_before_writing_over_a_transient_is_no_race() -> None:
     ],
 )
 def test_a_shift_over_a_transient(read: str, write: str, level: str) -> None:
-    first, second = mapped("a", "t", read, K), mapped("t", "a", K, write)
-    document = one(state("first", **first), state("second", **second), edges=[interstate(0, 1)])
+    document = one(state(mapped("a", "t", read=read)), state(mapped("t", "a", write=write)))
     assert [each[0] for each in found(document, "1")] == [level]
 
 
 def test_a_copy_to_a_buffer_and_back() -> None:
     def shifted(source: str) -> Any:
-        edges = [copying(0, 1, "a", [source], ["0:8"]), copying(1, 2, "t", ["0:8"], ["0:8"])]
-        return one(state("copies", [access("a"), access("t"), access("a")], edges))
+        return one(state(copied("a", "t", source, "0:8"), copied("t", "a", "0:8", "0:8"), label="copies"))
 
     assert found(shifted("1:9"), "1") == [("error", "copies", "a")]
     assert found(shifted("0:8"), "1") == [("info", "copies", "a")]
 
 
 def test_a_branch_of_a_map_that_reads_beside_the_one_that_writes_is_a_race() -> None:
-    nodes = [access("a"), map_entry(K), tasklet(1), tasklet(1), map_exit(1), access("a"), access("b")]
+    nodes = "a", map_entry(K), tasklet(1), tasklet(1), map_exit(1), "a", "b"
     edges = [
-        reading(0, 1, "a", "0:9"),
+        reading(0, 1, "a", ALL),
         reading(1, 2, "a", K),
         reading(1, 3, "a", K),
         writing(2, 4, "a", K),
         writing(3, 4, "b", K),
-        writing(4, 5, "a", "0:9"),
-        writing(4, 6, "b", "0:9"),
+        writing(4, 5, "a", ALL),
+        writing(4, 6, "b", ALL),
     ]
-    assert found(one(state("fused", nodes, edges)), "1") == [("error", "fused", "a")]
-    assert found(one(state("fused", nodes, [*edges, order(3, 2)])), "1") == [("info", "fused", "a")]
+    assert found(one(state(*nodes, edges=edges, label="fused")), "1") == [("error", "fused", "a")]
+    assert found(one(state(*nodes, edges=[*edges, order(3, 2)], label="fused")), "1") == [("info", "fused", "a")]
 
 
 def test_what_a_nested_sdfg_does_with_an_array_is_unknown() -> None:
-    inner = sdfg([state("inner")], {})
-    nodes = [access("a"), nested(inner), access("a")]
-    document = one(state("calls", nodes, [reading(0, 1, "a", "0:9"), writing(1, 2, "a", "0:9")]))
+    call = computed(nested(sdfg(state("x"))), {"x": "a"}, {"x": "a"})
+    document = one(state(call, label="calls"))
     assert found(document, "1") == [("unknown", "calls", "a")]
 
 
@@ -147,9 +133,10 @@ def test_what_a_nested_sdfg_does_with_an_array_is_unknown() -> None:
 
 
 def test_the_number_of_states() -> None:
-    two = one(state("first"), state("second"), edges=[interstate(0, 1)])
-    three = one(state("first"), branches("if", state("yes"), state("no")))
-    metric = one(state("first"), state("second"), branches("metrics_exit", state("timed"), state("not")))
+    choice = {"flag": state(), "else": state()}
+    two = one(state(), state())
+    three = one(state(), branches(choice))
+    metric = one(state(), state(), branches(choice, label="metrics_exit"))
     assert found(three, "2", before=two) == [("error", "", "")]
     assert found(metric, "2", before=two) == []
     assert check(three).not_checked["2/1"] == "needs the SDFG before"
@@ -158,71 +145,71 @@ def test_the_number_of_states() -> None:
 @pytest.mark.parametrize("name", ["t", "flag", "n"])
 def test_interstate_edges_use_no_array(name: str) -> None:
     expected = [("error", "", "t")] if name == "t" else []
-    states = (state("first"), state("second"))
-    assert found(one(*states, edges=[interstate(0, 1, {"n": f"{name} + 1"})]), "3") == expected
-    assert found(one(*states, edges=[interstate(0, 1, condition=f"({name} > 0)")]), "3") == expected
-    assert found(one(branches("if", *states, condition=f"{name}[0]")), "3") == expected
-    assert [found(one(loop("repeat", [state("body")], condition=f"i < {name}")), "3")] == [
-        [(level, "repeat", data) for level, _, data in expected]
+    assert found(one(state(), state(), edges=[edge(0, 1, n=f"{name} + 1")]), "3") == expected
+    assert found(one(state(), state(), edges=[edge(0, 1, f"({name} > 0)")]), "3") == expected
+    assert found(one(branches({f"{name}[0]": state(), "else": state()})), "3") == expected
+    assert found(one(loop(state(), condition=f"(k < {name})", label="repeat")), "3") == [
+        (level, "repeat", data) for level, _, data in expected
     ]
 
 
 def test_states_form_no_cycle() -> None:
-    states = [state("first"), state("second"), state("third")]
-    edges = [interstate(0, 1), interstate(1, 2)]
+    states = [state(label=label) for label in ("first", "second", "third")]
+    edges = [edge(0, 1), edge(1, 2)]
     assert found(one(*states, edges=edges), "4") == []
-    assert found(one(*states, edges=[*edges, interstate(0, 2)]), "4") == []
-    assert found(one(*states, edges=[*edges, interstate(2, 1)]), "4") == [("error", "second", "")]
-    inside = loop("repeat", states, [*edges, interstate(2, 1)])
+    assert found(one(*states, edges=[*edges, edge(0, 2)]), "4") == []
+    assert found(one(*states, edges=[*edges, edge(2, 1)]), "4") == [("error", "second", "")]
+    inside = loop(*states, edges=[*edges, edge(2, 1)])
     assert found(one(inside), "4") == [("error", "second", "")]
-    assert found(one(loop("repeat", states, edges)), "4") == []
+    assert found(one(loop(*states, edges=edges)), "4") == []
 
 
 # --- 5 to 8: transients -----------------------------------------------------------------------------------------------
 
 
 def test_a_transient_is_not_written_again_downstream() -> None:
-    first, second = moving("first", "a", "t"), moving("second", "b", "t")
-    assert found(one(first, second, edges=[interstate(0, 1)]), "5") == [("error", "second", "t")]
-    assert found(one(branches("if", first, second)), "5") == []
-    after = one(branches("if", first, second), moving("after", "c", "t"), edges=[interstate(0, 1)])
-    assert found(after, "5") == [("error", "after", "t")]
-    assert found(one(loop("repeat", [first])), "5") == []
-    assert found(one(first, moving("second", "b", "u"), edges=[interstate(0, 1)]), "5") == []
+    first, second, after = (
+        state(mapped(source, "t"), label=label) for source, label in (("a", "first"), ("b", "second"), ("c", "after"))
+    )
+    choice = branches({"flag": first, "else": second})
+    assert found(one(first, second), "5") == [("error", "second", "t")]
+    assert found(one(choice), "5") == []
+    assert found(one(choice, after), "5") == [("error", "after", "t")]
+    assert found(one(loop(first)), "5") == []
+    assert found(one(first, state(mapped("b", "u"))), "5") == []
 
 
 def test_a_scalar_that_is_written_again_is_advice() -> None:
-    states = moving("first", "a", "s"), moving("second", "b", "s")
-    assert found(one(*states, edges=[interstate(0, 1)]), "5") == [("advice", "second", "s")]
+    document = one(state(mapped("a", "s")), state(mapped("b", "s"), label="second"))
+    assert found(document, "5") == [("advice", "second", "s")]
 
 
 def test_global_memory_may_be_written_by_two_states() -> None:
-    states = moving("first", "a", "b"), moving("second", "c", "b")
-    assert found(one(*states, edges=[interstate(0, 1)]), "5") == []
+    assert found(one(state(mapped("a", "b")), state(mapped("c", "b"))), "5") == []
 
 
 def test_a_read_of_what_the_state_does_not_write_is_a_source() -> None:
-    read, other = mapped("t", "b", K, K), mapped("a", "u", K, K, at=5)
-    assert found(both(read, other) and one(both(read, other)), "6") == []
-    document = one(state("late", [*read["nodes"], *other["nodes"]], [*read["edges"], *other["edges"], order(9, 0)]))
-    assert found(document, "6") == [("error", "late", "t")]
+    maps = mapped("t", "b"), mapped("a", "u")
+    assert found(one(state(*maps)), "6") == []
+    # The nodes of the first map are 0 to 4, those of the second 5 to 9: 'u' comes before 't'.
+    assert found(one(state(*maps, edges=[order(9, 0)], label="late")), "6") == [("error", "late", "t")]
 
 
 def test_an_access_node_is_written_by_one_edge() -> None:
     def twice(target: str) -> Any:
-        nodes = [tasklet(), tasklet(), access(target)]
-        return one(state("twice", nodes, [writing(0, 2, target, "0:4"), writing(1, 2, target, "5:9")]))
+        edges = [writing(0, 2, target, "0:4"), writing(1, 2, target, "5:9")]
+        return one(state(tasklet(), tasklet(), target, edges=edges, label="twice"))
 
     assert found(twice("t"), "7") == [("advice", "twice", "t")]
     assert found(twice("b"), "7") == [("info", "twice", "b")]
-    once = one(state("once", [tasklet(), tasklet(), access("t")], [writing(0, 2, "t", "0:9"), order(1, 2)]))
+    once = one(state(tasklet(), tasklet(), "t", edges=[writing(0, 2, "t", ALL), order(1, 2)]))
     assert found(once, "7") == []
 
 
 def test_a_state_has_one_access_node_of_a_transient() -> None:
     def two(first: str, second: str) -> Any:
-        nodes = [tasklet(), tasklet(), access(first), access(second)]
-        return one(state("two", nodes, [writing(0, 2, first, "0:4"), writing(1, 3, second, "5:9")]))
+        edges = [writing(0, 2, first, "0:4"), writing(1, 3, second, "5:9")]
+        return one(state(tasklet(), tasklet(), first, second, edges=edges, label="two"))
 
     assert found(two("t", "t"), "8") == [("error", "two", "t")]
     assert found(two("s", "s"), "8") == [("advice", "two", "s")]
@@ -240,16 +227,16 @@ def test_a_state_has_one_access_node_of_a_transient() -> None:
     ],
 )
 def test_memory_inside_a_map(attributes: Any, is_broken: bool) -> None:
-    arrays = {**ARRAYS, "t": array(transient=True, **attributes)}
+    arrays = {**ARRAYS, "t": transient(**attributes)}
     expected = [("error", "inside", "t")] if is_broken else []
-    nodes = [map_entry(K), tasklet(0), access("t", 0), tasklet(0), map_exit(0)]
+    nodes = map_entry(K), tasklet(0), access("t", 0), tasklet(0), map_exit(0)
     edges = [order(0, 1), writing(1, 2, "t", "0"), reading(2, 3, "t", "0"), order(3, 4)]
-    assert found(one(state("inside", nodes, edges), arrays=arrays), "") == expected
-    inner = sdfg([state("deep", nodes[1:3], [])], arrays, name="inner")
-    outer = state("outer", [map_entry(K), nested(inner, 0), map_exit(0)], [order(0, 1), order(1, 2)])
+    assert found(one(state(*nodes, edges=edges, label="inside"), arrays=arrays), "") == expected
+    write = state(tasklet(), "t", edges=[writing(0, 1, "t", "0")], label="deep")
+    inner = nested(one(write, arrays=arrays), scope=0)
+    outer = state(map_entry(K), inner, map_exit(0), edges=[order(0, 1), order(1, 2)], label="outer")
     assert found(one(outer), "") == [("error", "outer/inner/deep", "t")] * is_broken
-    outside = state("outside", [tasklet(), access("t")], [writing(0, 1, "t", "0")])
-    assert found(one(outside, arrays=arrays), "") == []
+    assert found(one(write, arrays=arrays), "") == []
 
 
 # --- 9 to 11: maps ----------------------------------------------------------------------------------------------------
@@ -268,13 +255,12 @@ def test_memory_inside_a_map(attributes: Any, is_broken: bool) -> None:
     ],
 )
 def test_the_spelling_of_variables(variable: str, is_spelled: bool) -> None:
-    document = one(state("move", **mapped("a", "b", variable, variable, variable=variable)))
+    document = one(state(mapped("a", "b", variable), label="move"))
     assert found(document, "9") == ([] if is_spelled else [("error", "move", variable)])
 
 
 def test_a_dimension_has_one_kind() -> None:
-    other = "i_K_gtx_horizontal"
-    document = one(both(mapped("a", "b", K, K), mapped("a", "c", other, other, variable=other, at=5)))
+    document = one(state(mapped("a", "b"), mapped("a", "c", "i_K_gtx_horizontal")))
     assert [each[0] for each in found(document, "9")] == ["error"]
 
 
@@ -295,41 +281,36 @@ FIELDS = ProgramSignature(
     [
         (K, "b", []),
         (K, "c", [("error", "move", K)]),
-        ("i_Edge_gtx_horizontal", "c", []),
+        (EDGE, "c", []),
         ("i_Level_gtx_vertical", "b", [("error", "move", "i_Level_gtx_vertical")]),
         ("i_K_gtx_horizontal", "t", [("error", "move", "i_K_gtx_horizontal")]),
     ],
 )
 def test_variables_iterate_over_the_dimension_that_they_name(variable: str, target: str, expected: Any) -> None:
-    document = one(state("move", **mapped("t", target, "0", variable, variable=variable)))
+    document = one(state(mapped("t", target, variable, read="0"), label="move"))
     assert found(document, "9", program=FIELDS) == expected
     assert check(document).not_checked["9/11.1"] == "needs the signature of the program"
 
 
 def test_maps_that_may_be_merged() -> None:
-    same = one(both(mapped("a", "b", K, K), mapped("a", "c", K, K, at=5)))
-    edges = "i_Edge_gtx_horizontal"
-    other = one(both(mapped("a", "b", K, K), mapped("a", "c", edges, edges, variable=edges, at=5)))
-    assert found(same, "10") == [("info", "both", "m")]
+    same = one(state(mapped("a", "b"), mapped("a", "c"), label="both"))
+    other = one(state(mapped("a", "b"), mapped("a", "c", EDGE)))
+    assert found(same, "10") == [("info", "both", f"m[{K}]")]
     assert found(other, "10") == []
 
 
 def test_variables_are_not_renamed() -> None:
-    def over(variable: str) -> Any:
-        return one(state("move", **mapped("a", "b", variable, variable, variable=variable)))
-
-    before = over(K)
-    assert found(over(K), "11", before=before) == []
-    edge = "i_Edge_gtx_horizontal"
-    assert found(over(edge), "11", before=before) == [("error", "", edge), ("unknown", "", K)]
-    assert found(one(state("empty")), "11", before=before) == [("unknown", "", K)]
+    before, other = one(state(mapped("a", "b"))), one(state(mapped("a", "b", EDGE)))
+    assert found(before, "11", before=before) == []
+    assert found(other, "11", before=before) == [("error", "", EDGE), ("unknown", "", K)]
+    assert found(one(state()), "11", before=before) == [("unknown", "", K)]
 
 
 # --- Results ----------------------------------------------------------------------------------------------------------
 
 
 def test_every_rule_is_held_broken_or_not_checked() -> None:
-    result = check(one(state("update", **mapped("a", "a", f"{K} + 1", K))))
+    result = check(one(state(mapped("a", "a", read=f"{K} + 1"))))
     status = {rule.key: result.status(rule) for rule in RULES}
     assert [key for key, each in status.items() if each == "broken"] == ["1/3"]
     assert {key for key, each in status.items() if each == "not checked"} == set(result.not_checked)
@@ -340,10 +321,10 @@ def test_every_rule_is_held_broken_or_not_checked() -> None:
 @pytest.mark.parametrize(
     "document",
     [
-        {"type": "SDFG", "attributes": {"name": "old"}, "nodes": [{"type": "SDFGState"}], "edges": []},
-        {"type": "SDFG", "attributes": {"name": "old"}, "nodes": 7, "edges": []},
+        {**sdfg(), "nodes": [{"type": "SDFGState"}]},
+        {**sdfg(), "nodes": 7},
     ],
 )
 def test_a_document_of_another_form(document: Any) -> None:
-    with pytest.raises(SdfgError, match=r"^SDFG 'old' is not in the form in which DaCe 2 saves SDFGs\.$"):
+    with pytest.raises(SdfgError, match=r"^SDFG 'prog' is not in the form that this gtstub reads: "):
         check(document)

@@ -16,21 +16,18 @@ from gtstub.signature import documents
 from tests.support.checkout import ROOT
 from tests.support.cli import assert_refused, run
 from tests.support.entries import write_files
-from tests.support.rule_documents import array, interstate, mapped, moving, sdfg, state
+from tests.support.sdfg_documents import K, array, mapped, sdfg, state, tasklet, transient, writing
 from tests.support.signatures import WHOLE_PROGRAM
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
 
-K = "i_K_gtx_vertical"
-ARRAYS = {"a": array(), "b": array(), "t": array(transient=True)}
-
-LEGAL = sdfg([moving("move", "a", "b")], ARRAYS)
-RACE = sdfg([state("shift", **mapped("a", "a", f"{K} + 1", K))], ARRAYS)
-TWICE = sdfg([moving("one", "a", "t"), moving("two", "b", "t")], ARRAYS, [interstate(0, 1)])
-ADVICE = sdfg([moving("move", "a", "b")], {**ARRAYS, "t": array(transient=True)})
-ADVICE["nodes"][0]["nodes"].append({**ADVICE["nodes"][0]["nodes"][4], "id": 5, "attributes": {"data": "t"}})
-for src in ("2", "3"):
-    ADVICE["nodes"][0]["edges"].append({**ADVICE["nodes"][0]["edges"][2], "src": src, "dst": "5"})
+LEGAL = sdfg(state(mapped("a", "b"), label="move"))
+RACE = sdfg(state(mapped("a", "a", read=f"{K} + 1"), label="shift"))
+TWICE = sdfg(state(mapped("a", "t"), label="one"), state(mapped("b", "t"), label="two"), arrays={"t": transient()})
+ADVICE = sdfg(
+    state(tasklet(), tasklet(), "t", edges=[writing(0, 2, "t", "0:4"), writing(1, 2, "t", "5:9")], label="move"),
+    arrays={"t": transient()},
+)
 
 
 def save(name: str, document: Any) -> str:
@@ -99,7 +96,7 @@ def test_the_table_has_findings_and_what_was_not_checked() -> None:
 
 
 def test_the_level_of_the_table() -> None:
-    file = save("x.json", sdfg([state("update", **mapped("a", "a", K, K))], ARRAYS))
+    file = save("x.json", sdfg(state(mapped("a", "a"), label="update")))
     assert "update" not in run("check", file).stdout
     assert "update" in run("check", file, "--level", "info").stdout
     assert "move" in run("check", save("x.json", ADVICE)).stdout
@@ -108,7 +105,7 @@ def test_the_level_of_the_table() -> None:
 
 def test_what_is_unknown_is_a_level_of_its_own() -> None:
     before = save("before.json", LEGAL)
-    after = save("after.json", sdfg([state("empty")], ARRAYS))
+    after = save("after.json", sdfg(state(label="empty")))
     levels = {each["level"] for each in checked(after, "--before", before)["sdfgs"][0]["findings"]}
     assert levels == {"unknown"}
     assert K in run("check", after, "--before", before, "--level", "unknown").stdout
@@ -117,14 +114,12 @@ def test_what_is_unknown_is_a_level_of_its_own() -> None:
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
     name = "a\x1b[2J\u202e"
-    hostile = sdfg([state("shift", **mapped(name, name, f"{K} + 1", K))], {name: array()}, name=name)
+    hostile = sdfg(state(mapped(name, name, read=f"{K} + 1"), label="shift"), arrays={name: array()}, name=name)
     result = run("check", save("x.json", hostile))
     assert result.exit_code == 1
     assert "a\\u001b[2J\\u202e" in result.stdout
-    del hostile["edges"]
-    Path("x.json").write_text(json.dumps({**hostile, "nodes": 3}), encoding="utf-8")
-    text = "SDFG 'a\\u001b[2J\\u202e' is not in the form in which DaCe 2 saves SDFGs."
-    assert_refused(run("check", "x.json"), 2, text)
+    text = "SDFG 'a\\u001b[2J\\u202e' is not in the form that this gtstub reads: DaCe \\u001b wrote it."
+    assert_refused(run("check", save("x.json", {**hostile, "nodes": 3, "dace_version": "\x1b"})), 2, text)
 
 
 def test_the_sdfg_before() -> None:
@@ -137,8 +132,7 @@ def test_the_sdfg_before() -> None:
 def test_the_signature_of_the_program() -> None:
     Path("program.json").write_text(documents.program_to_json(WHOLE_PROGRAM), encoding="utf-8")
     assert statuses(checked(save("x.json", LEGAL), "--program", "program.json"))["9/11.1"] == "held"
-    level = "i_Level_gtx_vertical"
-    other = sdfg([state("move", **mapped("a", "b", level, level, variable=level))], ARRAYS)
+    other = sdfg(state(mapped("a", "b", "i_Level_gtx_vertical")))
     document = checked(save("x.json", other), "--program", "program.json", exit_code=1)
     assert statuses(document)["9/11.1"] == "broken"
     Path("program.json").write_text("{}", encoding="utf-8")
@@ -187,7 +181,7 @@ def test_an_entry(cache: Cache) -> None:
     publish(cache, f"one-{'0' * 32}", own=RACE)
     legal = publish(cache, f"two-{'1' * 32}", own=LEGAL)
     document = checked(str(legal))
-    assert document["sdfgs"][0]["name"] == "program"
+    assert document["sdfgs"][0]["name"] == "prog"
     assert statuses(document)["9/11.1"] == "held", "The entry has the signature of its program."
     assert len(checked("--cache", "cache", exit_code=1)["sdfgs"]) == 2
 
@@ -223,8 +217,7 @@ def test_an_entry_for_another_abi_is_refused(cache: Cache) -> None:
 
 
 def test_the_stages_of_an_entry(cache: Cache) -> None:
-    level = "i_Level_gtx_vertical"
-    other = sdfg([state("move", **mapped("a", "b", level, level, variable=level))], ARRAYS)
+    other = sdfg(state(mapped("a", "b", "i_Level_gtx_vertical")))
     entry = publish(cache, "kept", **{"00-lowered": LEGAL, "01-fused": RACE}, own=other)
     document = checked("--stages", str(entry), exit_code=1)
     names = ["stage-00-lowered.sdfg.json.gz", "stage-01-fused.sdfg.json.gz", "sdfg.json.gz"]
@@ -261,7 +254,7 @@ def test_what_cannot_be_read() -> None:
     assert_refused(
         run("check", save("old.json", {"type": "SDFG", "attributes": {"name": "old"}})),
         2,
-        "SDFG 'old' is not in the form in which DaCe 2 saves SDFGs.",
+        "SDFG 'old' is not in the form that this gtstub reads.",
     )
 
 

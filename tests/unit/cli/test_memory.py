@@ -14,7 +14,7 @@ from gtstub.signature.documents import parse, program_to_json, sdfg_to_json
 from gtstub.signature.model import Axis
 from tests.support.cli import assert_refused, run
 from tests.support.entries import write_files
-from tests.support.sdfg_documents import conditional, sdfg, state, transient
+from tests.support.sdfg_documents import branches, sdfg, state, transient
 from tests.support.signatures import EDGE, K, array, field, program, symbol
 from tests.support.signatures import sdfg as signature
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
 
 DOCUMENT = sdfg(
     state("a", "kept"),
-    conditional(flag=[state("b")], otherwise=[state("c")]),
+    branches({"flag": state("b"), "else": state("c")}),
     arrays={
         "a": transient("N*M"),
         "kept": transient("N", lifetime="Persistent"),
@@ -87,7 +87,7 @@ def test_what_is_not_known_is_named(file: str) -> None:
 
 
 def test_an_sdfg_without_transients() -> None:
-    Path("program.sdfg").write_text(json.dumps(sdfg(state(), arrays={})))
+    Path("program.sdfg").write_text(json.dumps(sdfg(state())))
     assert run("memory", "program.sdfg").stdout == "SDFG 'prog' has no transient arrays.\n"
 
 
@@ -150,7 +150,7 @@ def test_a_size_that_is_negative_and_a_name_that_is_given_twice(file: str, entry
         ('{"type": "SDFG", "attributes": 3}', "'bad' is not an SDFG: its 'attributes' have no 'name'."),
         (
             '{"type": "SDFG", "attributes": {"name": "old"}, "nodes": []}',
-            "SDFG 'old' is not in the form in which DaCe 2 saves SDFGs.",
+            "SDFG 'old' is not in the form that this gtstub reads.",
         ),
     ],
 )

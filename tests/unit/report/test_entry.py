@@ -18,8 +18,9 @@ from gtstub.report.model import Chip, Constant, ProgramReport, Use
 from gtstub.signature import documents
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from tests.support.goldens import REAL, signatures_of
-from tests.support.kernel_documents import EDGE, Map, document, state
 from tests.support.reported import publish
+from tests.support.sdfg_documents import EDGE, mapped, state, transient
+from tests.support.sdfg_documents import sdfg as lowered_sdfg
 from tests.support.signatures import (
     CALLING_PROGRAM,
     CALLING_SDFG,
@@ -160,7 +161,7 @@ def test_a_profile_of_another_variant_has_no_times_of_this_one(tmp_path: Path) -
 
 
 def test_memory_has_the_sizes_of_a_call(tmp_path: Path) -> None:
-    lowered = document(state("s", Map("first", EDGE, ("vn",), ("tmp",))), transients={"tmp": "__nk"})
+    lowered = lowered_sdfg(state(mapped("vn", "tmp", EDGE)), arrays={"tmp": transient("__nk")})
     entry = publish(tmp_path, lowered=lowered)
     made = report(entry.path)
     assert made.memory is not None
