@@ -6,7 +6,6 @@ nested mapping that JSON can express and people can read.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -41,6 +40,8 @@ class Difference:
 
 def make_key(name: str, ingredients: Mapping[str, Any]) -> str:
     """The key of the entry of program `name` made of `ingredients`, a directory name for every file system."""
+    import hashlib  # Here, because OpenSSL takes 4 MB, and most commands compute no digest.
+
     digest = hashlib.sha256(canonical({"name": name, "ingredients": plain(ingredients)})).hexdigest()
     return f"{short_name(name)}-{digest[:32]}"
 

@@ -8,7 +8,6 @@ would take longer than everything else here.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -49,6 +48,8 @@ class File(NamedTuple):
     @classmethod
     def of(cls, path: Path) -> File:
         """Reads a file, but never all of it into memory. Raises OSError."""
+        import hashlib  # Here, because OpenSSL takes 4 MB, and most commands compute no digest.
+
         with path.open("rb", buffering=0) as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             return cls(file.tell(), sha256)
@@ -122,6 +123,8 @@ def read(path: Path) -> Manifest:
 
 def digest(document: Mapping[str, Any]) -> str | None:
     """The SHA-256 (hexadecimal) of a manifest without its member 'digest'; None if it cannot be a manifest."""
+    import hashlib  # Here, because OpenSSL takes 4 MB, and most commands compute no digest.
+
     rest = {name: value for name, value in document.items() if name != "digest"}
     try:
         return hashlib.sha256(canonical(rest)).hexdigest()

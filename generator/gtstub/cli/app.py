@@ -1,30 +1,18 @@
-"""The command line, `gtstub`. Each command itself imports the modules that take long to import."""
+"""The command line, `gtstub`. It imports the module of the command that is given, and the command what takes long."""
 
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import signal
 import sys
-from typing import Any
+from typing import Any, cast, override
 
 import click
 
 from gtstub._version import __version__
-from gtstub.cli.build import build
-from gtstub.cli.cache import cache
-from gtstub.cli.check import check
-from gtstub.cli.config import config
-from gtstub.cli.debug import debug
-from gtstub.cli.doctor import doctor
-from gtstub.cli.extract import extract
-from gtstub.cli.memory import memory
 from gtstub.cli.options import example
-from gtstub.cli.profile import profile
-from gtstub.cli.record import record
-from gtstub.cli.replay import replay
-from gtstub.cli.report import report
-from gtstub.cli.stub import generate, plan, show
 from gtstub.errors import GtstubError
 from gtstub.util.visible import visible
 
@@ -45,8 +33,27 @@ Exit codes:
 """
 
 
+COMMANDS = {
+    **{name: name for name in ("build", "cache", "check", "config", "debug", "doctor", "extract", "memory", "profile")},
+    **{name: name for name in ("record", "replay", "report")},
+    **dict.fromkeys(("generate", "plan", "show"), "stub"),
+}
+"""The module of each command."""
+
+
 class _Group(click.Group):
     """Prints the errors of its commands on stderr, and exits with the codes of EXIT_CODES."""
+
+    @override
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    @override
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"gtstub.cli.{COMMANDS[cmd_name]}")
+        return cast(click.Command, getattr(module, cmd_name))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -76,11 +83,3 @@ def main() -> None:
     A stub is generated from two JSON files, the SDFG signature and the program signature. Every cache entry contains
     them ('sdfg.json', 'program.json'). 'gtstub extract' makes both from a program, or the first from an SDFG file.
     """
-
-
-COMMANDS = (
-    *(build, cache, check, config, debug, doctor, extract, generate, memory, plan, profile, record, replay, report),
-    show,
-)
-for command in COMMANDS:
-    main.add_command(command)

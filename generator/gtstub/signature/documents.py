@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-import hashlib
 import json
 import math
 from pathlib import Path
@@ -94,6 +93,8 @@ def sdfg_in(file: Path) -> model.SdfgSignature:
 
 def digest(text: str) -> str:
     """SHA-256 of a document's canonical text, hexadecimal."""
+    import hashlib  # Here, because OpenSSL takes 4 MB, and most commands compute no digest.
+
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from gtstub import __version__
 from gtstub.cli.output import print_json
 from tests.support.cli import run
+from tests.support.rule_documents import array, moving, sdfg
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
 
@@ -50,6 +52,19 @@ def test_a_wrong_option_is_a_usage_error() -> None:
 def test_the_module_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "gtstub", "--version"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"gtstub {__version__}\n", "")
+
+
+def test_a_command_does_not_import_what_others_need() -> None:
+    """The rest would double its time and memory."""
+    code = (
+        "import sys; from gtstub.cli.app import main; main(['check', sys.argv[1]], standalone_mode=False);"
+        "print({'gtstub.cli.build', 'gtstub.cli.cache', 'gtstub.plan', 'gtstub.recorded', 'hashlib'} & {*sys.modules})"
+    )
+    document = sdfg([moving("move", "a", "b")], {"a": array(), "b": array()})
+    Path("x.sdfg").write_text(json.dumps(document), encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", code, "x.sdfg"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("x.sdfg: ")
+    assert done.stdout.endswith("\nset()\n")
 
 
 @pytest.mark.parametrize("filter_", ["repeat(1)", "1, last(repeat(1))"])
