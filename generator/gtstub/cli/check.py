@@ -90,7 +90,7 @@ def check(
         if program_file is not None:
             program = program_in(program_file)
         if before_file is not None:
-            before = sdfgs.sdfg_or_entry(before_file).document
+            before = sdfgs.sdfg_or_entry(before_file).text
 
     found: list[checks.Checked] = []
     unreadable: dict[str, str] = {}
@@ -98,14 +98,14 @@ def check(
         try:
             with sdfgs.exit_code_2():
                 sdfg = sdfgs.sdfg_or_entry(file)
-                result = rules.check(sdfg.document, program=program or sdfg.program, before=before)
+                result = rules.check_text(sdfg.text, program=program or sdfg.program, before=before)
         except SdfgError as error:
             if cache_dir is None:
                 raise
             unreadable[str(file)] = str(error)
             continue
         if stages_dir is not None:
-            result, before = checks.between_stages(result), sdfg.document
+            result, before = checks.between_stages(result), sdfg.text
         found.append(checks.Checked(str(file), sdfg.name, checks.selected(result, selected)))
 
     first = None if stages_dir is None else tuple(checks.first_findings(found))

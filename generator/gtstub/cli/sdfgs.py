@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,14 +21,11 @@ SUFFIXES = (".sdfg", ".sdfgz", ".json", ".json.gz")
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """An SDFG, and the signature of its program if an entry has it."""
+    """An SDFG as JSON, its name, and the signature of its program if an entry has it."""
 
-    document: Document
+    text: str
+    name: str
     program: ProgramSignature | None = None
-
-    @property
-    def name(self) -> str:
-        return str(self.document["attributes"]["name"])
 
 
 @contextlib.contextmanager
@@ -45,10 +43,15 @@ def exit_code_2() -> Iterator[None]:
 def sdfg_or_entry(path: Path) -> Named:
     """The SDFG in a file or a cache entry. Raises GtstubError or OSError if there is none that can be read."""
     if not path.is_dir():
-        return Named(read(path))
+        return _named(read(path))
     if LOWERED_SDFG not in inspect(path).files:
         raise SdfgError(f"'{path}' keeps no SDFG, because an older gtstub built it: build it again.")
-    return Named(read(path / LOWERED_SDFG), program_in(path / "program.json"))
+    program = program_in(path / "program.json")
+    return _named(read(path / LOWERED_SDFG), program)
+
+
+def _named(document: Document, program: ProgramSignature | None = None) -> Named:
+    return Named(json.dumps(document), str(document["attributes"]["name"]), program)
 
 
 def entries(cache: Path) -> list[Path]:

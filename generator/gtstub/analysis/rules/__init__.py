@@ -103,19 +103,24 @@ def check(document: Document, *, program: ProgramSignature | None = None, before
     Checks an SDFG. `program` is the signature of its program, and `before` the SDFG before what was done to it; without
     one of them, the rules that need it are not checked. Raises SdfgError if a document has another form than DaCe's.
     """
+    return check_text(json.dumps(document), program=program, before=None if before is None else json.dumps(before))
+
+
+def check_text(text: str, *, program: ProgramSignature | None = None, before: str | None = None) -> Result:
+    """The same for SDFGs as JSON: jq has values of its own, so those of Python are not needed beside them."""
     not_checked = {"/2": "an SDFG does not tell who simplified it"}
     if program is None:
         not_checked["9/11.1"] = "needs the signature of the program"
     if before is None:
         not_checked |= dict.fromkeys(("2/1", "11/11.5", "11/12"), "needs the SDFG before")
     wanted = (*_ALWAYS, *((_PROGRAM,) if program is not None else ()), *(_BEFORE if before is not None else ()))
-    given = {
-        "sdfg": document,
-        "before": before,
-        "program": None if program is None else json.loads(program_to_json(program)),
-    }
-    with in_the_form_of_dace(document):
-        found = _rules(wanted).input_value(given).first()
+    signature = "null" if program is None else program_to_json(program)
+    given = f'{{"sdfg": {text}, "before": {before or "null"}, "program": {signature}}}'
+    try:
+        [found] = _rules(wanted).input_text(given).all()  # Not first(), after which jq would keep its values.
+    except ValueError:
+        with in_the_form_of_dace(json.loads(text)):
+            raise
     findings = [Finding(**each) for each in found]
     order = {rule.key: number for number, rule in enumerate(RULES)}
     findings.sort(key=lambda each: (LEVELS.index(each.level), order[f"{each.rule}/{each.adr}"], each.state, each.data))

@@ -51,7 +51,7 @@ def rule_9_dimensions($program):
      ([select($sdfg.path == "") | states | .label as $label
        | ([.nodes[] | select(.type == "MapEntry") | .map.params[] | {key: ., value: (spelled | .kind)}] | from_entries)
          as $kinds
-       | .out[][] | select(.empty | not) | . as $edge
+       | .out[][] | select(.data) | . as $edge
        | $known.fields[.data] | values | . as $axes
        | ($edge.read // $edge.write // []) as $indices
        | select(($indices | length) == ($axes | length)) | range($axes | length) as $axis

@@ -11,7 +11,7 @@
 #     exclusive: of its regions one is executed, as of branches
 #   state:  {label, nodes: {<id>: node}, in: {<id>: [edge]}, out: {<id>: [edge]}}
 #   node:   {id, type, data, scope, label, map: {params, ranges}}; scope is the id of the entry of its map, or null
-#   edge:   {src, dst, data, from, to, empty, read, write, wcr}; from and to are connectors, empty an edge that only orders
+#   edge:   {src, dst, data, from, to, read, write}; from and to are connectors; an edge that only orders has no data
 #     read and write are the indices at its ends, a text for each axis ("i", "0:9:1"), or null
 #
 # DaCe leaves out attributes that have their default value.
@@ -42,10 +42,8 @@ def edge:
   .attributes.data.attributes as $memlet
   | {
       src, dst, data: $memlet.data, from: .src_connector, to: .dst_connector,
-      empty: ($memlet.data == null),
       read: ($memlet.src_subset // (if $memlet.is_data_src == false then null else $memlet.subset end) | indices),
-      write: ($memlet.dst_subset // (if $memlet.is_data_src then null else $memlet.subset end) | indices),
-      wcr: ($memlet.wcr != null)
+      write: ($memlet.dst_subset // (if $memlet.is_data_src then null else $memlet.subset end) | indices)
     };
 
 def state:
@@ -99,8 +97,8 @@ def regions: .root | recurse(.blocks[].regions[]);
 def states: regions | .blocks[].state | values;
 
 # Of a state: edges that carry data into or out of a node, and whether anything writes or reads at it.
-def inputs($state): ($state.in[.id] // [])[] | select(.empty | not);
-def outputs($state): ($state.out[.id] // [])[] | select(.empty | not);
+def inputs($state): ($state.in[.id] // [])[] | select(.data);
+def outputs($state): ($state.out[.id] // [])[] | select(.data);
 def is_view_edge: .from == "views" or .to == "views";
 def writes($state): any(inputs($state); is_view_edge | not);
 def reads($state): any(outputs($state); is_view_edge | not);
