@@ -26,7 +26,7 @@
   const filter = () => {
     const text = input.value.trim().toLowerCase();
     let count = 0;
-    for (const each of all("[data-f], tbody tr")) {
+    for (const each of all("[data-f], tbody tr, dl div")) {
       const fits = each.textContent.toLowerCase().includes(text);
       if (each.closest(".flow")) each.classList.toggle("dim", !fits);
       else each.hidden = !fits;

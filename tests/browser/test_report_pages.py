@@ -38,7 +38,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def slots_of(page: Any, leaf: str) -> list[str]:
-    return sorted(page.locator(f"#flow .slot[data-m={leaf}]").all_inner_texts())
+    return sorted(page.locator(f"#flow :is(.slot[data-m={leaf}], [data-m={leaf}] .slot)").all_inner_texts())
 
 
 def leaf(page: Any, name: str) -> Any:
@@ -50,9 +50,9 @@ def test_pointing_at_a_leaf_marks_its_slots(pages: dict[str, Path], open_page: O
     page = open_page(pages[name])
     button = leaf(page, {"whole": "vn", "wide": "field_007"}[name])
     button.hover()
-    on = sorted(page.locator("#flow .slot.on").all_inner_texts())
+    on = sorted(page.locator("#flow :is(.slot.on, .on .slot)").all_inner_texts())
     assert len(on) == {"whole": 4, "wide": 4}[name]
-    assert on == slots_of(page, button.get_attribute("data-m"))
+    assert on == slots_of(page, button.evaluate("button => button.closest('[data-m]').dataset.m"))
     page.locator("h1").hover()
     assert page.locator(".on").count() == 0
 
