@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gtstub.abi import ABI
 from gtstub.cache.entry import Entry
-from gtstub.cache.manifest import Manifest
+from gtstub.cache.manifest import File, Manifest
 from gtstub.errors import CacheError
 
 
@@ -27,6 +27,17 @@ def inspect(path: Path) -> Manifest:
             " again, or use the gtstub that built it."
         )
     return manifest
+
+
+def program_text(path: Path, manifest: Manifest) -> str:
+    """
+    The program signature of the entry at `path`, as JSON. It needs no schema: gtstub has written it, if its digest is
+    that of the manifest. Raises CacheError otherwise.
+    """
+    file = path / "program.json"
+    if manifest.files.get(file.name) != File.of(file):
+        raise CacheError(f"File '{file.name}' of cache entry '{path}' is not the one that was built.")
+    return file.read_text(encoding="utf-8")
 
 
 def _abi(source: Path) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 
-from gtstub.util.canonical import canonical, plain
+from gtstub.util.canonical import canonical, plain, sha256
 
 LONGEST_NAME = 100
 """Characters of a program's name in a key. File systems allow names of 255 bytes; claims and copies add to a key."""
@@ -40,9 +40,7 @@ class Difference:
 
 def make_key(name: str, ingredients: Mapping[str, Any]) -> str:
     """The key of the entry of program `name` made of `ingredients`, a directory name for every file system."""
-    import hashlib  # Here, because OpenSSL takes 4 MB, and most commands compute no digest.
-
-    digest = hashlib.sha256(canonical({"name": name, "ingredients": plain(ingredients)})).hexdigest()
+    digest = sha256(canonical({"name": name, "ingredients": plain(ingredients)}))
     return f"{short_name(name)}-{digest[:32]}"
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gtstub.util.canonical import canonical, plain
+from gtstub.util.canonical import canonical, plain, sha256
 from gtstub.util.regular import read_regular
 
 FILE = "manifest.json"
@@ -48,7 +48,7 @@ class File(NamedTuple):
     @classmethod
     def of(cls, path: Path) -> File:
         """Reads a file, but never all of it into memory. Raises OSError."""
-        import hashlib  # Here, because OpenSSL takes 4 MB, and most commands compute no digest.
+        import hashlib  # Here for the same reason as in util/canonical.py.
 
         with path.open("rb", buffering=0) as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
@@ -123,11 +123,9 @@ def read(path: Path) -> Manifest:
 
 def digest(document: Mapping[str, Any]) -> str | None:
     """The SHA-256 (hexadecimal) of a manifest without its member 'digest'; None if it cannot be a manifest."""
-    import hashlib  # Here, because OpenSSL takes 4 MB, and most commands compute no digest.
-
     rest = {name: value for name, value in document.items() if name != "digest"}
     try:
-        return hashlib.sha256(canonical(rest)).hexdigest()
+        return sha256(canonical(rest))
     except (ValueError, RecursionError):  # NaN, which no manifest contains
         return None
 

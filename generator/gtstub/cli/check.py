@@ -73,7 +73,7 @@ def check(
     from gtstub.analysis.document import SdfgError
     from gtstub.cli import sdfgs
     from gtstub.cli.tables.check import print_checked, print_first
-    from gtstub.signature.documents import program_in
+    from gtstub.signature.documents import program_in, program_to_json
 
     if (bool(paths), cache_dir is not None, stages_dir is not None).count(True) != 1:
         raise click.UsageError("Name SDFGs or entries, or else --cache or --stages.")
@@ -88,7 +88,7 @@ def check(
         if stages_dir is not None:
             files, program = sdfgs.stages(stages_dir)
         if program_file is not None:
-            program = program_in(program_file)
+            program = program_to_json(program_in(program_file))
         if before_file is not None:
             before = sdfgs.sdfg_or_entry(before_file).text
 

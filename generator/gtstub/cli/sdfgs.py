@@ -10,22 +10,20 @@ from pathlib import Path
 
 from gtstub.analysis.document import Document, SdfgError, read
 from gtstub.cache.entry import LOWERED_SDFG, STAGE, is_entry
-from gtstub.cache.inspection import inspect
+from gtstub.cache.inspection import inspect, program_text
 from gtstub.cache.store import Cache
 from gtstub.errors import GtstubError
-from gtstub.signature.documents import program_in
-from gtstub.signature.model import ProgramSignature
 
 SUFFIXES = (".sdfg", ".sdfgz", ".json", ".json.gz")
 
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """An SDFG as JSON, its name, and the signature of its program if an entry has it."""
+    """An SDFG and its name, and the signature of its program if an entry has it. Both are JSON."""
 
     text: str
     name: str
-    program: ProgramSignature | None = None
+    program: str | None = None
 
 
 @contextlib.contextmanager
@@ -44,14 +42,14 @@ def sdfg_or_entry(path: Path) -> Named:
     """The SDFG in a file or a cache entry. Raises GtstubError or OSError if there is none that can be read."""
     if not path.is_dir():
         return _named(read(path))
-    if LOWERED_SDFG not in inspect(path).files:
+    manifest = inspect(path)
+    if LOWERED_SDFG not in manifest.files:
         raise SdfgError(f"'{path}' keeps no SDFG, because an older gtstub built it: build it again.")
-    program = program_in(path / "program.json")
-    return _named(read(path / LOWERED_SDFG), program)
+    return _named(read(path / LOWERED_SDFG), program_text(path, manifest))
 
 
-def _named(document: Document, program: ProgramSignature | None = None) -> Named:
-    return Named(json.dumps(document), str(document["attributes"]["name"]), program)
+def _named(document: Document, program: str | None = None) -> Named:
+    return Named(json.dumps(document, separators=(",", ":")), str(document["attributes"]["name"]), program)
 
 
 def entries(cache: Path) -> list[Path]:
@@ -62,16 +60,17 @@ def entries(cache: Path) -> list[Path]:
     return found
 
 
-def stages(directory: Path) -> tuple[Sequence[Path], ProgramSignature | None]:
+def stages(directory: Path) -> tuple[Sequence[Path], str | None]:
     """
     The SDFGs in a folder, in the order of their names. Of a cache entry, those of the stages that it keeps, then its
     own, and the signature of its program. Raises GtstubError or OSError if there is none.
     """
     if is_entry(directory):
-        names = sorted(name for name in inspect(directory).files if name.startswith(STAGE))
+        manifest = inspect(directory)
+        names = sorted(name for name in manifest.files if name.startswith(STAGE))
         if not names:
             raise SdfgError(f"'{directory}' keeps no stages: build it with GTSTUB_KEEP_STAGES=1.")
-        return [directory / name for name in (*names, LOWERED_SDFG)], program_in(directory / "program.json")
+        return [directory / name for name in (*names, LOWERED_SDFG)], program_text(directory, manifest)
     found = sorted(file for file in directory.iterdir() if file.name.endswith(SUFFIXES))
     if not found:
         raise SdfgError(f"'{directory}' has no SDFG: none of its files ends in {', '.join(SUFFIXES)}.")

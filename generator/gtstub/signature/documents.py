@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gtstub.errors import SignatureError
 from gtstub.signature import bounds, model, polynomials
 from gtstub.signature.expressions import Expression, syntax_tree
+from gtstub.util.canonical import sha256
 
 if TYPE_CHECKING:
     import jsonschema
@@ -93,9 +94,7 @@ def sdfg_in(file: Path) -> model.SdfgSignature:
 
 def digest(text: str) -> str:
     """SHA-256 of a document's canonical text, hexadecimal."""
-    import hashlib  # Here, because OpenSSL takes 4 MB, and most commands compute no digest.
-
-    return hashlib.sha256(text.encode()).hexdigest()
+    return sha256(text.encode())
 
 
 # --- Writing ----------------------------------------------------------------------------------------------------------

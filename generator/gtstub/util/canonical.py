@@ -17,6 +17,13 @@ def canonical(document: Any) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
+def sha256(data: bytes) -> str:
+    """The SHA-256 of bytes, hexadecimal."""
+    import hashlib  # Here, because OpenSSL takes 4 MB, which commands that compute no digest do not need.
+
+    return hashlib.sha256(data).hexdigest()
+
+
 def plain(value: Any) -> Any:
     """
     A value as a manifest holds it. Tuples become lists, sets become sorted lists, numpy scalars become Python

@@ -13,7 +13,7 @@ import pytest
 from gtstub import __version__
 from gtstub.cli.output import print_json
 from tests.support.cli import run
-from tests.support.rule_documents import array, moving, sdfg
+from tests.support.sdfg_documents import mapped, sdfg, state
 
 pytestmark = pytest.mark.usefixtures("in_an_empty_directory")
 
@@ -60,7 +60,7 @@ def test_a_command_does_not_import_what_others_need() -> None:
         "import sys; from gtstub.cli.app import main; main(['check', sys.argv[1]], standalone_mode=False);"
         "print({'gtstub.cli.build', 'gtstub.cli.cache', 'gtstub.plan', 'gtstub.recorded', 'hashlib'} & {*sys.modules})"
     )
-    document = sdfg([moving("move", "a", "b")], {"a": array(), "b": array()})
+    document = sdfg(state(mapped("a", "b")))
     Path("x.sdfg").write_text(json.dumps(document), encoding="utf-8")
     done = subprocess.run([sys.executable, "-c", code, "x.sdfg"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("x.sdfg: ")

@@ -15,7 +15,7 @@ from gtstub.cache.store import Cache
 from gtstub.signature import documents
 from tests.support.checkout import ROOT
 from tests.support.cli import assert_refused, run
-from tests.support.entries import write_files
+from tests.support.entries import flip_a_bit, write_files
 from tests.support.sdfg_documents import K, array, mapped, sdfg, state, tasklet, transient, writing
 from tests.support.signatures import WHOLE_PROGRAM
 
@@ -200,6 +200,9 @@ def test_entries_without_an_sdfg_are_listed(cache: Cache) -> None:
 
 def test_damaged_entries_are_refused(cache: Cache) -> None:
     entry = publish(cache, f"one-{'0' * 32}", own=LEGAL)
+    flip_a_bit(entry / "program.json")
+    message = f"File 'program.json' of cache entry '{entry}' is not the one that was built."
+    assert_refused(run("check", str(entry)), 2, message)
     (entry / "program.json").unlink()
     assert_refused(run("check", str(entry)), 2, f"The cache entry '{entry}' lacks its file 'program.json'.")
     (entry / "manifest.json").unlink()

@@ -103,19 +103,22 @@ def check(document: Document, *, program: ProgramSignature | None = None, before
     Checks an SDFG. `program` is the signature of its program, and `before` the SDFG before what was done to it; without
     one of them, the rules that need it are not checked. Raises SdfgError if a document has another form than DaCe's.
     """
-    return check_text(json.dumps(document), program=program, before=None if before is None else json.dumps(before))
+    return check_text(
+        json.dumps(document),
+        program=None if program is None else program_to_json(program),
+        before=None if before is None else json.dumps(before),
+    )
 
 
-def check_text(text: str, *, program: ProgramSignature | None = None, before: str | None = None) -> Result:
-    """The same for SDFGs as JSON: jq has values of its own, so those of Python are not needed beside them."""
+def check_text(text: str, *, program: str | None = None, before: str | None = None) -> Result:
+    """The same for texts of JSON: jq has values of its own, so those of Python are not needed beside them."""
     not_checked = {"/2": "an SDFG does not tell who simplified it"}
     if program is None:
         not_checked["9/11.1"] = "needs the signature of the program"
     if before is None:
         not_checked |= dict.fromkeys(("2/1", "11/11.5", "11/12"), "needs the SDFG before")
     wanted = (*_ALWAYS, *((_PROGRAM,) if program is not None else ()), *(_BEFORE if before is not None else ()))
-    signature = "null" if program is None else program_to_json(program)
-    given = f'{{"sdfg": {text}, "before": {before or "null"}, "program": {signature}}}'
+    given = f'{{"sdfg": {text}, "before": {before or "null"}, "program": {program or "null"}}}'
     try:
         [found] = _rules(wanted).input_text(given).all()  # Not first(), after which jq would keep its values.
     except ValueError:
