@@ -498,7 +498,8 @@ def a_second_map(variable: str, extent: str) -> dace.SDFG:
 @mutant("11", "11.5", "error", "i_Level_gtx_vertical")
 @mutant("11", "11.5", "", K)
 @mutant("11", "11.5", "", f"__gtx_coarse_{K}")
+@mutant("11", "11.5", "unknown", K, "i")
 @mutant("11", "12", "unknown", EDGE)
 @mutant("11", "12", "", K)
-def a_renamed_variable(name: str) -> tuple[dace.SDFG, dace.SDFG]:
-    return a_variable(name), a_variable(K)
+def a_renamed_variable(name: str, before: str = K) -> tuple[dace.SDFG, dace.SDFG]:
+    return a_variable(name), a_variable(before)

@@ -402,7 +402,8 @@ def _changes(sdfg: dace.SDFG, before: dace.SDFG) -> Iterator[Found]:
     if states(sdfg) != states(before):
         yield Found("2", "1", "error", "", "")
     now, then = variables(sdfg), variables(before)
-    yield from (Found("11", "11.5", "error", "", name) for name in now - then if not name.startswith("__gtx_coarse_"))
+    level = "error" if all(_SPELLED.search(name) for name in then - now) else "unknown"
+    yield from (Found("11", "11.5", level, "", name) for name in now - then if not name.startswith("__gtx_coarse_"))
     yield from (Found("11", "12", "unknown", "", name) for name in then - now)
 
 

@@ -5,13 +5,17 @@
 #     documents, and a prefix, as of blocked loops, are allowed. Inside of a map this is advice: gt4py's own library
 #     nodes have maps over "i" there. With the signature of the program (11.1) it decides
 #     whether the dimension is one of the program's, of this kind, and whether the variable indexes only axes of
-#     that kind in the arrays of the program. Cannot decide this for transients, whose axes have no names.
+#     that dimension in the arrays of the program. Cannot decide this for transients, whose axes have no names.
 # 10: finds maps of a state with the same variables and ranges. They may be merged: the rule is a permission.
-# 11: decides from an SDFG and the one before it whether variables have new names (11.5). If no map has a name any
-#     more, its maps were removed, or merged with others: this is not decidable. SDFGs that are nested in a map do not
-#     count, because the maps of library nodes appear there.
+# 11: decides from an SDFG and the one before it whether variables have new names (11.5). This is unknown if a name that
+#     is gone was not spelled so, because such a variable may be renamed. If no map has a name any more, its maps were
+#     removed, or merged with others: this is not decidable. SDFGs that are nested in a map do not count, because the
+#     maps of library nodes appear there.
 
 def spelled: capture("i_(?<dimension>.+?)_{1,2}gtx_(?<kind>horizontal|vertical|localdim)$");
+
+# gt4py lets variables of a dimension index the axes of its staggered counterpart.
+def base: ltrimstr("_Staggered");
 
 def kind_in_program: if . == "local" then "localdim" else . end;
 
@@ -34,7 +38,7 @@ def dimensions:
   ([.parameters[] | .name as $name | .type | fields($name)] | from_entries)
   + ([.connectivities[] | {key: "gt_conn_\(.name)", value: [.source, .neighbor]}] | from_entries) as $fields
   | {
-      kinds: ([$fields[][], .connectivities[].codomain] | map({key: .name, value: (.kind | kind_in_program)})
+      kinds: ([$fields[][], .connectivities[].codomain] | map({key: (.name | base), value: (.kind | kind_in_program)})
               | from_entries),
       fields: $fields
     };
@@ -44,20 +48,21 @@ def rule_9_dimensions($program):
   | .[] | . as $sdfg
   | (([states | .label as $label | .nodes[] | select(.type == "MapEntry") | .map.params[] | {name: ., state: $label}]
       | unique_by(.name) | .[] | . + (.name | spelled)
-      | $known.kinds[.dimension] as $kind | select($kind != .kind)
+      | $known.kinds[.dimension | base] as $kind | select($kind != .kind)
       | finding("9"; "11.1"; "error"; "\($sdfg.path)\(.state)"; .name;
           if $kind == null then "the program has no dimension '\(.dimension)'"
           else "the dimension '\(.dimension)' of the program is \($kind)" end)),
      ([select($sdfg.path == "") | states | .label as $label
-       | ([.nodes[] | select(.type == "MapEntry") | .map.params[] | {key: ., value: (spelled | .kind)}] | from_entries)
-         as $kinds
-       | .out[][] | select(.data) | . as $edge
-       | $known.fields[.data] | values | . as $axes
-       | ($edge.read // $edge.write // []) as $indices
-       | select(($indices | length) == ($axes | length)) | range($axes | length) as $axis
-       | $indices[$axis] | names[] | select($kinds[.] != null)
-       | select($kinds[.] != ($axes[$axis].kind | kind_in_program))
-       | {name: ., state: $label, data: $edge.data, axis: $axes[$axis].name}]
+       | . as $state
+       | ([.nodes[] | select(.type == "MapEntry") | .map.params[] | {key: ., value: [spelled]}] | from_entries)
+         as $variables
+       | access_nodes | . as $node | $known.fields[.data] | values | . as $axes
+       | $node | ((outputs($state) | read_ends($state; .; [])), (inputs($state) | write_ends($state; .; []))) | .indices
+       | select(length == ($axes | length)) | . as $indices | range($axes | length) as $axis
+       | $indices[$axis] | names[] | . as $name | $variables[.][0] | values
+       | select(.kind != ($axes[$axis].kind | kind_in_program)
+                or ($known.kinds[.dimension | base] != null and (.dimension | base) != ($axes[$axis].name | base)))
+       | {name: $name, state: $label, data: $node.data, axis: $axes[$axis].name}]
       | unique_by([.name, .data])[]
       | finding("9"; "11.1"; "error"; .state; .name;
           "this variable of a map indexes the axis '\(.axis)' of '\(.data)'")));
@@ -73,7 +78,8 @@ def rule_11($before):
   def variables: [.[] | select(.in_map | not) | states | .nodes[] | select(.type == "MapEntry") | .map.params[]] | unique;
   variables as $now | ($before | variables) as $then
   | (($now - $then)[] | select(startswith("__gtx_coarse_") | not)
-     | finding("11"; "11.5"; "error"; ""; .; "no map had a variable of this name before")),
+     | finding("11"; "11.5"; if all($then - $now | .[]; [spelled] != []) then "error" else "unknown" end; ""; .;
+         "no map had a variable of this name before")),
     (($then - $now)[]
      | finding("11"; "12"; "unknown"; ""; .;
          "no map has this variable any more: its maps were removed, or merged with others"));
