@@ -57,15 +57,15 @@ def _is_in_map(sdfg: dace.SDFG) -> bool:
 
 
 def _written(state: dace.SDFGState, node: nodes.AccessNode) -> list[Any]:
-    return [edge for edge in state.in_edges(node) if not edge.data.is_empty() and "views" not in _connectors(edge)]
+    return [edge for edge in state.in_edges(node) if not edge.data.is_empty() and edge.dst_conn != "views"]
 
 
 def _read(state: dace.SDFGState, node: nodes.AccessNode) -> list[Any]:
-    return [edge for edge in state.out_edges(node) if not edge.data.is_empty() and "views" not in _connectors(edge)]
+    return [edge for edge in state.out_edges(node) if not edge.data.is_empty() and edge.src_conn != "views"]
 
 
-def _connectors(edge: Any) -> tuple[Any, Any]:
-    return edge.src_conn, edge.dst_conn
+def _is_view_edge(edge: Any) -> bool:
+    return "views" in (edge.src_conn, edge.dst_conn)
 
 
 def _level(sdfg: dace.SDFG, data: str) -> str:
@@ -93,7 +93,8 @@ def _global_memory(sdfg: dace.SDFG) -> Iterator[Found]:
         serious = [(state, level) for state, level in levels.items() if level in ("error", "unknown")]
         both = [state for state, level in levels.items() if level is not None]
         if not serious and (shifted := _shifted_over_transients(sdfg, data)) is not None:
-            yield Found("1", "3", "error", shifted.label, data)
+            level, state = shifted
+            yield Found("1", "3", level, state.label, data)
             continue
         for state, level in serious:
             for one in level.split():
@@ -115,7 +116,7 @@ def _level_in_state(state: dace.SDFGState, data: str) -> str | None:
 def _level_of_pair(state: dace.SDFGState, read: Any, write: Any) -> str:
     if read is write:
         source, target = read.data.src_subset, read.data.dst_subset
-        return "info" if source == target or _are_apart(source, target, set()) else "error"
+        return "info" if source == target or _are_apart(source, target, _loop_variables(state)) else "error"
     reader, writer = _outermost(state, read.dst), _outermost(state, write.src)
     if reader is writer and isinstance(reader, nodes.AccessNode):
         return "info"
@@ -159,55 +160,72 @@ def _level_in_map(state: dace.SDFGState, read: Any, write: Any) -> str:
         variables |= set(entry.map.params)
         needed |= {name for name, (b, e, _) in zip(entry.map.params, entry.map.range, strict=True) if b != e}
         entry = state.entry_node(entry)
-    if _are_apart(source, target, variables):
+    if _are_apart(source, target, variables | _loop_variables(state)):
         return "info"
-    if source == target and all(first == last for first, last, _ in source.ranges):
+    if source == target and _is_point(source):
         if not needed <= {str(symbol) for symbol in target.free_symbols}:
             return "error"
         is_ordered = read.dst is write.src or nx.has_path(state.nx, read.dst, write.src)
         return "info" if is_ordered else "error"
+    if _is_point(source) and _is_point(target):
+        return "error"
     if any(isinstance(node, nodes.NestedSDFG | nodes.LibraryNode) for node in (read.dst, write.src)):
         return "unknown"
     return "error"
 
 
-def _shifted_over_transients(sdfg: dace.SDFG, data: str) -> dace.SDFGState | None:
-    """The state that writes a global at indices that are shifted against those at which it was read for this."""
-    steps: dict[str, list[tuple[str, dace.SDFGState, dict[int, tuple[int, Any]]]]] = {}
+def _is_point(subset: Any) -> bool:
+    return subset is not None and all(first == last for first, last, _ in subset.ranges)
+
+
+def _loop_variables(state: dace.SDFGState) -> set[str]:
+    return {region.loop_variable for region in state.sdfg.all_control_flow_regions() if isinstance(region, LoopRegion)}
+
+
+Shifts = dict[int, tuple[int, Any]]
+"""For axes that are written, the axis that is read, and how much further on."""
+
+
+def _shifted_over_transients(sdfg: dace.SDFG, data: str) -> tuple[str, dace.SDFGState] | None:
+    """Whether a global is written at other indices than those at which it was read for this: a level and the state."""
+    steps: dict[str, list[tuple[str, dace.SDFGState, Shifts]]] = {}
     for state in _blocks(sdfg):
         for source, target, axes in _flows(state):
             steps.setdefault(source, []).append((target, state, axes))
-    todo: list[tuple[str, dict[int, Any] | None]] = [(data, None)]
+    todo: list[tuple[str, Shifts | None]] = [(data, None)]
     seen = set()
+    unknown = None
     while todo:
         at, so_far = todo.pop()
         for target, state, axes in steps.get(at, ()):
             if target == at or (target != data and not sdfg.arrays[target].transient):
                 continue
-            sums = {
-                axis: dace.symbolic.simplify(shift + (so_far[source] if so_far is not None else 0))
-                for axis, (source, shift) in axes.items()
-                if so_far is None or source in so_far
-            }
+            sums = axes
+            if so_far is not None:
+                sums = {
+                    axis: (so_far[source][0], dace.symbolic.simplify(shift + so_far[source][1]))
+                    for axis, (source, shift) in axes.items()
+                    if source in so_far
+                }
             if target == data:
-                if any(each.is_number and each != 0 for each in sums.values()):
-                    return state
+                if any(source != axis or (each.is_number and each != 0) for axis, (source, each) in sums.items()):
+                    return "error", state
+                if len(sums) < len(sdfg.arrays[data].shape) or any(each != 0 for _, each in sums.values()):
+                    unknown = unknown or state
             elif (key := (target, str(sorted(sums.items())))) not in seen:
                 seen.add(key)
                 todo.append((target, sums))
-    return None
+    return None if unknown is None else ("unknown", unknown)
 
 
-def _flows(state: dace.SDFGState) -> Iterator[tuple[str, str, dict[int, tuple[int, Any]]]]:
+def _flows(state: dace.SDFGState) -> Iterator[tuple[str, str, Shifts]]:
     """Of each map and copy: an array that is read, one that is written, and for axes of the latter axis and shift."""
     outer = [node for node in state.data_nodes() if state.entry_node(node) is None]
-    reads = [(node.data, edge) for node in outer for edge in _read(state, node)]
-    writes = [(node.data, edge) for node in outer for edge in _written(state, node)]
+    reads = [(node.data, edge) for node in outer for edge in state.out_edges(node) if not edge.data.is_empty()]
+    writes = [(node.data, edge) for node in outer for edge in state.in_edges(node) if not edge.data.is_empty()]
     for (source, read), (target, write) in itertools.product(reads, writes):
-        pair = read.data.src_subset, read.data.dst_subset
-        if read is write and all(pair) and pair[0].dims() == pair[1].dims():
-            pairs = zip(pair[0].ranges, pair[1].ranges, strict=True)
-            yield source, target, {axis: (axis, one[0] - other[0]) for axis, (one, other) in enumerate(pairs)}
+        if read is write:
+            yield source, target, _copied(read)
         place = _outermost(state, read.dst)
         if place is not _outermost(state, write.src) or isinstance(place, nodes.AccessNode):
             continue
@@ -216,7 +234,21 @@ def _flows(state: dace.SDFGState) -> Iterator[tuple[str, str, dict[int, tuple[in
                 yield source, target, _aligned(state, inner, last)
 
 
-def _aligned(state: dace.SDFGState, read: Any, write: Any) -> dict[int, tuple[int, Any]]:
+def _copied(edge: Any) -> Shifts:
+    """If one of the two subsets is left out, it is the other one, or begins at 0."""
+    source, target = edge.data.src_subset, edge.data.dst_subset
+    is_implied = source is None or target is None
+    source, target = source or target, target or source
+    if _is_view_edge(edge) or source is None or source.dims() != target.dims():
+        return {}
+    return {
+        axis: (axis, first - into)
+        for axis, ((first, _, step), (into, _, other_step)) in enumerate(zip(source.ranges, target.ranges, strict=True))
+        if step == other_step and not (is_implied and first != 0)
+    }
+
+
+def _aligned(state: dace.SDFGState, read: Any, write: Any) -> Shifts:
     variables = set()
     entry = state.entry_node(write.src)
     while entry is not None:
@@ -243,7 +275,11 @@ def _aligned(state: dace.SDFGState, read: Any, write: Any) -> dict[int, tuple[in
 def _are_apart(one: Any, other: Any, variables: set[str]) -> bool:
     if one is None or other is None or one.dims() != other.dims():
         return False
-    for (first, last, _), (other_first, other_last, _) in zip(one.ranges, other.ranges, strict=True):
+    for (first, last, step), (other_first, other_last, other_step) in zip(one.ranges, other.ranges, strict=True):
+        if step.is_negative:
+            first, last = last, first
+        if other_step.is_negative:
+            other_first, other_last = other_last, other_first
         names = {str(name) for end in (first, last, other_first, other_last) for name in _symbols(end)}
         if names & variables:
             continue
@@ -306,7 +342,7 @@ def _single_assignment(sdfg: dace.SDFG) -> Iterator[Found]:
         for data in {node.data for node in state.data_nodes()}:
             found = [node for node in state.data_nodes() if node.data == data]
             for node in found:
-                if len([edge for edge in state.in_edges(node) if not edge.data.is_empty()]) > 1:
+                if len(_written(state, node)) > 1:
                     level = "advice" if sdfg.arrays[data].transient else "info"
                     yield Found("7", "7", level, state.label, data)
             if not sdfg.arrays[data].transient:
@@ -316,7 +352,7 @@ def _single_assignment(sdfg: dace.SDFG) -> Iterator[Found]:
             if not any(_written(state, node) for node in found) and any(
                 _read(state, node)
                 and state.in_degree(node)
-                and not any("views" in _connectors(edge) for edge in state.in_edges(node))
+                and not any(edge.dst_conn == "views" for edge in state.in_edges(node))
                 for node in found
             ):
                 yield Found("6", "9", "error", state.label, data)
@@ -345,7 +381,9 @@ def _map_memory(sdfg: dace.SDFG, is_in_map: bool) -> Iterator[Found]:
     for state in _blocks(sdfg):
         for node in state.data_nodes():
             descriptor = sdfg.arrays[node.data]
-            if not (descriptor.transient if is_in_map else state.entry_node(node) is not None):
+            if not descriptor.transient or isinstance(descriptor, dace.data.View):
+                continue
+            if not is_in_map and state.entry_node(node) is None:
                 continue
             storages = (dace.StorageType.Default, dace.StorageType.Register)
             if descriptor.lifetime != dace.AllocationLifetime.Scope or descriptor.storage not in storages:

@@ -10,6 +10,7 @@ import dace
 import pytest
 
 from gtstub.analysis.rules import LEVELS, RULES, Result, check
+from tests.support import global_memory_mutants  # noqa: F401  lists its mutants
 from tests.support.gt4py_programs import CASES, RACING, Case, lower
 from tests.support.sdfg_mutants import MUTANTS, Mutant
 from tests.support.sdfg_rules import Found, broken_rules

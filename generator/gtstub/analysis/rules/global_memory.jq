@@ -2,14 +2,15 @@
 #
 # Decides, for each array of the outermost SDFG that is read and written:
 #   - in one map, copy or tasklet: the indices are compared as text. Equal points in all of its parameters are
-#     elementwise, if the read comes before the write; otherwise they race. Indices that never meet are harmless;
-#     anything else breaks the rule. What a nested SDFG does with more than one element is unknown.
+#     elementwise, if the read comes before the write; otherwise they race. Indices that never meet are harmless, if
+#     no variable of a map or loop is in them; anything else breaks the rule. What a nested SDFG does with more than
+#     one element is unknown.
 #   - in two maps of a state: a read that comes after the write is harmless; without an order between them it is a race,
 #     unless their ranges never meet.
 #   - a read that comes before the write, in this state or in another one: it breaks the rule if the write depends on it
-#     over transients, and the indices along the way add up to a shift that is a number other than 0.
-# Cannot decide whether a write depends elementwise on a read over transients if indices are looked up, constant or
-# ranges, or if their shifts add up to a symbol.
+#     over transients, and the indices along the way exchange axes, or add up to a shift that is a number other than 0.
+#     It is unknown if the write depends on the read, and on the way an index is looked up, constant or a range, a view
+#     is used, or the shifts add up to a symbol.
 
 # An index as a sum: "1 - r + 2*s" is {offset: 1, base: {r: -1, s: 2}}. What is in parentheses is one name.
 def linear:
@@ -25,7 +26,10 @@ def linear:
 
 # Whether two lists of indices have no element in common, in the same iteration of whatever is around them.
 def are_apart($one; $other; $params):
-  def ends: split(":") | {first: (.[0] | linear), last: ((.[1] // .[0]) | linear)};
+  def ends:
+    split(":") | [.[0], .[1] // .[0]] as $ends
+    | (if .[2] // "" | startswith("-") then $ends | reverse else $ends end)
+    | {first: (.[0] | linear), last: (.[1] | linear)};
   def is_below($a; $b): $a.last.base == $b.first.base and $a.last.offset < $b.first.offset;
   def is_fixed: (names - $params) == names;
   $one != null and $other != null and ($one | length) == ($other | length)
@@ -58,23 +62,24 @@ def write_ends($state; $edge; $maps):
     end;
 
 # What one iteration reads, beside what it writes: one of the names in rule_1.
-def compared($read; $write; $next):
+def compared($read; $write; $next; $loops):
   ($read.indices) as $from | ($write.indices) as $into
-  | if are_apart($from; $into; $write.params) then "apart"
+  | if are_apart($from; $into; $write.params + $loops) then "apart"
     elif $from == $into and ($from | is_point) then
       if $write.needed - [$into[] | names[]] != [] then "not elementwise"
       elif $read.id == $write.id or reached($next; $read.id)[$write.id] then "elementwise"
       else "race in a map" end
+    elif all($from, $into; is_point) then "not elementwise"
     elif [$read.type, $write.type] | any(. == "NestedSDFG" or . == "LibraryNode") then "unknown"
     else "not elementwise" end;
 
-# What a state does with the array $data, if it reads and writes it: {level, message}.
-def uses($data):
+# What a state does with the array $data, if it reads and writes it: the names in rule_1. $loops are variables of loops.
+def uses($data; $loops):
   . as $state
   | .nodes as $nodes
   | [access_nodes | select(.data == $data)] as $found
-  | [$found[] | outputs($state) | select(is_view_edge | not)] as $reads
-  | [$found[] | inputs($state) | select(is_view_edge | not)] as $writes
+  | [$found[] | outputs($state)] as $reads
+  | [$found[] | inputs($state)] as $writes
   | select($reads != [] and $writes != [])
   | (.out | map_values([.[].dst])) as $inner
   | ([.out[][] | {src: group($nodes; .src), dst: group($nodes; .dst)} | select(.src != .dst)] | unique
@@ -82,9 +87,12 @@ def uses($data):
   | $reads[] as $read | $writes[] as $write
   | group($nodes; $read.dst) as $reader | group($nodes; $write.src) as $writer
   | if $read == $write then  # a copy within the array
-      if $read.read == $read.write or are_apart($read.read; $read.write; []) then "elementwise" else "not elementwise" end
+      if $read.read == $read.write then "elementwise"
+      elif are_apart($read.read; $read.write; $loops) then "apart"
+      else "not elementwise" end
     elif $reader == $writer and $nodes[$reader].type != "AccessNode" then
-      read_ends($state; $read; []) as $from | write_ends($state; $write; []) as $into | compared($from; $into; $inner)
+      read_ends($state; $read; []) as $from | write_ends($state; $write; []) as $into
+      | compared($from; $into; $inner; $loops)
     elif $reader == $writer or reached($next; $reader)[$writer] or reached($next; $writer)[$reader] then "in order"
     elif are_apart($read.read; $write.write; []) then "apart"
     else "race" end;
@@ -93,9 +101,9 @@ def uses($data):
 # each map or copy.
 def flows:
   . as $state | .nodes as $nodes
-  | [access_nodes | select(.scope == null) | .data as $data | outputs($state) | select(is_view_edge | not)
+  | [access_nodes | select(.scope == null) | .data as $data | $state.out[.id] // [] | .[] | select(.data)
      | {data: $data, at: group($nodes; .dst), edge: .}] as $reads
-  | ([access_nodes | select(.scope == null) | .data as $data | inputs($state) | select(is_view_edge | not)
+  | ([access_nodes | select(.scope == null) | .data as $data | inputs($state)
       | {data: $data, at: group($nodes; .src), edge: .}] | by(.at)) as $writes
   | ($reads | group_by([.at, .data])[]
      | .[0] as $one
@@ -113,14 +121,14 @@ def minus($other):
              | with_entries(select(.value != 0)));
 
 # For each axis that is written: {axis, shift}, the axis that is read and how much further on, or null where the two
-# have no variable of a map in common.
+# have no variable of a map in common. No axis if nothing is known.
 def shifts:
   def parts($params): linear | . as $index | (.base | keys_unsorted - (keys_unsorted - $params)) as $found
     | if ($found | length) == 1 and .base[$found[0]] == 1 then {variable: $found[0], rest: del(.base[$found[0]])}
       else null end;
   def aligned($read; $write; $params):
-    [$read[] | parts($params)] as $from
-    | [$write[] | parts($params) | . as $into
+    [$read // [] | .[] | parts($params)] as $from
+    | [$write // [] | .[] | parts($params) | . as $into
        | if . == null then null
          else ([range($from | length) | select($from[.].variable == $into.variable)] | .[0]) as $axis
            | if $axis == null then null
@@ -129,22 +137,29 @@ def shifts:
   .state as $state | (.state.out | map_values([.[].dst])) as $next
   | if .reads == .writes then  # a copy
       .reads[]
-      | select(.read != null and .write != null and (.read | length) == (.write | length))
-      | [[.read, .write] | transpose | to_entries[]
-         | {axis: .key, shift: (.value | map(split(":")[0] | linear) | .[1] as $into | .[0] | minus($into))}]
+      | (.read == null or .write == null) as $is_implied  # What is left out is the other one, or begins at 0.
+      | if .from == "views" or .to == "views" then [] else [.read // .write // [], .write // .read // []] end
+      | if (.[0] | length) != (.[1] | length) then [] else map(map(split(":"))) | transpose end
+      | [to_entries[]
+         | if .value[0][2] != .value[1][2] or ($is_implied and .value[0][0] != "0") then null
+           else {axis: .key, shift: (.value | map(.[0] | linear) | .[1] as $into | .[0] | minus($into))} end]
     else
-      ([.writes[] | write_ends($state; .; []) | select(.indices != null)] | unique_by([.id, .indices])) as $ends
-      | [.reads[] | read_ends($state; .; []) | select(.indices != null)] | group_by(.id)[]
+      ([.writes[] | write_ends($state; .; [])] | unique_by([.id, .indices])) as $ends
+      | [.reads[] | read_ends($state; .; [])] | group_by(.id)[]
       | (reached($next; .[0].id) + {(.[0].id): true}) as $later
       | unique_by(.indices)[] as $from
       | $ends[] | select($later[.id])
       | aligned($from.indices; .indices; $from.params)
     end;
 
-# The state in which an array is written at other indices than those at which it was read, over transients: the
-# sums of shifts along a way back to the array are numbers, and not all are 0. Empty if this is not known.
+# Whether an array is written at other indices than those at which it was read, over transients: {use, state} if an
+# axis comes from another one along a way back to the array, or the sum of its shifts is a number other than 0; or if
+# this is not known. Empty if there is no way back, or all sums are 0.
 def shifted_over_others($flows; $arrays; $data):
   def is_between: . == $data or $arrays[.].transient;
+  def is_shifted:
+    any(range(length) as $axis | .[$axis] | values | .axis != $axis or (.shift | .base == {} and .offset != 0); .);
+  def is_known: . != [] and all(.[]; . != null and .shift.base == {});
   [$flows[] | select((.from | is_between) and (.to | is_between) and (.from != .to))] as $flows
   | ($flows | by(.from) | map_values([.[].to])) as $after
   | ($flows | by(.to) | map_values([.[].from])) as $before
@@ -152,31 +167,36 @@ def shifted_over_others($flows; $arrays; $data):
   | select($later[$data])
   | ([$flows[] | select($later[.to] and $earlier[.to] and ($later[.from] or .from == $data) and $earlier[.from])
       | {from, to, state: .state.label, shifts: ([shifts] | unique[])}] | by(.from)) as $steps
-  | {seen: {}, found: null, todo: [{data: $data, shift: null}]}
+  | {seen: {}, found: null, unknown: null, todo: [{data: $data, shifts: null}]}
   | until(.todo == [] or .found != null or (.seen | length) > 500;
       .todo[-1] as $at | .todo |= .[:-1]
       | ([$steps[$at.data][]?
-          | .shifts as $shifts
           | {data: .to, state,
-             shift: [$shifts[] | if . == null then null elif $at.shift == null then .shift
-                     elif $at.shift[.axis] == null then null
-                     else .shift as $more | $at.shift[.axis] | minus({offset: 0, base: {}} | minus($more)) end]}]) as $new
-      | ([$new[] | select(.data == $data and any(.shift[]; . != null and .base == {} and .offset != 0))][0]) as $back
-      | if $back != null then .found = $back.state
-        else
-          reduce ($new[] | select(.data != $data)) as $one (.;
-            ($one | {data, shift} | tojson) as $key
-            | if .seen[$key] then . else .seen[$key] = true | .todo += [$one] end)
-        end)
-  | .found | values;
+             shifts: [.shifts[] | if . == null or $at.shifts == null then .
+                      else .shift as $more | $at.shifts[.axis]
+                        | if . == null then . else .shift |= minus({offset: 0, base: {}} | minus($more)) end
+                      end]}]) as $new
+      | [$new[] | select(.data == $data)] as $back
+      | .found //= ([$back[] | select(.shifts | is_shifted)] | .[0].state)
+      | .unknown //= ([$back[] | select(.shifts | is_known | not)] | .[0].state)
+      | reduce ($new[] | select(.data != $data)) as $one (.;
+          ($one | {data, shifts} | tojson) as $key
+          | if .seen[$key] then . else .seen[$key] = true | .todo += [$one] end))
+  | if .found != null then {use: "shifted", state: .found}
+    elif .unknown != null then {use: "maybe shifted", state: .unknown}
+    else empty end;
 
 def rule_1:
-  def level: {"race": "error", "race in a map": "error", "not elementwise": "error", "unknown": "unknown"}[.] // "info";
+  def level:
+    {"race": "error", "race in a map": "error", "not elementwise": "error", "shifted": "error",
+     "unknown": "unknown", "maybe shifted": "unknown"}[.] // "info";
   def message:
     {
       "race": "a map reads it without an order before or after the one that writes it",
       "race in a map": "a branch in a map reads it without an order before the write of the same map",
       "not elementwise": "it is read and written at different indices by the same map or copy",
+      "shifted": "it is written at other indices than those at which it was read for this, over transients",
+      "maybe shifted": "it is written, over transients, maybe at other indices than those at which it was read for this",
       "unknown": "a nested SDFG or library node reads and writes it, maybe at different indices",
       "elementwise": "it is input and output, elementwise",
       "apart": "it is input and output, at indices that never meet",
@@ -188,17 +208,12 @@ def rule_1:
   | [($reads - ($reads - $writes) | unique)[]
      | select($sdfg.arrays[.].transient == false and $sdfg.arrays[.].kind != "Scalar")]
   | (if . == [] then [] else [$sdfg | states | flows] end) as $flows
+  | [$sdfg | regions | .variable | values] as $loops
   | .[] as $data
-  | [$sdfg | states | .label as $label | [uses($data)] | unique[] | {state: $label, use: .}] as $uses
+  | [$sdfg | states | .label as $label | [uses($data; $loops)] | unique[] | {state: $label, use: .}] as $uses
   | ($uses | map(.use) | map(select(level != "info"))) as $serious
-  | ([if $serious == [] and any($uses[] // {use: "in order"}; .use == "in order") then
-        shifted_over_others($flows; $sdfg.arrays; $data) else empty end][0]) as $shifted
-  | if $shifted != null then
-      finding("1"; "3"; "error"; $shifted; $data;
-        "it is written at other indices than those at which it was read for this, over transients")
-    elif $serious == [] then
-      finding("1"; "3"; "info"; $uses[0].state // ""; $data; $uses[0].use // "in order" | message)
-    else
-      $uses[] | select(.use | level != "info")
-      | finding("1"; "3"; .use | level; .state; $data; .use | message)
-    end;
+  | (if $serious != [] then $uses[] | select(.use | level != "info")
+     else
+       ([shifted_over_others($flows; $sdfg.arrays; $data)] + $uses)[0] // {use: "in order", state: ""}
+     end)
+  | finding("1"; "3"; .use | level; .state; $data; .use | message);

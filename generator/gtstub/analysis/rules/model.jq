@@ -5,8 +5,9 @@
 #     in_map: whether this is a nested SDFG inside a map
 #     arrays: <name>: {kind: "Array" | "Scalar" | ..., transient, storage, lifetime}
 #     root:   a region
-#   region: {label, blocks: {<id>: block}, next: {<id>: [id]}, tests: [{where, text}]}
-#     tests:  code on interstate edges and in conditions of branches and loops
+#   region: {label, variable, blocks: {<id>: block}, next: {<id>: [id]}, tests: [{where, text}]}
+#     variable: that of a loop, or null
+#     tests:    code on interstate edges and in conditions of branches and loops
 #   block:  {label, state: null, regions: [region], exclusive: bool} or {label, state, regions: []}
 #     exclusive: of its regions one is executed, as of branches
 #   state:  {label, nodes: {<id>: node}, in: {<id>: [edge]}, out: {<id>: [edge]}}
@@ -60,6 +61,7 @@ def region:
     else {label, state: null, regions: [region], exclusive: false} end;
   {
     label: (.label // ""),
+    variable: .attributes.loop_variable,
     blocks: ([.nodes[] | {key: (.id | tostring), value: block}] | from_entries),
     next: (.edges | by(.src) | map_values([.[].dst])),
     tests: [
@@ -96,12 +98,12 @@ def sdfgs:
 def regions: .root | recurse(.blocks[].regions[]);
 def states: regions | .blocks[].state | values;
 
-# Of a state: edges that carry data into or out of a node, and whether anything writes or reads at it.
-def inputs($state): ($state.in[.id] // [])[] | select(.data);
-def outputs($state): ($state.out[.id] // [])[] | select(.data);
-def is_view_edge: .from == "views" or .to == "views";
-def writes($state): any(inputs($state); is_view_edge | not);
-def reads($state): any(outputs($state); is_view_edge | not);
+# Of a state: edges that carry data into or out of a node, and whether anything writes or reads at it. The edge between
+# an array and a view of it reads or writes the array; for the view it only says what is viewed.
+def inputs($state): ($state.in[.id] // [])[] | select(.data and .to != "views");
+def outputs($state): ($state.out[.id] // [])[] | select(.data and .from != "views");
+def writes($state): any(inputs($state); true);
+def reads($state): any(outputs($state); true);
 
 def access_nodes: .nodes[] | select(.type == "AccessNode");
 

@@ -37,7 +37,7 @@ def rule_6:
   | [access_nodes | select($sdfg.arrays[.data].transient)] | group_by(.data)[]
   | select(all(.[]; writes($state) | not))
   | .[0].data as $data
-  | select(any(.[]; reads($state) and ($state.in[.id] // []) != [] and all($state.in[.id][]; is_view_edge | not)))
+  | select(any(.[]; reads($state) and ($state.in[.id] // []) != [] and all($state.in[.id][]; .to != "views")))
   | finding("6"; "9"; "error"; "\($sdfg.path)\($state.label)"; $data;
       "it is read and not written here, so its access node must have no incoming edge");
 
