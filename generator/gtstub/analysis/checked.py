@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gtstub.analysis.rules import RULES, Finding, Level, Result, Rule
+from gtstub.analysis.rules import LEVELS, RULES, Finding, Level, Result, Rule
 
 SCHEMA = "gtstub/check/1"
 
@@ -30,7 +30,7 @@ class Checked:
 
 @dataclasses.dataclass(frozen=True)
 class First:
-    """The first of several stages with a finding of a rule, and the worst level of its findings there."""
+    """The first of several stages with findings of a rule that are worse than those of all stages before."""
 
     rule: Rule
     stage: Checked
@@ -57,12 +57,17 @@ def between_stages(result: Result) -> Result:
 
 
 def first_findings(stages: Sequence[Checked]) -> Iterator[First]:
-    """The first stage with a finding of each rule, in the order of rules; what is only info counts, too."""
+    """
+    For each rule the stages with a worse finding than all stages before, in the order of rules. The last one is the
+    first that breaks the rule worst. What is only info counts, too.
+    """
     for rule in RULES:
+        worst = len(LEVELS)
         for stage in stages:
-            if findings := stage.result.of(rule):
+            findings = stage.result.of(rule)
+            if findings and LEVELS.index(findings[0].level) < worst:
+                worst = LEVELS.index(findings[0].level)
                 yield First(rule, stage, findings)
-                break
 
 
 def fails(checked: Sequence[Checked], *, strict: bool) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import graphlib
 import gzip
+import io
 import json
 import re
 import zlib
@@ -18,6 +19,10 @@ Document = Mapping[str, Any]
 """An SDFG in DaCe's JSON form."""
 
 
+LARGEST = 2**30
+"""Bytes of the largest SDFG that is read, as JSON."""
+
+
 class SdfgError(GtstubError):
     """A file is no SDFG that can be analysed."""
 
@@ -27,7 +32,8 @@ class SdfgError(GtstubError):
 def read(file: Path) -> Document:
     """The SDFG in a file, which may be compressed. Raises SdfgError if there is none."""
     try:
-        return parse(file.read_bytes(), str(file))
+        with file.open("rb") as stream:
+            return parse(stream.read(LARGEST + 1), str(file))
     except FileNotFoundError:
         raise SdfgError(f"There is no file '{file}'.") from None
     except OSError as error:
@@ -40,7 +46,12 @@ def parse(data: bytes, source: str) -> Document:
     ends at a node outside of all scopes. Raises SdfgError otherwise.
     """
     try:
-        text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode()
+        if data.startswith(b"\x1f\x8b"):
+            with gzip.open(io.BytesIO(data)) as stream:
+                data = stream.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise SdfgError(f"'{source}' is not an SDFG: it is larger than {LARGEST // 2**20} MiB.")
+        text = data.decode()
         document = json.loads(text)
     except (OSError, ValueError, EOFError, zlib.error):
         raise SdfgError(
@@ -48,6 +59,8 @@ def parse(data: bytes, source: str) -> Document:
         ) from None
     except RecursionError:
         raise SdfgError(f"'{source}' is not an SDFG: it is nested too deeply.") from None
+    except MemoryError:
+        raise SdfgError(f"'{source}' is too large for the memory of this process.") from None
     if not isinstance(document, dict) or document.get("type") != "SDFG":
         raise SdfgError(f"'{source}' is not an SDFG: its 'type' is not 'SDFG'.")
     attributes = document.get("attributes")

@@ -40,7 +40,7 @@ def symbol_sizes(
 
     Raises SizeError for the name of another dimension or symbol.
     """
-    known = {each.name: each for each in (*sdfg.arguments, *_more(sdfg)) if isinstance(each, ScalarArgument)}
+    known = {each.name: each for each in _scalars(sdfg)}
     _check(program, known, dimensions, symbols)
     arrays = _arrays(program, sdfg, dimensions)
     names = roles_by_name(program)
@@ -60,6 +60,16 @@ def known_dimensions(program: ProgramSignature) -> Sequence[str]:
     return sorted({dim.name for dim in dims if dim.kind != "local"})
 
 
+def known_symbols(sdfg: SdfgSignature) -> Sequence[str]:
+    """The names of the symbols of an SDFG that can have values."""
+    return sorted(each.name for each in _scalars(sdfg))
+
+
+def _scalars(sdfg: SdfgSignature) -> Sequence[ScalarArgument]:
+    more = sdfg.shapes.symbols if sdfg.shapes else ()
+    return [each for each in (*sdfg.arguments, *more) if isinstance(each, ScalarArgument)]
+
+
 def _check(
     program: ProgramSignature, known: Mapping[str, object], dimensions: Mapping[str, int], symbols: Mapping[str, int]
 ) -> None:
@@ -71,10 +81,6 @@ def _check(
     for name in symbols:
         if name not in known:
             raise SizeError(f"SDFG '{program.name}' has no symbol '{name}'.{did_you_mean(name, sorted(known))}")
-
-
-def _more(sdfg: SdfgSignature) -> Sequence[ScalarArgument]:
-    return sdfg.shapes.symbols if sdfg.shapes else ()
 
 
 # --- Arrays -----------------------------------------------------------------------------------------------------------

@@ -220,7 +220,21 @@ def is_entry(path: Path) -> bool:
     """Whether a path is an entry, whole or not. The subdirectory of a code path, for example, is not."""
     if path.name.startswith(".") or not path.is_dir():
         return False
-    return Entry(path).manifest_file.exists() or _END_OF_KEY.search(path.name) is not None
+    return _END_OF_KEY.search(path.name) is not None or Entry(path).manifest_file.exists()
+
+
+def is_in_entry(path: Path) -> bool:
+    """Whether a file, which need not exist, is in an entry, or would be once links are followed."""
+    return any(_is_made(parent) for parent in path.resolve().parents)
+
+
+def _is_made(path: Path) -> bool:
+    """Whether gtstub has made a directory as an entry. Other programs have manifests, too."""
+    try:
+        manifests.read(path / manifests.FILE)
+    except (OSError, ManifestError):
+        return _END_OF_KEY.search(path.name) is not None
+    return True
 
 
 def unsupported(manifest: Manifest) -> str:

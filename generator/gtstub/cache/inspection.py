@@ -7,14 +7,14 @@ from pathlib import Path
 
 from gtstub.abi import ABI
 from gtstub.cache.entry import Entry
-from gtstub.cache.manifest import File, Manifest
+from gtstub.cache.manifest import Manifest
 from gtstub.errors import CacheError
 
 
 def inspect(path: Path) -> Manifest:
     """
-    The manifest of the entry at `path`. Raises CacheError if there is no whole entry, or if it was made by another
-    version or for another ABI of gtstub.
+    The manifest of the entry at `path`. Raises CacheError if there is no whole entry, if a file is not the one that was
+    built, or if the entry was made by another version or for another ABI of gtstub.
     """
     entry = Entry(path)
     if entry.is_foreign():
@@ -26,23 +26,12 @@ def inspect(path: Path) -> Manifest:
             f"The cache entry '{path}' was built for ABI {found} of gtstub, and this gtstub has ABI {ABI}: build it"
             " again, or use the gtstub that built it."
         )
-    return manifest
-
-
-def program_text(path: Path, manifest: Manifest) -> str:
-    """
-    The program signature of the entry at `path`, as JSON. It needs no schema: gtstub has written it, if its digest is
-    that of the manifest. Raises CacheError otherwise.
-    """
-    file = path / "program.json"
-    if manifest.files.get(file.name) != File.of(file):
-        raise CacheError(f"File '{file.name}' of cache entry '{path}' is not the one that was built.")
-    return file.read_text(encoding="utf-8")
+    return entry.verify()
 
 
 def _abi(source: Path) -> int | None:
     """The ABI that the source of a stub names. The manifest does not name it."""
     if not source.is_file():
         return None
-    found = re.search(r"^#if GTS_ABI != (\d+)$", source.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+    found = re.search(r"^#if GTS_ABI != (\d{1,9})$", source.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
     return None if found is None else int(found[1])

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def _numbers(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[str, ...]:
-    return tuple(filter(None, (part.strip() for part in (text or "").split(","))))
+    numbers = tuple(filter(None, (part.strip() for part in (text or "").split(","))))
+    if text is not None and not numbers:
+        raise click.BadParameter("It names no rule.")
+    return numbers
 
 
 @click.command(
@@ -63,7 +66,7 @@ def check(
     Check SDFGs against the rules of gt4py (docs/check.md).
 
     An SDFG is a file of DaCe (.sdfg, .sdfgz) or its JSON, also compressed. An ENTRY keeps its SDFG, and the signature
-    of its program. With --stages, the first stage with a finding of each rule is named; an ENTRY keeps its stages if it
+    of its program. With --stages, the first stage that breaks each rule is named; an ENTRY keeps its stages if it
     was built with GTSTUB_KEEP_STAGES=1.
 
     Exit codes: 0 no error was found, 1 an error was found, 2 an SDFG is missing or cannot be read.
@@ -130,4 +133,7 @@ def _selected(rules: Iterable[Rule], only: Sequence[str], skip: Sequence[str], b
         if not any(is_in(rule, [number]) for rule in numbers):
             known = ", ".join(sorted(filter(None, set(numbers.values())), key=float))
             raise click.BadParameter(f"There is no rule {number}. Known: {known}.", param_hint="--only, --skip")
-    return tuple(rule for rule in numbers if (not only or is_in(rule, only)) and not is_in(rule, skip))
+    found = tuple(rule for rule in numbers if (not only or is_in(rule, only)) and not is_in(rule, skip))
+    if not found:
+        raise click.BadParameter("No rule is left to check.", param_hint="--only, --skip")
+    return found

@@ -52,7 +52,7 @@ def _read(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int])
     An SDFG and the values of its symbols. Of an entry, the SDFG that DaCe has compiled: it contains the transients that
     DaCe has added.
     """
-    from gtstub.analysis.document import read
+    from gtstub.analysis.document import SdfgError, read
     from gtstub.analysis.memory import name_and_symbols
     from gtstub.analysis.sizes import SizeError, symbol_sizes
     from gtstub.cache.entry import COMPILED_SDFG
@@ -61,7 +61,8 @@ def _read(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int])
     from gtstub.util.suggest import did_you_mean
 
     if path.is_dir():
-        inspect(path)
+        if COMPILED_SDFG not in inspect(path).files:
+            raise SdfgError(f"'{path}' keeps no '{COMPILED_SDFG}', because an older gtstub built it: build it again.")
         program, sdfg = program_in(path / "program.json"), sdfg_in(path / "sdfg.json")
         return read(path / COMPILED_SDFG), symbol_sizes(program, sdfg, dimensions, symbols)
     document = read(path)

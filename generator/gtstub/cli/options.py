@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from gtstub.cli.output import Answer, print_json
+from gtstub.cli.output import Answer, check_filter, print_json
 
 FILE = click.Path(path_type=Path)
 """The type of arguments and options that are paths."""
@@ -30,6 +30,8 @@ def json_options(command: Callable[..., Answer]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(*args: Any, as_json: bool, filter_: str | None, **kwargs: Any) -> None:
+        if filter_ is not None:
+            check_filter(filter_)
         answer = command(*args, **kwargs)
         if as_json or filter_ is not None:
             print_json(answer.document, filter_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import signal
 from collections.abc import Callable, Iterator, Mapping
@@ -38,20 +39,39 @@ def print_json(document: Mapping[str, Any], filter_: str | None = None) -> None:
         click.echo(text.encode(errors="backslashreplace"))
 
 
-def _filtered(document: Mapping[str, Any], filter_: str) -> Iterator[Any]:
-    """Yields results as they come. Until the last one Ctrl-C ends the process, because jq would not notice it."""
+def check_filter(filter_: str) -> None:
+    """Raises FilterError for a malformed jq filter, so that a command can refuse it before it does anything."""
+    with _refusing(filter_):
+        _compiled(filter_)
+
+
+@functools.cache
+def _compiled(filter_: str) -> Any:
     import jq
 
+    return jq.compile(filter_)
+
+
+def _filtered(document: Mapping[str, Any], filter_: str) -> Iterator[Any]:
+    """Yields results as they come. Until the last one Ctrl-C ends the process, because jq would not notice it."""
     interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        yield from jq.compile(filter_).input_value(document)
+        with _refusing(filter_):
+            yield from _compiled(filter_).input_value(document)
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
+
+
+@contextlib.contextmanager
+def _refusing(filter_: str) -> Iterator[None]:
+    """Raises FilterError for errors of jq."""
+    try:
+        yield
     except ValueError as error:
         # The first line has the reason and the place. It is empty for the filter 'error("")'.
         first = next(iter(str(error).splitlines()), "it fails")
         reason = first.removeprefix("jq: error: ").partition(" at <top-level>")[0]
         raise FilterError(f"The jq filter '{filter_}' does not work: {reason}.") from None
-    finally:
-        signal.signal(signal.SIGINT, interrupt)
 
 
 def print_code(text: str) -> None:

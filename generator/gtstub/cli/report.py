@@ -79,6 +79,7 @@ def _make(
     profile_file: Path | None,
 ) -> tuple[dict[str, Any], str]:
     """The document and the page."""
+    from gtstub.analysis.sizes import SizeError
     from gtstub.profiling.report import Report
     from gtstub.report import entry as entries
     from gtstub.report.cache import reports_of
@@ -88,28 +89,44 @@ def _make(
 
     profile = None if profile_file is None else Report.load(profile_file)
 
-    def report_of(path: Path) -> ProgramReport:
-        return entries.report(path, dimensions=dimensions, symbols=symbols, profile=profile)
-
     if entry is not None:
-        one = report_of(entry)
+        one = entries.report(entry, dimensions=dimensions, symbols=symbols, profile=profile)
         return to_json([one]), program_page(one)
+    known: set[str] = set()
+
+    def report_of(path: Path) -> ProgramReport:
+        """The report of one of several entries. Not each of them has all dimensions and symbols that are given."""
+        names = entries.names(path) if dimensions or symbols else ((), ())
+        fitting = [
+            {name: number for name, number in given.items() if name in found}
+            for given, found in zip((dimensions, symbols), names, strict=True)
+        ]
+        known.update(*fitting)
+        return entries.report(path, dimensions=fitting[0], symbols=fitting[1], profile=profile)
+
+    def check_names() -> None:
+        for name in (*dimensions, *symbols):
+            if name not in known:
+                raise SizeError(f"No entry has a dimension or symbol '{name}'.")
+
     if cache_dir is not None:
         with progress(f"Reading the entries of '{cache_dir}'"):
             reports, unreadable = reports_of(cache_dir, report_of)
+        check_names()
         return to_json(reports, unreadable), index_page(reports, unreadable)
     assert compared is not None
     old, new = map(report_of, compared)
+    check_names()
     comparison = compare(old, new)
     return to_json([old, new], comparison=comparison), comparison_page(old, new, comparison)
 
 
 def _write(file: Path, page: str) -> None:
-    from gtstub.cache.entry import is_entry
+    from gtstub.cache.entry import is_in_entry
     from gtstub.report.model import ReportError
     from gtstub.util.atomic import write
 
-    if is_entry(file.absolute().parent):
+    if is_in_entry(file):
         raise ReportError(f"The page cannot be written to '{file}': a cache entry holds only what was built.")
     try:
         write(file, page)

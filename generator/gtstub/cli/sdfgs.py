@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gtstub.analysis.document import Document, SdfgError, read
 from gtstub.cache.entry import LOWERED_SDFG, STAGE, is_entry
-from gtstub.cache.inspection import inspect, program_text
-from gtstub.cache.store import Cache
+from gtstub.cache.inspection import inspect
 from gtstub.errors import GtstubError
 
 SUFFIXES = (".sdfg", ".sdfgz", ".json", ".json.gz")
@@ -42,10 +42,14 @@ def sdfg_or_entry(path: Path) -> Named:
     """The SDFG in a file or a cache entry. Raises GtstubError or OSError if there is none that can be read."""
     if not path.is_dir():
         return _named(read(path))
-    manifest = inspect(path)
-    if LOWERED_SDFG not in manifest.files:
+    if LOWERED_SDFG not in inspect(path).files:
         raise SdfgError(f"'{path}' keeps no SDFG, because an older gtstub built it: build it again.")
-    return _named(read(path / LOWERED_SDFG), program_text(path, manifest))
+    return _named(read(path / LOWERED_SDFG), _program(path))
+
+
+def _program(entry: Path) -> str:
+    """The signature of an entry's program, as JSON. It fits its schema, because gtstub has written it."""
+    return (entry / "program.json").read_text(encoding="utf-8")
 
 
 def _named(document: Document, program: str | None = None) -> Named:
@@ -54,7 +58,10 @@ def _named(document: Document, program: str | None = None) -> Named:
 
 def entries(cache: Path) -> list[Path]:
     """The entries of a cache. Raises SdfgError if there is none."""
-    found = [entry.path for entry in Cache(cache.absolute()).entries()]
+    try:
+        found = sorted(path for path in cache.absolute().iterdir() if is_entry(path))
+    except FileNotFoundError:
+        found = []
     if not found:
         raise SdfgError(f"'{cache}' has no cache entry.")
     return found
@@ -66,12 +73,17 @@ def stages(directory: Path) -> tuple[Sequence[Path], str | None]:
     own, and the signature of its program. Raises GtstubError or OSError if there is none.
     """
     if is_entry(directory):
-        manifest = inspect(directory)
-        names = sorted(name for name in manifest.files if name.startswith(STAGE))
+        names = sorted((name for name in inspect(directory).files if name.startswith(STAGE)), key=_natural)
         if not names:
-            raise SdfgError(f"'{directory}' keeps no stages: build it with GTSTUB_KEEP_STAGES=1.")
-        return [directory / name for name in (*names, LOWERED_SDFG)], program_text(directory, manifest)
-    found = sorted(file for file in directory.iterdir() if file.name.endswith(SUFFIXES))
-    if not found:
+            how = "those of gt4py's programs are kept with GTSTUB_KEEP_STAGES=1"
+            raise SdfgError(f"'{directory}' keeps no stages: {how}.")
+        return [directory / name for name in (*names, LOWERED_SDFG)], _program(directory)
+    names = sorted((file.name for file in directory.iterdir() if file.name.endswith(SUFFIXES)), key=_natural)
+    if not names:
         raise SdfgError(f"'{directory}' has no SDFG: none of its files ends in {', '.join(SUFFIXES)}.")
-    return found, None
+    return [directory / name for name in names], None
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key by which 'stage-99' comes before 'stage-100'."""
+    return [(int(digits or -1), text) for digits, text in re.findall(r"(\d*)(\D*)", name)]

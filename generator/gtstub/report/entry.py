@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gtstub.analysis.document import read
 from gtstub.analysis.memory import Memory, memory
 from gtstub.analysis.rules import Result, check
-from gtstub.analysis.sizes import symbol_sizes
+from gtstub.analysis.sizes import known_dimensions, known_symbols, symbol_sizes
 from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG
 from gtstub.cache.inspection import inspect
 from gtstub.cache.manifest import Manifest
@@ -76,6 +77,13 @@ def report(
     )
 
 
+def names(path: Path) -> tuple[Sequence[str], Sequence[str]]:
+    """The names of an entry's dimensions and symbols, which sizes can be given for. Raises GtstubError or OSError."""
+    inspect(path)
+    sdfg, program = documents.sdfg_in(path / "sdfg.json"), documents.program_in(path / "program.json")
+    return known_dimensions(program), known_symbols(sdfg)
+
+
 def _analyse(
     path: Path,
     manifest: Manifest,
@@ -111,6 +119,7 @@ def _timers(profile: Profile, name: str, digest: str, baked: Mapping[str, Any]) 
                 if calls is not None:
                     times = (calls.whole.median, calls.conversion.median, calls.sdfg.median, calls.whole.total)
                     share = calls.whole.total / profile.wall if profile.wall > 0 else 0.0
+                    share = share if math.isfinite(share) else 0.0
                     yield Timer(what, calls.calls, *times, share)
 
 

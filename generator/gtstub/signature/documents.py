@@ -185,7 +185,9 @@ def _polynomial(text: str, source: str, place: str) -> polynomials.Polynomial:
 def parse(text: str | bytes, source: str, kind: str) -> dict[str, Any]:
     """Reads and validates a document of a kind with a schema, a key of _TITLES. Raises SignatureError."""
     try:
-        document = json.loads(text if isinstance(text, str) else text.decode())
+        document = json.loads(
+            text if isinstance(text, str) else text.decode(), parse_constant=_finite, parse_float=_finite
+        )
         violations = sorted(_validator(kind).iter_errors(document), key=lambda error: error.json_path)
     except UnicodeDecodeError:
         raise SignatureError(f"'{source}' is not JSON: it is not UTF-8 text.") from None
@@ -203,6 +205,14 @@ def parse(text: str | bytes, source: str, kind: str) -> dict[str, Any]:
         raise SignatureError(f"'{source}' is not {_TITLES[kind]}: at '{first.json_path}', {_explain(first)}.")
     assert isinstance(document, dict)
     return document
+
+
+def _finite(text: str) -> float:
+    """A number of a document. JSON has neither infinities nor NaN, but Python reads and writes them."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text} is not finite")
+    return value
 
 
 _TITLES = {

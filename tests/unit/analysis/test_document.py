@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gtstub.analysis import document
 from gtstub.analysis.document import SdfgError, in_the_form_of_dace, parse, read
 
 Json = dict[str, Any]
@@ -33,19 +34,19 @@ def branches(*blocks: Json) -> Json:
     return {"type": "ConditionalBlock", "branches": [[None, {"type": "ControlFlowRegion", "nodes": list(blocks)}]]}
 
 
-def refused(document: Any) -> str:
+def refused(found: Any) -> str:
     with pytest.raises(SdfgError) as caught:
-        parse(json.dumps(document).encode(), "x.sdfg")
+        parse(json.dumps(found).encode(), "x.sdfg")
     assert caught.value.exit_code == 2
     return str(caught.value)
 
 
 def test_compressed_or_not(tmp_path: Path) -> None:
-    document = sdfg(state(None, "0"), branches(nested(sdfg(state(None)))), {"type": "BreakBlock"})
-    data = json.dumps(document).encode()
+    made = sdfg(state(None, "0"), branches(nested(sdfg(state(None)))), {"type": "BreakBlock"})
+    data = json.dumps(made).encode()
     for content in (data, gzip.compress(data)):
         (tmp_path / "file").write_bytes(content)
-        assert read(tmp_path / "file") == document
+        assert read(tmp_path / "file") == made
 
 
 @pytest.mark.parametrize("scopes", [("0",), ("1", "0"), (None, "3", "1", "2")])
@@ -57,8 +58,8 @@ def test_maps_that_contain_each_other(scopes: tuple[str | None, ...], around: An
 
 @pytest.mark.parametrize("attributes", [None, 3, [], {}, {"name": 3}, "name"])
 def test_without_a_name(attributes: Any) -> None:
-    document = {"type": "SDFG", "attributes": attributes, "nodes": [], "edges": []}
-    assert refused(document) == "'x.sdfg' is not an SDFG: its 'attributes' have no 'name'."
+    found = {"type": "SDFG", "attributes": attributes, "nodes": [], "edges": []}
+    assert refused(found) == "'x.sdfg' is not an SDFG: its 'attributes' have no 'name'."
 
 
 @pytest.mark.parametrize("found", [[], 3, None, {}, {"type": "Graph"}])
@@ -80,8 +81,8 @@ def test_halves_of_surrogate_pairs() -> None:
     assert refused(sdfg(name="\ud800")) == message
     assert refused(sdfg(labels={"\udfff": 1})) == message
     for name in ("\U0001f300", "\\ud800"):  # a pair, and an escaped backslash
-        document = sdfg(name=name)
-        assert parse(json.dumps(document).encode(), "x.sdfg") == document
+        made = sdfg(name=name)
+        assert parse(json.dumps(made).encode(), "x.sdfg") == made
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\x1f\x8b", gzip.compress(b"{}")[:-9], b'{"type": "SDFG\xff"}'])
@@ -97,6 +98,15 @@ def test_too_deep() -> None:
         parse(b"[" * 1_000_000, "x.sdfg")
     with pytest.raises(SdfgError, match=r"^SDFG 'prog' is nested too deeply\.$"), in_the_form_of_dace(sdfg()):
         raise RecursionError
+
+
+def test_too_large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(document, "LARGEST", 2**20)
+    content = json.dumps(sdfg(name="x" * 2**20)).encode()
+    for each in (content, gzip.compress(content)):
+        (tmp_path / "file").write_bytes(each)
+        with pytest.raises(SdfgError, match=r"' is not an SDFG: it is larger than 1 MiB\.$"):
+            read(tmp_path / "file")
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

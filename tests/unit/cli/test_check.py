@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from gtstub.abi import ABI
 from gtstub.analysis.rules import RULES
 from gtstub.cache.store import Cache
 from gtstub.signature import documents
@@ -159,6 +160,25 @@ def test_stages_name_the_first_with_a_finding() -> None:
     assert "1-fused.json.gz" in run("check", "--stages", "stages").stdout
 
 
+def test_stages_name_the_first_that_breaks_a_rule_worst() -> None:
+    inform = sdfg(state(mapped("a", "a"), label="update"))
+    for name, document in (("stage-8.json", inform), ("stage-9.json", inform), ("stage-10.json", RACE)):
+        save(f"stages/{name}", document)
+    document = checked("--stages", "stages", "--only", "1", exit_code=1)
+    first = [(Path(each["stage"]).name, each["level"]) for each in document["first"]]
+    assert first == [("stage-8.json", "info"), ("stage-10.json", "error")]
+    text = run("check", "--stages", "stages", "--only", "1", "--level", "error").stdout
+    assert "stage-10.json" in text
+    assert "stage-8.json" not in text
+
+
+def test_rules_that_are_all_left_out() -> None:
+    file = save("x.json", LEGAL)
+    for arguments in (["--only", ","], ["--skip", ""], ["--only", "1", "--skip", "1"]):
+        result = run("check", file, *arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+
+
 # --- Entries ----------------------------------------------------------------------------------------------------------
 
 
@@ -201,7 +221,7 @@ def test_entries_without_an_sdfg_are_listed(cache: Cache) -> None:
 def test_damaged_entries_are_refused(cache: Cache) -> None:
     entry = publish(cache, f"one-{'0' * 32}", own=LEGAL)
     flip_a_bit(entry / "program.json")
-    message = f"File 'program.json' of cache entry '{entry}' is not the one that was built."
+    message = f"File 'program.json' of cache entry '{entry}' is not the one that was built: its digest differs."
     assert_refused(run("check", str(entry)), 2, message)
     (entry / "program.json").unlink()
     assert_refused(run("check", str(entry)), 2, f"The cache entry '{entry}' lacks its file 'program.json'.")
@@ -209,14 +229,17 @@ def test_damaged_entries_are_refused(cache: Cache) -> None:
     assert_refused(run("check", str(entry)), 2, f"There is no cache entry at '{entry}'.")
 
 
-def test_an_entry_for_another_abi_is_refused(cache: Cache) -> None:
+@pytest.mark.parametrize(("abi", "exit_code"), [("6", 2), (str(ABI), 0), ("7" * 5000, 0)])
+def test_an_entry_for_another_abi_is_refused(cache: Cache, abi: str, exit_code: int) -> None:
     with cache.private_directory("one") as directory:
         manifest = write_files(directory)
-        (directory / "prog_stub.c").write_text("#if GTS_ABI != 6\n", encoding="utf-8")
+        (directory / "prog_stub.c").write_text(f"#if GTS_ABI != {abi}\n", encoding="utf-8")
+        save(str(directory / "sdfg.json.gz"), LEGAL)
+        (directory / "program.json").write_text(documents.program_to_json(WHOLE_PROGRAM), encoding="utf-8")
         entry = cache.publish(directory, "one", manifest).path
     result = run("check", str(entry))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert f"'{entry}' was built for ABI 6 of gtstub" in result.stderr
+    assert result.exit_code == exit_code
+    assert (f"'{entry}' was built for ABI 6 of gtstub" in result.stderr) == (abi == "6")
 
 
 def test_the_stages_of_an_entry(cache: Cache) -> None:
@@ -230,7 +253,7 @@ def test_the_stages_of_an_entry(cache: Cache) -> None:
     assert_refused(
         run("check", "--stages", str(publish(cache, "own", own=LEGAL))),
         2,
-        f"'{cache.root / 'own'}' keeps no stages: build it with GTSTUB_KEEP_STAGES=1.",
+        f"'{cache.root / 'own'}' keeps no stages: those of gt4py's programs are kept with GTSTUB_KEEP_STAGES=1.",
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gtstub.report import entry as entries
 from gtstub.signature import documents
 from tests.support.cli import assert_refused, run
 from tests.support.entries import flip_a_bit
@@ -112,8 +113,8 @@ def test_what_cannot_be_read_is_refused_and_an_older_page_stays(entry: Path) -> 
     refused(message, str(entry), "--size", "Cell=3")
     refused("There is no cache entry at 'nothing'.", "--compare", str(entry), "nothing")
     flip_a_bit(entry / "sdfg.json.gz", 0)
-    file = entry / "sdfg.json.gz"
-    refused(f"'{file}' is not an SDFG: it is neither JSON nor compressed JSON, or is truncated.", str(entry))
+    message = f"File 'sdfg.json.gz' of cache entry '{entry}' is not the one that was built: its digest differs."
+    refused(message, str(entry))
     (entry / "manifest.json").write_text('{"schema": "gtstub/cache-entry/1"}', encoding="utf-8")
     refused(f"The cache entry '{entry}' was made by another version of gtstub: build it again.", str(entry))
     assert Path("page.html").read_text(encoding="utf-8") == "an older page"
@@ -130,11 +131,38 @@ def test_a_full_disk_is_one_sentence(entry: Path) -> None:
 
 def test_no_page_is_written_into_an_entry(entry: Path) -> None:
     before = (entry / "manifest.json").read_bytes()
-    for name in ("manifest.json", "page.html"):
-        message = f"The page cannot be written to '{entry / name}': a cache entry holds only what was built."
-        assert_refused(run("report", str(entry), "-o", str(entry / name)), 2, message)
+    Path("link.html").symlink_to(entry / "program.json")
+    Path("folder").symlink_to(entry)
+    for name in (
+        *(entry / name for name in ("manifest.json", "page.html", "in/page.html")),
+        "link.html",
+        "folder/x.html",
+    ):
+        message = f"The page cannot be written to '{name}': a cache entry holds only what was built."
+        assert_refused(run("report", str(entry), "-o", str(name)), 2, message)
     assert (entry / "manifest.json").read_bytes() == before
-    assert not (entry / "page.html").exists()
+    assert run("report", str(entry), "--jq", ".schema").exit_code == 0, "The entry is whole."
+    Path("manifest.json").write_text("{}", encoding="utf-8")
+    assert run("report", str(entry), "-o", "page.html").exit_code == 0, "Other programs have manifests, too."
+
+
+def test_a_size_may_be_one_of_some_entries_only(entry: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    other = publish(cache, SMALL_SDFG, SMALL_PROGRAM, None).path
+    dims = {path: set(entries.names(path)[0]) for path in (entry, other)}
+    (name,) = sorted(dims[entry] - dims[other])[:1]
+    for arguments in (["--cache", str(cache)], ["--compare", str(entry), str(other)]):
+        document = json.loads(run("report", *arguments, "--size", f"{name}=5", "--json").stdout)
+        assert (len(document["entries"]), document["unreadable"]) == (2, [])
+        assert 5 in [value for each in document["entries"] for value in each["sizes"].values()]
+        message = "No entry has a dimension or symbol 'Nothing'."
+        assert_refused(run("report", *arguments, "--size", "Nothing=5", "-o", "page.html"), 2, message)
+    assert not Path("page.html").exists()
+
+
+def test_a_malformed_filter_is_refused_before_a_page_is_written(entry: Path) -> None:
+    assert run("report", str(entry), "-o", "page.html", "--jq", "bad(").exit_code == 2
+    assert not Path("page.html").exists()
 
 
 def test_a_page_that_does_not_fit_leaves_nothing(entry: Path) -> None:

@@ -367,3 +367,10 @@ def test_a_source_that_is_none(source: object) -> None:
     document["parameters"][1]["source"] = source
     with pytest.raises(SignatureError, match=re.escape("at '$.parameters[1].source'")):
         documents.program_from_json(json.dumps(document), "p.json")
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_numbers_that_are_not_finite_are_refused(number: str) -> None:
+    with pytest.raises(SignatureError) as caught:
+        documents.parse(f'{{"wall": {number}}}', "file.json", "profile")
+    assert str(caught.value) == f"'file.json' is not JSON: the number {number} is not finite."

@@ -32,7 +32,7 @@ def print_checked(checked: Sequence[Checked], least: Level, *, by_adr: bool) -> 
 
 
 def print_first(stages: Sequence[Checked], first: Sequence[First], least: Level, *, by_adr: bool) -> None:
-    """Prints the first stage with a finding of each rule, and what is left in the last stage."""
+    """Prints the stages at which the findings of a rule become worse, and what is left in the last stage."""
     table = make_table("rule", "first stage", "level", "state", "data", "finding")
     for each in first:
         finding = each.findings[0]
