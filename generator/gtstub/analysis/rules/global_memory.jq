@@ -155,13 +155,12 @@ def shifts:
 # Whether an array is written at other indices than those at which it was read, over transients: {use, state} if an
 # axis comes from another one along a way back to the array, or the sum of its shifts is a number other than 0; or if
 # this is not known. Empty if there is no way back, or all sums are 0.
-def shifted_over_others($flows; $arrays; $data):
-  def is_between: . == $data or $arrays[.].transient;
+# $flows are those between transients, from $data to one, and from one to $data.
+def shifted_over_others($flows; $data):
   def is_shifted:
     any(range(length) as $axis | .[$axis] | values | .axis != $axis or (.shift | .base == {} and .offset != 0); .);
   def is_known: . != [] and all(.[]; . != null and .shift.base == {});
-  [$flows[] | select((.from | is_between) and (.to | is_between) and (.from != .to))] as $flows
-  | ($flows | by(.from) | map_values([.[].to])) as $after
+  ($flows | by(.from) | map_values([.[].to])) as $after
   | ($flows | by(.to) | map_values([.[].from])) as $before
   | reached($after; $data) as $later | reached($before; $data) as $earlier
   | select($later[$data])
@@ -207,13 +206,18 @@ def rule_1:
   | [states | . as $state | access_nodes | select(writes($state)) | .data] as $writes
   | [($reads - ($reads - $writes) | unique)[]
      | select($sdfg.arrays[.].transient == false and $sdfg.arrays[.].kind != "Scalar")]
-  | (if . == [] then [] else [$sdfg | states | flows] end) as $flows
+  | (if . == [] then [] else [$sdfg | states | flows | select(.from != .to)] end) as $flows
+  | [$flows[] | select(.from | $sdfg.arrays[.].transient) | select(.to | $sdfg.arrays[.].transient)] as $between
+  | ([$flows[] | select(.from | $sdfg.arrays[.].transient | not) | select(.to | $sdfg.arrays[.].transient)] | by(.from)) as $begin
+  | ([$flows[] | select(.from | $sdfg.arrays[.].transient) | select(.to | $sdfg.arrays[.].transient | not)] | by(.to)) as $end
   | [$sdfg | regions | .variable | values] as $loops
+  | ([$sdfg | states | . as $state | [access_nodes | .data] | unique[] | {data: ., state: $state}] | by(.data)) as $states
   | .[] as $data
-  | [$sdfg | states | .label as $label | [uses($data; $loops)] | unique[] | {state: $label, use: .}] as $uses
+  | [$states[$data][].state | .label as $label | [uses($data; $loops)] | unique[] | {state: $label, use: .}] as $uses
   | ($uses | map(.use) | map(select(level != "info"))) as $serious
   | (if $serious != [] then $uses[] | select(.use | level != "info")
      else
-       ([shifted_over_others($flows; $sdfg.arrays; $data)] + $uses)[0] // {use: "in order", state: ""}
+       ([shifted_over_others($between + ($begin[$data] // []) + ($end[$data] // []); $data)] + $uses)[0]
+       // {use: "in order", state: ""}
      end)
   | finding("1"; "3"; .use | level; .state; $data; .use | message);

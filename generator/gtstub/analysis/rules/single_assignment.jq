@@ -23,8 +23,9 @@ def rule_5:
   .[] | . as $sdfg
   | regions | . as $region
   | (.blocks | map_values(written($sdfg.arrays))) as $written
+  | (reduce $written[][].data as $data ({}; .[$data] += 1)) as $times
   | [$written | keys_unsorted[] | . as $id
-     | $written[$id] | select(. != []) | unique_by(.data)
+     | $written[$id] | map(select($times[.data] > 1)) | select(. != []) | unique_by(.data)
      | (reduce .[] as $write ({}; .[$write.data] = $write.state)) as $first
      | reached($region.next; $id) | del(.[$id]) | keys_unsorted[]
      | $written[.][] | select($first[.data]) | {data, state, first: $first[.data]}]

@@ -23,8 +23,17 @@ def rule_3:
   | unique[]
   | finding("3"; "4"; "error"; "\($sdfg.path)\(.region)"; .name; "\(.where) uses this array, and not a scalar");
 
+# The ids that are left of $next when those that nothing leads to are removed, again and again: none without a cycle.
+def left($next):
+  reduce $next[][] as $id ({}; .[$id] += 1)
+  | {leading: ., removed: {}, todo: [. as $leading | $next | keys_unsorted[] | select($leading[.] == null)]}
+  | until(.todo == [];
+      .todo[-1] as $at | .todo |= .[:-1] | .removed[$at] = true
+      | reduce $next[$at][]? as $to (.; .leading[$to] -= 1 | if .leading[$to] == 0 then .todo += [$to] else . end))
+  | .removed as $removed | $next | keys_unsorted[] | select($removed[.] | not);
+
 def rule_4:
   .[] | .path as $path | regions | . as $region
-  | [.next | keys_unsorted[] | select(reached($region.next; .)[.]) | $region.blocks[.].label]
+  | [left(.next) | select(reached($region.next; .)[.]) | $region.blocks[.].label]
   | select(. != [])
   | finding("4"; "5"; "error"; "\($path)\(.[0])"; ""; "the states \(join(", ")) form a cycle");
