@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import graphlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,11 +14,11 @@ class _UnstructuredError(Exception):
     """Branches share a block other than that after all of them."""
 
 
-def structured(region: Json) -> Sequence[Json]:
+def structured(region: Json) -> Sequence[Json] | None:
     """
-    The blocks of a region with a conditional block after each block that has several successors; the blocks of its
-    branches are in it. DaCe makes the same of a region (ControlFlowRaising). If this is not possible, as if there are
-    cycles, the blocks stay as they are.
+    The blocks of a region in the order in which they run, with a conditional block after each block that has several
+    successors; the blocks of its branches are in it. DaCe makes the same of a region (ControlFlowRaising). None if this
+    is not possible, as if there are cycles.
     """
     if not region.get("edges"):
         return tuple(region["nodes"])
@@ -25,12 +26,12 @@ def structured(region: Json) -> Sequence[Json]:
     edges: dict[str, list[tuple[str, str]]] = {name: [] for name in blocks}
     for edge in region["edges"]:
         edges[edge["src"]].append((edge["dst"], condition(edge["attributes"]["data"]["attributes"].get("condition"))))
-    if all(len(out) < 2 for out in edges.values()):
-        return tuple(region["nodes"])
+    lifting = _Lifting(blocks, edges)
     try:
-        return _Lifting(blocks, edges).sequence(_first(region, edges), None)
+        found = lifting.sequence(_first(region, edges), None)
     except (_UnstructuredError, graphlib.CycleError):
-        return tuple(region["nodes"])
+        return None
+    return found if lifting.has_all else None
 
 
 def condition(code: Json | None) -> str:
@@ -48,7 +49,7 @@ def _first(region: Json, edges: Mapping[str, Sequence[tuple[str, str]]]) -> str:
     sources = [name for name in edges if name not in later]
     if len(sources) == 1:
         return sources[0]
-    if region.get("start_block") is None:
+    if str(region.get("start_block")) not in edges:
         raise _UnstructuredError
     return str(region["start_block"])
 
@@ -60,15 +61,25 @@ class _Lifting:
         self._blocks = blocks
         self._edges = edges
         self._seen: set[str] = set()
-        # A block comes after its successors.
-        self._order = tuple(
-            graphlib.TopologicalSorter({name: [to for to, _ in out] for name, out in edges.items()}).static_order()
-        )
-        self._always: dict[str, set[str]] = {}
+
+    @property
+    def has_all(self) -> bool:
+        return len(self._seen) == len(self._blocks)
+
+    @functools.cached_property
+    def _order(self) -> Sequence[str]:
+        """A block comes after its successors."""
+        successors = {name: [to for to, _ in out] for name, out in self._edges.items()}
+        return tuple(graphlib.TopologicalSorter(successors).static_order())
+
+    @functools.cached_property
+    def _always(self) -> Mapping[str, set[str]]:
         """The blocks that run after each block, whatever branches are taken, with the block itself."""
+        found: dict[str, set[str]] = {}
         for name in self._order:
-            after = [self._always[to] for to, _ in edges[name]]
-            self._always[name] = {name} | (set.intersection(*after) if after else set())
+            after = [found[to] for to, _ in self._edges[name]]
+            found[name] = {name} | (set.intersection(*after) if after else set())
+        return found
 
     def sequence(self, first: str | None, end: str | None) -> Sequence[Json]:
         """The blocks from `first` to that before `end`."""

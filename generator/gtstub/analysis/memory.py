@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from gtstub.analysis import expressions
+from gtstub.analysis.amounts import Held, peak, total
+from gtstub.analysis.assignments import Assignments
 from gtstub.analysis.document import Document, in_the_form_of_dace
 from gtstub.analysis.expressions import Names
-from gtstub.analysis.scopes import Flow, Path, Place, State, Step, common, flow
+from gtstub.analysis.scopes import Flow, Path, Place, State, common, flow
 from gtstub.signature.dtypes import NAMES
 
 Json = Mapping[str, Any]
@@ -123,10 +125,10 @@ def memory_to_json(name: str, sizes: Mapping[str, int], found: Memory) -> dict[s
 
 @dataclasses.dataclass(frozen=True)
 class _Found:
-    """A transient, where it is allocated, and the symbols in its size."""
+    """A transient, its memory, and the symbols in its size."""
 
     transient: Transient
-    path: Path
+    held: Held
     symbols: frozenset[str]
 
 
@@ -135,20 +137,18 @@ class _Sdfg:
     """
     An SDFG in a document.
 
-    label:    those of the nested SDFGs around it and its own
-    names:    what stands for its symbols in the outermost SDFG
-    changing: those of its symbols that have several values
+    label:     those of the nested SDFGs around it and its own
+    names:     what stands for its symbols in the outermost SDFG
+    constants: its own, and those of the SDFGs around it
+    outermost: the outermost SDFG, None for that itself
     """
 
     json: Json
+    constants: Json
     label: str = ""
     place: Place = dataclasses.field(default_factory=Place)
     names: Names = dataclasses.field(default_factory=dict)
-    is_outermost: bool = False
-
-    @property
-    def constants(self) -> Json:
-        return self.json["attributes"].get("constants_prop") or {}
+    outermost: _Sdfg | None = None
 
     def translate(self, text: str) -> ast.expr | None:
         """An expression in symbols of the outermost SDFG; None if it cannot be read."""
@@ -157,43 +157,56 @@ class _Sdfg:
 
     def outer(self, tree: ast.expr) -> ast.expr | None:
         """The same for an expression in its own symbols; None if it becomes too long."""
-        found = expressions.translate(tree, self.names, others_are_known=self.is_outermost)
+        found = expressions.translate(tree, self.names, others_are_known=self.outermost is None)
         return found if expressions.is_short(found) else None
 
 
 def _transients(document: Document, sizes: Mapping[str, int]) -> Iterator[_Found]:
-    pending = [_Sdfg(document, is_outermost=True)]
+    pending = [_Sdfg(document, _constants(document))]
     while pending:
         sdfg = pending.pop()
         control = flow(sdfg.json, sdfg.place)
         sdfg = dataclasses.replace(sdfg, names=_names(sdfg, control))
         for name, descriptor in sdfg.json["attributes"]["_arrays"].items():
-            if descriptor["attributes"].get("transient") and name not in sdfg.constants:
+            if descriptor["attributes"].get("transient") and name not in _constants(sdfg.json):
                 yield from _transient(sdfg, control, name, descriptor, sizes)
         nested = [_nested(sdfg, *each) for state in control.states for each in state.nested]
         pending.extend(reversed(nested))
 
 
 def _nested(sdfg: _Sdfg, node: Json, place: Place) -> _Sdfg:
-    mapping = node["attributes"].get("symbol_mapping") or {}
-    names = {name: sdfg.translate(str(value)) for name, value in mapping.items()}
-    return _Sdfg(node["attributes"]["sdfg"], f"{sdfg.label}/{node['label']}".removeprefix("/"), place, names)
+    inner, mapping = node["attributes"]["sdfg"], node["attributes"].get("symbol_mapping") or {}
+    return _Sdfg(
+        inner,
+        constants={**sdfg.constants, **_constants(inner)},
+        label=f"{sdfg.label}/{node['label']}".removeprefix("/"),
+        place=place,
+        names={name: sdfg.translate(str(value)) for name, value in mapping.items()},
+        outermost=sdfg.outermost or sdfg,
+    )
+
+
+def _constants(sdfg: Json) -> Json:
+    return sdfg["attributes"].get("constants_prop") or {}
 
 
 def _names(sdfg: _Sdfg, control: Flow) -> Names:
     """
-    What stands for the symbols of an SDFG: for those that it got, for its constants, and for symbols that the edges
-    between states assign only once. Variables of loops and maps have no single value.
+    What stands for the symbols of an SDFG: for those that it got, for constants, and for symbols that the edges between
+    states assign only once, before anything reads them. Variables of loops and maps have no single value.
     """
-    names = dict(sdfg.names)
-    for name, (_, value) in sdfg.constants.items():
-        names[name] = ast.Constant(value) if isinstance(value, int) else None
+    names: dict[str, ast.expr | None] = {
+        name: ast.Constant(value) if isinstance(value, int) else None for name, (_, value) in sdfg.constants.items()
+    }
+    names |= sdfg.names
+    assigned = Assignments(sdfg.json)
     several = {*control.variables, *(param for state in control.states for param in state.params)}
     unsettled = {*control.assignments, *several, *sdfg.json["attributes"]["_arrays"]}
     for name, values in control.assignments.items():
         tree = expressions.read(values[0])
         is_settled = tree is not None and expressions.symbols(tree).isdisjoint(unsettled)
-        names[name] = sdfg.translate(values[0]) if is_settled and len(values) == 1 and name not in sdfg.names else None
+        is_own = name not in sdfg.names and (sdfg.outermost is not None or assigned.are_first(name))
+        names[name] = sdfg.translate(values[0]) if is_settled and len(values) == 1 and is_own else None
     return names | dict.fromkeys(several)
 
 
@@ -211,14 +224,15 @@ def _transient(sdfg: _Sdfg, control: Flow, name: str, descriptor: Json, sizes: M
     if storage == "Register" and lifetime != "External" and (size is None or not _fits_registers(size, sdfg.constants)):
         storage = "CPU_Heap"
     late = size is not None and not expressions.symbols(size).isdisjoint({*control.assignments, *control.variables})
-    place, allocated = _place(sdfg, control, name, lifetime, accesses, late), _ALLOCATED.get(lifetime, "call")
-    if storage in _ON_HOST:
-        place = place.on_the_host
+    extent, allocated = _extent(sdfg, control, name, lifetime, accesses, late), _ALLOCATED.get(lifetime, "call")
+    place = extent.place.on_the_host if storage in _ON_HOST else extent.place
     if storage in ("Register", "GPU_Shared") and allocated == "call":
         allocated = "stack"
     if not accesses and name not in control.names and allocated != "caller":
         allocated = "none"
-    tree = size and sdfg.outer(size)
+    # DaCe writes these sizes as they are into code of the outermost SDFG, whose symbols may have the same names.
+    scope = sdfg.outermost or sdfg if lifetime in ("Global", "External") else sdfg
+    tree = scope.outer(size) if size and extent.is_known else None
     symbols = expressions.symbols(tree) if tree else frozenset()
     repeated = place.repeats if storage != "CPU_ThreadLocal" else (*place.repeats, "threads")
     value = expressions.evaluate(tree, sizes) if tree else None
@@ -233,7 +247,8 @@ def _transient(sdfg: _Sdfg, control: Flow, name: str, descriptor: Json, sizes: M
         allocated=allocated,
         repeated=repeated,
     )
-    yield _Found(transient, place.path, frozenset(each for each in symbols if not each.endswith("?")))
+    held = Held(place.path, transient.bytes, extent.span)
+    yield _Found(transient, held, frozenset(each for each in symbols if not each.endswith("?")))
 
 
 _ALLOCATED: Mapping[str, Allocation] = {"Persistent": "init", "External": "caller"}
@@ -264,7 +279,7 @@ _STORAGES = {"CPU_Multicore": "Register", "GPU_Persistent": "GPU_Global", "GPU_T
 
 def _size(kind: str, attributes: Json) -> ast.expr | None:
     """The bytes of a transient in symbols of its own SDFG; None if unknown, as for streams and structures."""
-    element = _element(attributes["dtype"])
+    element = _element(attributes.get("dtype", "int32"))
     if kind not in ("Array", "Scalar") or element is None:
         return None
     text = attributes.get("total_size") or "*".join(f"({size})" for size in attributes.get("shape", [])) or "1"
@@ -280,8 +295,6 @@ def _element(dtype: str | Json) -> int | None:
         case {"type": "vector", "dtype": inner, "elements": elements} if str(elements).isdecimal():
             element = _element(inner)
             return None if element is None else element * int(elements)
-        case {"type": "struct", "bytes": int() as size}:
-            return size
         case {"type": "pointer"}:
             return 8
     return None
@@ -291,84 +304,73 @@ _OTHER_TYPES = {"bool_": 1, "float16": 2, "complex64": 8, "complex128": 16}
 
 
 def _fits_registers(size: ast.expr, constants: Json) -> bool:
-    """Whether DaCe leaves an array of storage Register on the stack: its size is a constant, and is not too large."""
-    values = {name: value for name, (_, value) in constants.items() if isinstance(value, int)}
-    found = expressions.evaluate(size, values)
-    return found is not None and found <= LARGEST_ON_STACK
-
-
-def _place(
-    sdfg: _Sdfg, control: Flow, name: str, lifetime: str, accesses: Sequence[tuple[State, Place]], late: bool
-) -> Place:
     """
-    The part of the code that allocates a transient at its beginning, and frees it at its end. The size of a `late` one
-    is known only after the SDFG has begun: DaCe allocates it in the first state that accesses it.
+    Whether DaCe leaves an array of storage Register on the stack: its size is a number and not too large, or contains
+    constants of the SDFG only.
     """
-    if lifetime in ("Persistent", "External", "Global"):
-        return Place()
-    states = [state.place for state, _ in accesses]
-    is_shared = len({state.path for state in states}) != 1 or name in control.names
-    if lifetime == "SDFG" or is_shared:
-        return common(states) if late and states else sdfg.place
-    return states[0] if lifetime == "State" else common([place for _, place in accesses])
-
-
-# --- Sums -------------------------------------------------------------------------------------------------------------
+    symbols = expressions.symbols(size)
+    found = expressions.evaluate(size, {})
+    return symbols <= constants.keys() if symbols else found is not None and found <= LARGEST_ON_STACK
 
 
 @dataclasses.dataclass(frozen=True)
-class _Amount:
-    """Bytes, None if unknown, and those that are known."""
-
-    bytes: int | None
-    at_least: int
-
-    def __add__(self, other: _Amount) -> _Amount:
-        is_known = self.bytes is not None and other.bytes is not None
-        at_least = self.at_least + other.at_least
-        return _Amount(at_least if is_known else None, at_least)
-
-    def __or__(self, other: _Amount) -> _Amount:
-        """The larger one."""
-        is_known = self.bytes is not None and other.bytes is not None
-        at_least = max(self.at_least, other.at_least)
-        return _Amount(at_least if is_known else None, at_least)
-
-
-def _sum(found: Iterable[_Found], depth: int = 0, *, is_peak: bool = False) -> _Amount:
+class _Extent:
     """
-    The sum over a part of the code, at whose beginning those with a path of this length are allocated. Parts that
-    exclude each other count as the largest; for a peak, so do parts that run one after the other.
+    The part of the code that allocates a transient at its beginning, and frees it at its end, and its blocks that need
+    the transient, if it is allocated and freed with them. Its size may be unknown at the beginning.
     """
-    total = _Amount(0, 0)
-    parts: dict[Step, list[_Found]] = {}
-    for each in found:
-        if len(each.path) == depth:
-            size = each.transient.bytes
-            total += _Amount(size, max(size or 0, 0))
-        else:
-            parts.setdefault(each.path[depth], []).append(each)
-    inner = _Amount(0, 0)
-    for (kind, _), part in parts.items():
-        amount = _sum(part, depth + 1, is_peak=is_peak)
-        inner = inner | amount if is_peak or kind == "or" else inner + amount
-    return total + inner
+
+    place: Place
+    span: tuple[int, int] | None = None
+    is_known: bool = True
+
+
+def _extent(
+    sdfg: _Sdfg, control: Flow, name: str, lifetime: str, accesses: Sequence[tuple[State, Place]], late: bool
+) -> _Extent:
+    """The size of a `late` transient is known only after the SDFG has begun."""
+    if lifetime in ("Persistent", "External", "Global"):
+        return _Extent(Place())
+    states = [state.place for state, _ in accesses]
+    is_read = name in control.names
+    if lifetime == "SDFG" or is_read or len({state.path for state in states}) != 1:
+        return _late(states, is_read) if late and states else _Extent(sdfg.place)
+    return _Extent(states[0] if lifetime == "State" else common([place for _, place in accesses]))
+
+
+def _late(states: Sequence[Place], is_read: bool) -> _Extent:
+    """
+    DaCe allocates a late transient in the state before all others that access it, and frees it in the one after them.
+    If there are none, or if it is read between states, others allocate it, where its size may have no value yet.
+    """
+    place = common(states)
+    blocks = {state.path[len(place.path) :] for state in states}
+    if blocks == {()}:
+        return _Extent(place, is_known=not is_read)
+    numbers = [block[0][1] for block in blocks]
+    first, last = min(numbers), max(numbers)
+    is_known = {(("then", first),), (("then", last),)} <= blocks and not is_read
+    return _Extent(place, (first, last), is_known)
+
+
+# --- Sums -------------------------------------------------------------------------------------------------------------
 
 
 def _totals(found: Sequence[_Found]) -> Iterator[Total]:
     for (allocated, storage, lifetime), group in _groups(
         found, lambda each: (each.allocated, each.storage, each.lifetime)
     ).items():
-        branches = {_branch(each.path): each.transient.branch for each in group}
+        branches = {_branch(each.held.path): each.transient.branch for each in group}
         for path, branch in {(): "", **branches}.items():
-            amount = _sum([each for each in group if each.path[: len(path)] == path], len(path))
+            amount = total((each.held for each in group if each.held.path[: len(path)] == path), len(path))
             yield Total(allocated, storage, lifetime, branch, amount.bytes, amount.at_least)
 
 
 def _uses(found: Sequence[_Found]) -> Iterator[Use]:
     for (allocated, storage), group in _groups(found, lambda each: (each.allocated, each.storage)).items():
-        total, peak = _sum(group), _sum(group, is_peak=True)
-        yield Use(allocated, storage, total.bytes, total.at_least, peak.bytes, peak.at_least)
+        held = [each.held for each in group]
+        all_, most = total(held), peak(held)
+        yield Use(allocated, storage, all_.bytes, all_.at_least, most.bytes, most.at_least)
 
 
 def _groups[T](found: Iterable[_Found], key: Callable[[Transient], T]) -> Mapping[T, list[_Found]]:

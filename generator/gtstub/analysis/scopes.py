@@ -11,8 +11,11 @@ from gtstub.analysis.branches import condition, structured
 
 Json = Mapping[str, Any]
 
-Step = tuple[Literal["then", "or"], int]
-"""One of the parts of a block, by its index: parts that run one after the other, or of which at most one runs."""
+Step = tuple[Literal["then", "or", "any"], int]
+"""
+One of the parts of a block, by its index: parts that run one after the other, of which at most one runs, or that run in
+any order.
+"""
 
 Path = tuple[Step, ...]
 """The way from the outermost SDFG to a block."""
@@ -107,8 +110,8 @@ def flow(sdfg: Json, place: Place) -> Flow:
             for name, value in (attributes.get("assignments") or {}).items():
                 assignments.setdefault(name, []).append(str(value))
                 texts.append(str(value))
-        for number, block in enumerate(structured(region)):
-            inner = place.at(("then", number))
+        for step, block in _steps(region):
+            inner = place.at(step)
             match block["type"]:
                 case "SDFGState":
                     states.append(_state(block, inner))
@@ -122,7 +125,7 @@ def flow(sdfg: Json, place: Place) -> Flow:
                     loop = block["attributes"]
                     texts.extend(condition(loop.get(name)) for name in _CODE_OF_LOOPS)
                     variables.add(loop.get("loop_variable") or "")
-                    visit(block, place.at(("then", number), repeat=f"loop {block['label']}"))
+                    visit(block, place.at(step, repeat=f"loop {block['label']}"))
                 case _ if "nodes" in block:
                     visit(block, inner)
 
@@ -133,6 +136,16 @@ def flow(sdfg: Json, place: Place) -> Flow:
         {name: tuple(values) for name, values in assignments.items()},
         frozenset(filter(None, variables)),
     )
+
+
+def _steps(region: Json) -> Sequence[tuple[Step, Json]]:
+    """The blocks of a region in the order in which DaCe visits them: that of its nodes."""
+    blocks = structured(region)
+    if blocks is None:
+        return [(("any", number), block) for number, block in enumerate(region["nodes"])]
+    visited = {id(block): number for number, block in enumerate(region["nodes"])}
+    steps: list[tuple[Step, Json]] = [(("then", number), block) for number, block in enumerate(blocks)]
+    return sorted(steps, key=lambda each: visited.get(id(each[1]), len(visited)))
 
 
 _CODE_OF_LOOPS = ("init_statement", "loop_condition", "update_statement")
@@ -158,7 +171,7 @@ def _state(state: Json, place: Place) -> State:
             own = attributes.get("params") or [attributes.get("pe_index", "")]
             params.extend(own)
             maps[entry] = outer.at(
-                ("then", int(entry)),
+                ("any", int(entry)),
                 repeat=f"map {attributes['label']}[{', '.join(own)}]",
                 schedule=_schedule(attributes.get("schedule") or "Default", outer.schedules),
             )
@@ -171,7 +184,7 @@ def _state(state: Json, place: Place) -> State:
         if node["type"] == "AccessNode":
             accesses.append((node["attributes"]["data"].partition(".")[0], inside))
         elif node["type"] == "NestedSDFG" and node["attributes"].get("sdfg"):
-            nested.append((node, inside.at(("then", int(node["id"])))))
+            nested.append((node, inside.at(("any", int(node["id"])))))
     return State(place, tuple(accesses), tuple(nested), frozenset(params))
 
 

@@ -28,6 +28,7 @@ ALIGNMENT = 64
 POINTER = 8
 
 N = dace.symbol("N")
+WIDE = dace.symbol("WIDE", dace.int64)
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Variable-length array|Array .* was allocated on the heap|No `gpu_block_size`"
@@ -244,6 +245,96 @@ def test_storages_and_repetitions(tmp_path: Path) -> None:
     assert counted.call.sizes == sorted([*bytes_of(once), *[rounded(8008)] * 3])
     (peak,) = (each.peak for each in found.uses if each.allocated == "call")
     assert counted.call.peak == peak == 96_000
+
+
+@dace.program
+def of_other_types(a: dace.int32[WIDE], b: dace.float32[WIDE]):
+    twice = a + a
+    half = np.zeros((WIDE // 2 + 1,), dtype=np.float32)
+    half[0] = b[0]
+    for i in dace.map[0:WIDE]:
+        a[i] = twice[i] + twice[0]
+        b[i] = half[0]
+
+
+def test_other_types_of_elements_and_symbols(tmp_path: Path) -> None:
+    program = of_dace(of_other_types, tmp_path)
+    found = program.memory({"WIDE": 1000})
+    assert total(found, "call") == 4 * 1000 + 4 * 501
+    check(found, program.count({"WIDE": 1000}))
+
+
+def use(state: dace.SDFGState, name: str) -> None:
+    """Writes and reads the first element of an array."""
+    node = state.add_access(name)
+    write = state.add_tasklet(f"write_{name}", {}, {"out"}, "out = 1.0")
+    read = state.add_tasklet(f"read_{name}", {"value"}, {"out"}, "out = value")
+    state.add_edge(write, "out", node, None, dace.Memlet(f"{name}[0]"))
+    state.add_edge(node, None, read, "value", dace.Memlet(f"{name}[0]"))
+    state.add_edge(read, "out", state.add_access("a"), None, dace.Memlet("a[0]"))
+
+
+def with_states(number: int, **sizes: Any) -> tuple[dace.SDFG, list[dace.SDFGState]]:
+    """An SDFG of states one after another, and transients."""
+    sdfg = dace.SDFG("states")
+    sdfg.add_array("a", [N], dace.float64)
+    for name, size in sizes.items():
+        sdfg.add_transient(name, [size], dace.float64)
+    states = [sdfg.add_state("s0", is_start_block=True)]
+    while len(states) < number:
+        states.append(sdfg.add_state_after(states[-1], f"s{len(states)}"))
+    return sdfg, states
+
+
+def test_sizes_that_an_edge_assigns(tmp_path: Path) -> None:
+    """What is allocated when its size is known is freed after the last state that accesses it."""
+    known = dace.symbol("known")
+    sdfg, states = with_states(7, first=known, second=2 * known, third=5 * known)
+    sdfg.edges_between(*states[:2])[0].data.assignments = {"known": "N + 37"}
+    for name, state in zip(("first", "first", "second", "second", "third", "third"), states[1:], strict=True):
+        use(state, name)
+    program = Compiled(sdfg, sdfg_signature(sdfg, sdfg.to_json(), has_domains=False), tmp_path)
+    found, counted = program.memory({"N": 91}), program.count({"N": 91})
+    check(found, counted)
+    assert [(each.bytes, each.peak) for each in found.uses] == [(8 * 8 * 128, 5 * 8 * 128)]
+    assert counted.call.peak == 5 * 8 * 128
+
+
+def test_a_symbol_that_is_an_argument_and_assigned_has_no_one_value(tmp_path: Path) -> None:
+    sdfg, states = with_states(3, before=N, after=N + 1)
+    sdfg.edges_between(*states[:2])[0].data.assignments = {"N": "2*N"}
+    use(states[0], "before")
+    use(states[2], "after")
+    program = Compiled(sdfg, sdfg_signature(sdfg, sdfg.to_json(), has_domains=False), tmp_path)
+    assert program.count({"N": 96}).call.sizes == [8 * 96, rounded(8 * 193)]
+    assert [each.bytes for each in program.memory({"N": 96}).transients] == [None, None]
+
+
+def test_sizes_and_constants_of_nested_sdfgs(tmp_path: Path) -> None:
+    """DaCe writes the size of global memory as it is, and leaves registers of a constant size on the stack."""
+    sdfg, (state,) = with_states(1, outer=N)
+    use(state, "outer")
+    sdfg.add_constant("MANY", 9000)
+    inner, (inside,) = with_states(1, persistent=N, shared=N, scope=N, fixed=dace.symbol("MANY"))
+    inner.arrays["persistent"].lifetime = dace.AllocationLifetime.Persistent
+    inner.arrays["shared"].lifetime = dace.AllocationLifetime.Global
+    inner.arrays["fixed"].storage = dace.StorageType.Register
+    for name in ("persistent", "shared", "scope", "fixed"):
+        use(inside, name)
+    node = state.add_nested_sdfg(inner, {}, {"a"}, {"N": "N + 100", "MANY": "MANY"})
+    state.add_edge(node, "a", state.add_access("a"), None, dace.Memlet("a[0:N]"))
+    program = Compiled(sdfg, sdfg_signature(sdfg, sdfg.to_json(), has_domains=False), tmp_path)
+    found, counted = program.memory({"N": 50}), program.count({"N": 50})
+    assert {each.name: (each.bytes, each.allocated) for each in found.transients} == {
+        "outer": (400, "call"),
+        "persistent": (1200, "init"),
+        "shared": (400, "call"),
+        "scope": (1200, "call"),
+        "fixed": (72_000, "stack"),
+    }
+    assert counted.call.sizes == [rounded(400), rounded(400), rounded(1200)]
+    # The handle has a pointer for global memory, too.
+    assert counted.init.sizes == [2 * POINTER, rounded(1200)]
 
 
 # --- Generated code ---------------------------------------------------------------------------------------------------
