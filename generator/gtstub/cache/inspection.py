@@ -9,6 +9,8 @@ from gtstub.abi import ABI
 from gtstub.cache.entry import Entry
 from gtstub.cache.manifest import Manifest
 from gtstub.errors import CacheError
+from gtstub.signature import documents
+from gtstub.signature.model import ProgramSignature, SdfgSignature
 
 
 def inspect(path: Path) -> Manifest:
@@ -27,6 +29,11 @@ def inspect(path: Path) -> Manifest:
             " again, or use the gtstub that built it."
         )
     return entry.verify()
+
+
+def signatures(path: Path) -> tuple[Manifest, SdfgSignature, ProgramSignature]:
+    """The manifest and the signatures of the entry at `path`. Raises CacheError, SignatureError or OSError."""
+    return inspect(path), documents.sdfg_in(path / "sdfg.json"), documents.program_in(path / "program.json")
 
 
 def _abi(source: Path) -> int | None:

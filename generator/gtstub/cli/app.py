@@ -13,6 +13,7 @@ import click
 
 from gtstub._version import __version__
 from gtstub.cli.options import example
+from gtstub.cli.output import cannot
 from gtstub.errors import GtstubError
 from gtstub.util.visible import visible
 
@@ -66,8 +67,7 @@ class _Group(click.Group):
                 # Without this, Python would fail once more when it flushes the output at its end.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 ctx.exit(128 + signal.SIGPIPE)
-            where = "" if error.filename is None else f" '{error.filename}'"
-            click.echo(f"Cannot read or write{where}: {error.strerror}.", err=True)
+            click.echo(cannot(error), err=True)
             ctx.exit(7)
 
 

@@ -56,14 +56,13 @@ def _read(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int])
     from gtstub.analysis.memory import name_and_symbols
     from gtstub.analysis.sizes import SizeError, symbol_sizes
     from gtstub.cache.entry import COMPILED_SDFG
-    from gtstub.cache.inspection import inspect
-    from gtstub.signature.documents import program_in, sdfg_in
+    from gtstub.cache.inspection import signatures
     from gtstub.util.suggest import did_you_mean
 
     if path.is_dir():
-        if COMPILED_SDFG not in inspect(path).files:
+        manifest, sdfg, program = signatures(path)
+        if COMPILED_SDFG not in manifest.files:
             raise SdfgError(f"'{path}' keeps no '{COMPILED_SDFG}', because an older gtstub built it: build it again.")
-        program, sdfg = program_in(path / "program.json"), sdfg_in(path / "sdfg.json")
         return read(path / COMPILED_SDFG), symbol_sizes(program, sdfg, dimensions, symbols)
     document = read(path)
     _, known = name_and_symbols(document)

@@ -39,6 +39,12 @@ def print_json(document: Mapping[str, Any], filter_: str | None = None) -> None:
         click.echo(text.encode(errors="backslashreplace"))
 
 
+def cannot(error: OSError) -> str:
+    """The sentence about a file that cannot be read or written."""
+    where = "" if error.filename is None else f" '{error.filename}'"
+    return f"Cannot read or write{where}: {error.strerror}."
+
+
 def check_filter(filter_: str) -> None:
     """Raises FilterError for a malformed jq filter, so that a command can refuse it before it does anything."""
     with _refusing(filter_):

@@ -12,6 +12,7 @@ from pathlib import Path
 from gtstub.analysis.document import Document, SdfgError, read
 from gtstub.cache.entry import LOWERED_SDFG, STAGE, is_entry
 from gtstub.cache.inspection import inspect
+from gtstub.cli.output import cannot
 from gtstub.errors import GtstubError
 
 SUFFIXES = (".sdfg", ".sdfgz", ".json", ".json.gz")
@@ -34,8 +35,7 @@ def exit_code_2() -> Iterator[None]:
     except GtstubError as error:
         raise SdfgError(str(error)) from None
     except OSError as error:
-        where = "" if error.filename is None else f" '{error.filename}'"
-        raise SdfgError(f"Cannot read or write{where}: {error.strerror}.") from None
+        raise SdfgError(cannot(error)) from None
 
 
 def sdfg_or_entry(path: Path) -> Named:

@@ -13,7 +13,7 @@ from gtstub.analysis.memory import Memory, memory
 from gtstub.analysis.rules import Result, check
 from gtstub.analysis.sizes import known_dimensions, known_symbols, symbol_sizes
 from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG
-from gtstub.cache.inspection import inspect
+from gtstub.cache.inspection import signatures
 from gtstub.cache.manifest import Manifest
 from gtstub.plan.planner import make_plan
 from gtstub.profiling.model import Profile, ProgramTimes
@@ -38,8 +38,7 @@ def report(
     The report of the entry at `path`. The sizes of dimensions and the values of symbols are for its memory; the profile
     has the times of its calls. Raises GtstubError or OSError if there is no entry that this gtstub can read.
     """
-    manifest = inspect(path)
-    sdfg, program = documents.sdfg_in(path / "sdfg.json"), documents.program_in(path / "program.json")
+    manifest, sdfg, program = signatures(path)
     plan = make_plan(sdfg, program)
     absent: dict[str, str] = {}
     interface = arguments.fortran(plan)
@@ -79,8 +78,7 @@ def report(
 
 def names(path: Path) -> tuple[Sequence[str], Sequence[str]]:
     """The names of an entry's dimensions and symbols, which sizes can be given for. Raises GtstubError or OSError."""
-    inspect(path)
-    sdfg, program = documents.sdfg_in(path / "sdfg.json"), documents.program_in(path / "program.json")
+    _, sdfg, program = signatures(path)
     return known_dimensions(program), known_symbols(sdfg)
 
 
