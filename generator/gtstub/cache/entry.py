@@ -223,6 +223,11 @@ def is_entry(path: Path) -> bool:
     return _END_OF_KEY.search(path.name) is not None or Entry(path).manifest_file.exists()
 
 
+def entries_in(directory: Path) -> list[Path]:
+    """The entries in a directory, whole or not, in the order of their keys. Raises OSError."""
+    return sorted(filter(is_entry, directory.iterdir()))
+
+
 def is_in_entry(path: Path) -> bool:
     """Whether a file, which need not exist, is in an entry, or would be once links are followed."""
     return any(_is_made(parent) for parent in path.resolve().parents)

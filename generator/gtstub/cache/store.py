@@ -23,7 +23,7 @@ from typing import Any
 from gtstub import settings
 from gtstub.cache import manifest as manifests
 from gtstub.cache.cleanup import building_name, discard, set_aside, sweep
-from gtstub.cache.entry import Entry, is_entry, unsupported
+from gtstub.cache.entry import Entry, entries_in, unsupported
 from gtstub.cache.key import Difference, differences, short_name
 from gtstub.cache.manifest import File, Manifest
 from gtstub.errors import CacheError, unwritable
@@ -69,7 +69,7 @@ class Cache:
         """All entries, whole or not, layer by layer."""
         for layer in self.layers:
             with suppress(OSError):
-                yield from map(Entry, filter(is_entry, sorted(layer.iterdir())))
+                yield from map(Entry, entries_in(layer))
 
     def nearest(self, name: str, ingredients: Mapping[str, Any], before: float = math.inf) -> Nearest | None:
         """

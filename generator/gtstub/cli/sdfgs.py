@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gtstub.analysis.document import Document, SdfgError, read
-from gtstub.cache.entry import LOWERED_SDFG, STAGE, is_entry
+from gtstub.cache.entry import LOWERED_SDFG, STAGE, entries_in, is_entry
 from gtstub.cache.inspection import inspect
 from gtstub.cli.output import cannot
 from gtstub.errors import GtstubError
@@ -59,7 +59,7 @@ def _named(document: Document, program: str | None = None) -> Named:
 def entries(cache: Path) -> list[Path]:
     """The entries of a cache. Raises SdfgError if there is none."""
     try:
-        found = sorted(path for path in cache.absolute().iterdir() if is_entry(path))
+        found = entries_in(cache.absolute())
     except FileNotFoundError:
         found = []
     if not found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from gtstub.cache.entry import is_entry
+from gtstub.cache.entry import entries_in
 from gtstub.errors import GtstubError
 from gtstub.report.model import ProgramReport, ReportError, Unreadable
 
@@ -18,7 +18,7 @@ def reports_of(
     directory cannot be read or has no entry.
     """
     try:
-        paths = sorted(path for path in directory.iterdir() if is_entry(path))
+        paths = entries_in(directory)
     except OSError as error:
         raise ReportError(f"The cache '{directory}' cannot be read: {error.strerror}.") from None
     if not paths:
