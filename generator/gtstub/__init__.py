@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gtstub.programs.compiled import CompiledProgram
     from gtstub.programs.graphs import graph
     from gtstub.programs.registry import wait_for_compilation
-    from gtstub.programs.steps import Step, capture
+    from gtstub.programs.steps import Step, action, capture
     from gtstub.programs.streams import stream
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Program",
     "Step",
     "__version__",
+    "action",
     "capture",
     "checks",
     "compile",
@@ -44,6 +45,7 @@ _HOMES = {
     "CompiledProgram": "gtstub.programs.compiled",
     "Program": "gtstub._host",
     "Step": "gtstub.programs.steps",
+    "action": "gtstub.programs.steps",
     "capture": "gtstub.programs.steps",
     "checks": "gtstub.programs.checks",
     "compile": "gtstub.frameworks.gt4py.compile",

@@ -38,6 +38,10 @@ class CacheError(GtstubError):
     exit_code = 6
 
 
+class TrustError(CacheError):
+    """Somebody who is not trusted could have written a cache entry."""
+
+
 def unwritable(path: Path, error: OSError) -> CacheError:
     """The exception to raise if a cache cannot be written."""
     advice = "Correct this, or name another directory in GTSTUB_CACHE_DIR."

@@ -1,7 +1,8 @@
 """
 The environment variables of gtstub. Each function reads its variable at every call.
 
-The runtime reads GTSTUB_DEBUG, GTSTUB_CHECK, GTSTUB_PROFILE and GTSTUB_RECORD in C, and GTSTUB_BUILD_CHECKS too.
+The runtime reads GTSTUB_DEBUG, GTSTUB_CHECK, GTSTUB_PROFILE, GTSTUB_RECORD and GTSTUB_TRUST in C, and
+GTSTUB_BUILD_CHECKS too.
 gtstub.toolchain reads the variables of compilers, and gtstub.frameworks.dace reads those of DaCe.
 """
 
@@ -28,6 +29,10 @@ GT4PY_CACHE_DIR = "GT4PY_BUILD_CACHE_DIR"
 CACHE_MAX_SIZE = "GTSTUB_CACHE_MAX_SIZE"
 
 SHARED_CACHE_DIR = "GTSTUB_SHARED_CACHE_DIR"
+TRUST = "GTSTUB_TRUST"
+"""Read by the runtime: runtime/program/trusted.c."""
+
+ALLOWED_SIGNERS = "GTSTUB_ALLOWED_SIGNERS"
 BUILD_TIMEOUT = "GTSTUB_BUILD_TIMEOUT"
 BUILDER_GRACE = "GTSTUB_BUILDER_GRACE"
 EXCHANGE_TIMEOUT = "GTSTUB_EXCHANGE_TIMEOUT"
@@ -86,6 +91,12 @@ def cache_max_size() -> float:
 def shared_cache_dirs() -> tuple[Path, ...]:
     """The absolute paths of the caches in GTSTUB_SHARED_CACHE_DIR, which gtstub only reads."""
     return tuple(path.absolute() for path in _paths(SHARED_CACHE_DIR))
+
+
+def allowed_signers() -> Path | None:
+    """The file in GTSTUB_ALLOWED_SIGNERS: 'gtstub cache import' then refuses what none of these signers has signed."""
+    file = os.environ.get(ALLOWED_SIGNERS)
+    return Path(file) if file else None
 
 
 def backend_tables() -> tuple[Path, ...]:

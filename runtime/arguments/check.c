@@ -49,11 +49,12 @@ static GTS_COLD int refuse_indices(gts_program *self, const gts_contract *leaf, 
                        (int64_t)(first + (uint64_t)array->shape[axis] - 1));
     if (is_table)
         return GTS_REFUSE_TABLE(self, leaf, GTS_VALUE_ERROR,
-                                "must have the %s %" PRId64 " to %" PRId64 ", which this call uses, %s.",
+                                "must have the %s %" PRId64 " to %" PRId64
+                                ", which this call uses, %s." GTS_BOUNDS_HINT,
                                 axis == 0 ? "rows" : "columns", lowest + base, highest + base, has);
     return GTS_REFUSE(self, leaf, GTS_VALUE_ERROR,
                       "must have the indices %" PRId64 " to %" PRId64 " on axis %" PRId32
-                      " ('%s'), which this call uses, %s.",
+                      " ('%s'), which this call uses, %s." GTS_BOUNDS_HINT,
                       lowest, highest, axis, leaf->axes[axis].dim, has);
 }
 
@@ -62,14 +63,18 @@ int gts_refuse_indices(gts_program *self, uint32_t leaf, int32_t axis, int64_t l
     return refuse_indices(self, &self->stub->leaves[leaf], axis, gts_array_of(self, leaf), lowest, highest);
 }
 
-int gts_refuse_use(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest)
+int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest)
 {
-    uint32_t i = 0;
-    const gts_array *array = gts_array_of(self, use->axes[i].leaf);
-    while (i + 1 < use->axis_count && lowest >= array->origin[use->axes[i].axis] &&
-           highest < gts_stop(array, use->axes[i].axis))
-        array = gts_array_of(self, use->axes[++i].leaf);
-    return gts_refuse_indices(self, use->axes[i].leaf, use->axes[i].axis, lowest, highest);
+    for (uint32_t i = 0; i < use->axis_count; ++i) {
+        const gts_leaf_axis each = use->axes[i];
+        const gts_array *const array = gts_array_of(self, each.leaf);
+        if (lowest >= array->origin[each.axis] && highest < gts_stop(array, each.axis))
+            continue;
+        if (!use->pads)
+            return gts_refuse_indices(self, each.leaf, each.axis, lowest, highest);
+        GTS_TRY(gts_pad(self, each.leaf, each.axis, lowest, highest));
+    }
+    return 0;
 }
 
 void gts_find_common(const gts_program *self, const gts_use *uses, size_t count, gts_indices *common)

@@ -13,6 +13,7 @@
 #include "base/refuse.h"
 #include "base/table_copy.h"
 #include "base/wide.h"
+#include "program/private.h"
 
 /* ---- Reading --------------------------------------------------------------------------------------------------- */
 
@@ -73,11 +74,7 @@ static range range_of_consecutive(const gts_array *table, int64_t count)
     return range_of_consecutive_int64(table->data, count);
 }
 
-/*
- * The range of a whole table. If it has skip values, 0 may stand for a higher lowest index, because comparing with -1
- * takes twice as long. The range of a part is exact.
- */
-static range range_of_table(const gts_array *table, bool has_skip_values)
+static range range_of_table(const gts_array *table)
 {
     const int64_t rows = table->shape[0], columns = table->shape[1];
     const int64_t down = table->strides[0], right = table->strides[1];
@@ -88,19 +85,17 @@ static range range_of_table(const gts_array *table, bool has_skip_values)
         for (int64_t column = 0; column < columns; ++column)
             found = join(found, range_of_line(table, column * right, rows, down, false));
     }
-    if (has_skip_values && found.least == -1)
-        found.least = 0;
     return found;
 }
 
-/* The range of the rows from `first` to `last` in some columns. */
-static range range_of_part(const gts_array *table, int64_t first, int64_t last, uint64_t columns, bool has_skip_values)
+/* The range of the rows from `first` to `last` in some columns, without elements that equal -1 if `skips`. */
+static range range_of_part(const gts_array *table, int64_t first, int64_t last, uint64_t columns, bool skips)
 {
     range found = NOTHING;
     for (int64_t column = 0; column < 64 && columns >> column != 0; ++column) {
         const int64_t offset = first * table->strides[0] + column * table->strides[1];
         if ((columns >> column & 1) != 0)
-            found = join(found, range_of_line(table, offset, last - first + 1, table->strides[0], has_skip_values));
+            found = join(found, range_of_line(table, offset, last - first + 1, table->strides[0], skips));
     }
     return found;
 }
@@ -120,15 +115,16 @@ static bool contains(range allowed, range found)
 
 /* The range of a part of a table, which is remembered. */
 static range known_part(gts_table *known, const gts_array *table, int64_t first, int64_t last, uint64_t columns,
-                        bool has_skip_values)
+                        bool skips)
 {
     for (uint32_t i = 0; i < known->part_count && i < GTS_TABLE_PARTS; ++i) {
         const gts_table_part *const part = &known->part[i];
-        if (part->first == first && part->last == last && part->columns == columns)
+        if (part->first == first && part->last == last && part->columns == columns && part->skips == skips)
             return (range){part->least, part->most};
     }
-    const range found = range_of_part(table, first, last, columns, has_skip_values);
-    known->part[known->part_count % GTS_TABLE_PARTS] = (gts_table_part){first, last, columns, found.least, found.most};
+    const range found = range_of_part(table, first, last, columns, skips);
+    known->part[known->part_count % GTS_TABLE_PARTS] = (gts_table_part){first,       last,       columns,
+                                                                        found.least, found.most, skips};
     ++known->part_count;
     return found;
 }
@@ -152,7 +148,7 @@ static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, 
         row = first + i / table->shape[1];
         column = i % table->shape[1];
         const int64_t value = element(table, row, column);
-        const bool is_skipped = contract->has_skip_values && value == -1;
+        const bool is_skipped = follow->skips && value == -1;
         if (column < 64 && (follow->columns >> column & 1) != 0 && !is_skipped &&
             !contains(allowed, (range){value, value}))
             break;
@@ -164,19 +160,20 @@ static GTS_COLD int refuse_element(gts_program *self, const gts_follow *follow, 
     if (follow->leaf == GTS_TEMPORARY)
         return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
                                 "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                                "%s, but this call computes values for the indices %" PRId64 " to %" PRId64 " only.",
+                                "%s, but this call computes values for the indices %" PRId64 " to %" PRId64
+                                " only." GTS_BOUNDS_HINT,
                                 value, row + base, column + base, base_text, allowed.least + base, allowed.most + base);
     const gts_contract *const field = &self->stub->leaves[follow->leaf];
     if (allowed.least > allowed.most)
         return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
                                 "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
-                                "%s, but argument '%s' is empty on axis %" PRId32 " ('%s').",
+                                "%s, but argument '%s' is empty on axis %" PRId32 " ('%s')." GTS_BOUNDS_HINT,
                                 value, row + base, column + base, base_text, field->path, follow->axis,
                                 field->axes[follow->axis].dim);
     return GTS_REFUSE_TABLE(self, contract, GTS_VALUE_ERROR,
                             "has index %" PRId64 " in row %" PRId64 ", column %" PRId64
                             "%s, but argument '%s' has the indices %" PRId64 " to %" PRId64 " on axis %" PRId32
-                            " ('%s').",
+                            " ('%s')." GTS_BOUNDS_HINT,
                             value, row + base, column + base, base_text, field->path, allowed.least + base,
                             allowed.most + base, follow->axis, field->axes[follow->axis].dim);
 }
@@ -186,24 +183,33 @@ int gts_check_table_slowly(gts_program *self, const gts_follow *follow, int64_t 
 {
     gts_leaf *const leaf = &self->leaf[follow->table];
     const gts_array *const table = &leaf->current->array;
-    const bool has_skip_values = self->stub->leaves[follow->table].has_skip_values;
     const range allowed = {least, most};
     if (table->device != GTS_CPU)
         return 0;
-    if (GTS_UNLIKELY(first < 0 || last >= table->shape[0]))
-        return gts_refuse_indices(self, follow->table, 0, first, last);
+    if (GTS_UNLIKELY(first < 0 || last >= table->shape[0])) {
+        if (!follow->pads)
+            return gts_refuse_indices(self, follow->table, 0, first, last);
+        first = gts_max(first, 0); /* the other rows get padding */
+        last = gts_min(last, table->shape[0] - 1);
+    }
     gts_table *const known = gts_table_of(leaf);
     if (GTS_UNLIKELY(known->is_new)) {
-        const range found = range_of_table(table, has_skip_values);
-        known->least = found.least;
+        const range found = range_of_table(table);
+        known->least[false] = found.least;
+        known->least[true] = found.least == -1 ? 0 : found.least; /* finding the next one takes twice as long */
         known->most = found.most;
         known->part_count = 0;
         known->is_new = false;
     }
-    if (GTS_LIKELY(contains(allowed, (range){known->least, known->most})) ||
-        contains(allowed, known_part(known, table, first, last, follow->columns, has_skip_values)))
+    if (GTS_LIKELY(contains(allowed, (range){known->least[follow->skips], known->most})))
         return 0;
-    return refuse_element(self, follow, first, last, allowed);
+    const range part = known_part(known, table, first, last, follow->columns, follow->skips);
+    if (contains(allowed, part))
+        return 0;
+    if (!follow->pads || follow->leaf == GTS_TEMPORARY)
+        return refuse_element(self, follow, first, last, allowed);
+    const int64_t plus = gts_array_of(self, follow->leaf)->origin[follow->axis] - least;
+    return gts_pad(self, follow->leaf, follow->axis, part.least + plus, part.most + plus);
 }
 
 /* ---- Index base 1 ---------------------------------------------------------------------------------------------- */

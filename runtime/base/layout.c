@@ -23,52 +23,63 @@ bool gts_measure(const gts_array *array, size_t *size, gts_extent *extent)
     return true;
 }
 
-/* The number of leading axes that are contiguous in memory, and the number of elements on them. */
-static int32_t leading_axes(const gts_array *array, size_t *elements)
+/* The number of leading axes that are contiguous in the memory of both arrays, and the number of elements on them. */
+static int32_t leading_axes(const gts_array *a, const gts_array *b, size_t *elements)
 {
     int64_t count = 1;
     int32_t axis = 0;
-    while (axis < array->rank && (array->shape[axis] == 1 || array->strides[axis] == count))
-        count *= array->shape[axis++];
+    while (axis < a->rank && (a->shape[axis] == 1 || (a->strides[axis] == count && b->strides[axis] == count)))
+        count *= a->shape[axis++];
     *elements = (size_t)count;
     return axis;
 }
 
-enum direction { OUT, BACK };
-
-static void copy(const gts_array *array, char *packed, enum direction direction)
+void gts_copy(const gts_array *from, const gts_array *to)
 {
-    const size_t element = gts_dtype_size(array->dtype);
+    const int64_t element = (int64_t)gts_dtype_size(from->dtype);
     size_t elements;
-    const int32_t first = leading_axes(array, &elements);
-    const size_t run = elements * element;
-    for (int32_t i = 0; i < array->rank; ++i) {
-        if (array->shape[i] == 0)
+    const int32_t first = leading_axes(from, to, &elements);
+    for (int32_t i = 0; i < from->rank; ++i) {
+        if (from->shape[i] == 0)
             return;
     }
     int64_t position[GTS_MAX_RANK] = {0};
-    char *place = array->data;
-    for (bool is_done = false; !is_done; packed += run) {
-        (void)memcpy(direction == OUT ? packed : place, direction == OUT ? place : packed, run);
+    const char *source = from->data;
+    char *target = to->data;
+    for (bool is_done = false; !is_done;) {
+        (void)memcpy(target, source, elements * (size_t)element);
         is_done = true;
-        for (int32_t axis = first; is_done && axis < array->rank; ++axis) { /* to the next contiguous run */
-            /* The stride of an axis of size 1 may be any number. */
-            const int64_t step = array->shape[axis] == 1 ? 0 : array->strides[axis] * (int64_t)element;
-            is_done = ++position[axis] == array->shape[axis];
-            place += is_done ? -step * (array->shape[axis] - 1) : step;
+        for (int32_t axis = first; is_done && axis < from->rank; ++axis) { /* to the next contiguous run */
+            is_done = ++position[axis] == from->shape[axis];
+            const int64_t steps = is_done ? 1 - from->shape[axis]
+                                          : 1; /* 0 for size 1, where strides may be any number */
+            source += steps * (steps == 0 ? 0 : from->strides[axis]) * element;
+            target += steps * (steps == 0 ? 0 : to->strides[axis]) * element;
             position[axis] = is_done ? 0 : position[axis];
         }
     }
 }
 
+/* The same array in packed memory. */
+static gts_array packed_at(const gts_array *array, void *memory)
+{
+    gts_array packed = *array;
+    packed.data = memory;
+    for (int32_t axis = 0; axis < array->rank; ++axis)
+        packed.strides[axis] = axis == 0 ? 1 : packed.strides[axis - 1] * packed.shape[axis - 1];
+    return packed;
+}
+
 void gts_pack(const gts_array *array, void *packed)
 {
-    copy(array, packed, OUT);
+    const gts_array to = packed_at(array, packed);
+    gts_copy(array, &to);
 }
 
 void gts_unpack(const gts_array *array, const void *packed)
 {
-    copy(array, (char *)packed, BACK);
+    const gts_array from = packed_at(array, (void *)packed);
+    gts_copy(&from, array);
 }
 
 void gts_index_of(const gts_array *array, size_t element, int64_t index[GTS_MAX_RANK])

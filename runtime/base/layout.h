@@ -13,6 +13,9 @@ typedef struct gts_extent {
 /* Computes the size of all elements in bytes, and their extent; false if either exceeds what an address can hold. */
 bool gts_measure(const gts_array *array, size_t *size, gts_extent *extent);
 
+/* Copies all elements of an array to another one of the same type and sizes. */
+void gts_copy(const gts_array *from, const gts_array *to);
+
 /* Copy all elements of an array to packed memory, and back. */
 void gts_pack(const gts_array *array, void *packed);
 void gts_unpack(const gts_array *array, const void *packed);

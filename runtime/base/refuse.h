@@ -9,6 +9,9 @@
 #define GTS_ARGUMENT "Argument '%s' of program '%s' "
 #define GTS_TABLE "Connectivity '%s' of program '%s' "
 
+/* How messages end that refuse an argument because of the elements that the program accesses. */
+#define GTS_BOUNDS_HINT " Set GTSTUB_BOUNDS=0 to build the program without this check."
+
 /* Refuse the argument of a contract or a collection. `format` is the rest of the message. Both return -1. */
 #define GTS_REFUSE(self, contract, kind, format, ...)                                                                  \
     gts_error_set(&(self)->error, kind, GTS_ARGUMENT format, (contract)->path, (self)->stub->name, ##__VA_ARGS__)

@@ -63,6 +63,7 @@ static void show_progress(const gts_program *self, const gts_checked *checked, c
 /* Ends the checks of this call. */
 static void finish(gts_program *self)
 {
+    self->runtime->is_guarded = false;
     for (gts_checked *checked = self->runtime->checked; checked != NULL; checked = checked->next) {
         if (checked->is_running)
             self->runtime->gpu.synchronizes = checked->synchronized;
@@ -91,6 +92,13 @@ static void begin(gts_program *self, gts_checked *checked)
         (void)fprintf(stderr, "Captured calls of program '%s' are not checked: they run when the graph is launched.\n",
                       self->stub->name);
     checked->was_captured |= !checked->is_running;
+    if (!checked->is_running || checked->checks->guarded == GTS_NOT_GUARDED)
+        return;
+    const char *const obstacle = gts_guard_obstacle(self);
+    self->runtime->is_guarded = obstacle == NULL;
+    if (obstacle != NULL && checked->calls == 1)
+        (void)fprintf(stderr, "Check 'bounds' checks nothing of program '%s', because %s.\n", self->stub->name,
+                      obstacle);
 }
 
 static int check(gts_program *self, gts_checked *checked, bool is_after)
@@ -133,8 +141,12 @@ int gts_checks_before(gts_program *self)
 int gts_checks_after(gts_program *self, int status)
 {
     const bool has_run = status == 0;
-    if (gts_maps_end(self) != 0)
+    const gts_error error = self->error;
+    if (gts_maps_end(self) != 0) {
+        if (!has_run && self->runtime->is_guarded)
+            self->error = error; /* what was read outside of an array may be why a map has written something wrong */
         status = -1;
+    }
     for (gts_checked *checked = self->runtime->checked; checked != NULL; checked = checked->next) {
         if (!checked->is_running)
             continue;

@@ -49,6 +49,20 @@ static bool select_program(gts_checks *checks, const char *name)
     return is_selected;
 }
 
+bool gts_checked_has_warned(gts_checked *checked, const char *array, const gts_rule *rule)
+{
+    for (const gts_warned *each = checked->warned; each != NULL; each = each->next) {
+        if (each->rule == rule && strcmp(each->array, array) == 0)
+            return true;
+    }
+    gts_warned *const made = malloc(sizeof *made);
+    if (made != NULL) {
+        *made = (gts_warned){checked->warned, array, rule};
+        checked->warned = made;
+    }
+    return false;
+}
+
 static void free_checked(gts_checked *checked)
 {
     while (checked->warned != NULL) {

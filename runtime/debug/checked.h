@@ -14,7 +14,7 @@ typedef struct gts_checked_field {
     void *before;      /* a packed copy from before the call; NULL if its elements were in bounds */
 } gts_checked_field;
 
-/* An array of the SDFG and a check that refused it, after which the check does not apply to it any more. */
+/* An array of the SDFG or an argument, and a check that refused it, after which the check does not apply to it any more. */
 typedef struct gts_warned {
     struct gts_warned *next;
     const char *array;
@@ -78,6 +78,17 @@ int gts_checked_trace(gts_program *self, gts_checked *checked, uint32_t first, u
  */
 int gts_checked_report(gts_program *self, gts_checked *checked, uint32_t index, const gts_array *array,
                        const char *what, bool is_for_new);
+
+/* Whether a check was already printed for an array, by its name. If not, it is from now on. `rule` is NULL for 'bounds'. */
+bool gts_checked_has_warned(gts_checked *checked, const char *array, const gts_rule *rule);
+
+/* ---- guard.c --------------------------------------------------------------------------------------------------- */
+
+/* Why the calls of a program cannot be guarded; NULL if they can. */
+const char *gts_guard_obstacle(const gts_program *self);
+
+/* Notes that a map has ended, so that messages name the first one that ends after an access. The call is guarded. */
+void gts_guard_after_map(const gts_program *self, const char *map);
 
 /* ---- maps.c ---------------------------------------------------------------------------------------------------- */
 

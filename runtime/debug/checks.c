@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "debug/checked.h"
+#include "debug/pages.h"
 
 gts_checks *gts_checks_running;
 
@@ -96,6 +97,7 @@ void gts_checks_inherit(void)
 {
     (void)pthread_mutex_init(&lock, NULL);
     gts_maps_forget();
+    gts_pages_forget();
     for (gts_checks *checks = gts_checks_running; checks != NULL; checks = checks->outer) {
         checks->has_met = checks->has_selected = false; /* the parent warns of its own calls */
         (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);

@@ -71,21 +71,6 @@ static gts_array array_of(const gts_program *self, const gts_map_output *output)
     return array;
 }
 
-/* Whether a check was already printed for an array. If not, it is from now on. */
-static bool has_warned(gts_checked *checked, const char *array, const gts_rule *rule)
-{
-    for (const gts_warned *each = checked->warned; each != NULL; each = each->next) {
-        if (each->rule == rule && strcmp(each->array, array) == 0)
-            return true;
-    }
-    gts_warned *const made = malloc(sizeof *made);
-    if (made != NULL) {
-        *made = (gts_warned){checked->warned, array, rule};
-        checked->warned = made;
-    }
-    return false;
-}
-
 /* Writes "[3, 7]": the index in the array, of which `index` is that in the output. */
 static void describe_index(const gts_map_output *output, const int64_t *index, char *text, size_t size)
 {
@@ -117,7 +102,7 @@ static int check_rule(gts_program *self, gts_checked *checked, const gts_map_out
         self->error = error;
         return -1;
     }
-    if (!has_warned(checked, output->array, rule))
+    if (!gts_checked_has_warned(checked, output->array, rule))
         (void)fprintf(stderr, "%s\n", error.message);
     return 0;
 }
@@ -163,6 +148,8 @@ static void after_map(void *handle, const gts_map_output *output)
 {
     (void)pthread_mutex_lock(&lock);
     gts_program *const self = find_program(handle);
+    if (self != NULL && self->runtime->guard != NULL)
+        gts_guard_after_map(self, output->map);
     if (self != NULL && !self->runtime->map_failed) {
         gts_checked *checked = self->runtime->checked;
         for (; checked != NULL && !self->runtime->map_failed; checked = checked->next)

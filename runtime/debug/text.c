@@ -171,6 +171,19 @@ static int read_progress(reader *self, const char *item, char *rest)
     return 0;
 }
 
+static int read_bounds(reader *self, const char *item, char *rest)
+{
+    if (*rest == '\0')
+        self->checks->guarded = GTS_GUARDED_BY_TURNS;
+    else if (strcmp(rest, "end") == 0)
+        self->checks->guarded = GTS_GUARDED_END;
+    else if (strcmp(rest, "start") == 0)
+        self->checks->guarded = GTS_GUARDED_START;
+    else
+        return refuse_form(item, "bounds [start|end]");
+    return 0;
+}
+
 static int read_only(reader *self, const char *item, char *rest)
 {
     if (*rest == '\0')
@@ -202,8 +215,9 @@ static const struct {
     const char *word;
     int (*read)(reader *self, const char *item, char *rest);
 } WORDS[] = {
-    {"nan", read_nan},           {"min", read_min},   {"max", read_max},   {"range", read_range}, {"trace", read_trace},
-    {"progress", read_progress}, {"only", read_only}, {"warn", read_warn}, {"fv3", read_fv3},
+    {"nan", read_nan},     {"min", read_min},           {"max", read_max},       {"range", read_range},
+    {"trace", read_trace}, {"progress", read_progress}, {"bounds", read_bounds}, {"only", read_only},
+    {"warn", read_warn},   {"fv3", read_fv3},
 };
 
 static int read_item(reader *self, const char *item)
@@ -218,7 +232,7 @@ static int read_item(reader *self, const char *item)
     }
     return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
                          "Check '%s' is not known; a check begins with 'nan', 'min', 'max', 'range', 'trace', "
-                         "'progress', 'only', 'warn' or 'fv3'.",
+                         "'progress', 'bounds', 'only', 'warn' or 'fv3'.",
                          item);
 }
 

@@ -25,6 +25,14 @@ typedef struct gts_trace {
     int64_t index[GTS_MAX_RANK];
 } gts_trace;
 
+/* Which ends of arrays are next to a guard page. */
+typedef enum gts_guarded {
+    GTS_NOT_GUARDED,
+    GTS_GUARDED_BY_TURNS, /* the end in the first call of a program, the start in the second, and so on */
+    GTS_GUARDED_END,
+    GTS_GUARDED_START
+} gts_guarded;
+
 struct gts_checks {
     gts_checks *outer;
     char *text; /* the items, each ended by a 0 */
@@ -33,6 +41,7 @@ struct gts_checks {
     gts_pattern *only; /* programs; all if there are none */
     uint32_t rule_count, trace_count, only_count;
     bool warns, shows_progress;
+    gts_guarded guarded;
     bool has_met;      /* a program, of any name */
     bool has_selected; /* a program */
 };

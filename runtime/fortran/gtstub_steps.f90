@@ -17,22 +17,32 @@ module gtstub_steps
         type(c_ptr) :: handle = c_null_ptr
     end type
 
-    ! What a step does at one of its positions: it starts `call`, or calls `function`, which is c_funloc() of
+    ! Actions that are done in order. It is freed until gts_step_new() is called. A copy of it is the same step.
+    type, bind(c) :: gts_step
+        type(c_ptr) :: handle = c_null_ptr
+    end type
+
+    ! What a step does at one of its positions: it starts `call`, runs `step`, or calls `function`, which is c_funloc() of
     !     function exchange(data) bind(c) result(status)
     !         type(c_ptr), value :: data
     !         integer(c_int) :: status
-    ! The step ends if `status` is not 0. `name` is the address of a text that ends in c_null_char, for messages and
-    ! profiles. It is copied.
+    ! or `array_function`, for a function that uses arrays. This is c_funloc() of
+    !     function exchange(data, arrays) bind(c) result(status)
+    !         type(c_ptr), value :: data
+    !         type(c_ptr), intent(in) :: arrays(*)
+    !         integer(c_int) :: status
+    ! `arrays` is c_loc() of an array of type(c_ptr), which has `array_count` elements: the addresses of the first elements
+    ! of the arrays. They are copied. The function gets them as they are after all swaps. A step ends if `status` is not 0.
+    ! `name` is the address of a text that ends in c_null_char, for messages and profiles. It is copied.
     type, bind(c) :: gts_action
         type(gts_bound_call) :: call = gts_bound_call()
         type(c_funptr) :: function = c_null_funptr
         type(c_ptr) :: data = c_null_ptr
         type(c_ptr) :: name = c_null_ptr
-    end type
-
-    ! Actions that are done in order. It is freed until gts_step_new() is called. A copy of it is the same step.
-    type, bind(c) :: gts_step
-        type(c_ptr) :: handle = c_null_ptr
+        type(gts_step) :: step = gts_step()
+        type(c_funptr) :: array_function = c_null_funptr
+        type(c_ptr) :: arrays = c_null_ptr
+        integer(c_size_t) :: array_count = 0
     end type
 
     ! A scalar of any type, and its number in gts_dtype.
@@ -141,7 +151,7 @@ contains
         call finish(status, c_bound_program(call%handle), stat, errmsg)
     end subroutine
 
-    ! Frees a bound call, which may be unbound already. No step that contains it may run any more.
+    ! Frees a bound call, which may be unbound already. The steps that contain it keep it until they are freed.
     subroutine gts_unbind(call)
         type(gts_bound_call), intent(inout) :: call
 
@@ -150,17 +160,22 @@ contains
 
     ! ---- Steps -------------------------------------------------------------------------------------------------------
 
-    ! Makes a step, which copies the actions. Its bound calls must outlive it. A step that was made before is freed.
+    ! Makes a step, which copies the actions, and keeps their bound calls and steps. A step that was made before is freed,
+    ! unless the new one cannot be made.
     subroutine gts_step_new(name, actions, step, stat, errmsg)
         character(len=*), intent(in) :: name
         type(gts_action), intent(in), target :: actions(:) ! target: addresses in it are kept
         type(gts_step), intent(inout) :: step
         integer, intent(out), optional :: stat
         character(len=*), intent(inout), optional :: errmsg
+        type(gts_step) :: made
         integer(c_int) :: status
 
-        call c_step_free(step)
-        status = c_step_new(c_string(name), actions, size(actions, kind=c_size_t), step)
+        status = c_step_new(c_string(name), actions, size(actions, kind=c_size_t), made)
+        if (status == 0) then
+            call c_step_free(step)
+            step = made
+        end if
         call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
@@ -177,7 +192,7 @@ contains
         end if
     end subroutine
 
-    ! Changes a scalar in all bound calls of a step that have it, as gts_set_scalar() does.
+    ! Changes a scalar in all bound calls of a step, and of the steps inside it, that have it, as gts_set_scalar() does.
     subroutine gts_step_set_scalar(step, argument, value, stat, errmsg)
         type(gts_step), intent(in) :: step
         character(len=*), intent(in) :: argument
@@ -192,8 +207,8 @@ contains
         call finish(status, c_null_ptr, stat, errmsg)
     end subroutine
 
-    ! Exchanges two arrays in all bound calls of a step, as models do with time levels. `a` and `b` are c_loc() of their
-    ! first elements.
+    ! Exchanges two arrays in all bound calls of a step and among the arrays of its functions, and in the steps inside it,
+    ! as models do with time levels. `a` and `b` are c_loc() of their first elements.
     subroutine gts_step_swap(step, a, b, stat, errmsg)
         type(gts_step), intent(in) :: step
         type(c_ptr), intent(in) :: a, b
@@ -203,7 +218,7 @@ contains
         call finish(c_step_swap(step%handle, a, b), c_null_ptr, stat, errmsg)
     end subroutine
 
-    ! Frees a step, which may be freed already, but none of its bound calls.
+    ! Frees a step, which may be freed already. A step that contains it keeps it until it is freed itself.
     subroutine gts_step_free(step)
         type(gts_step), intent(inout) :: step
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "profile/rank.h"
 #include "profile/steps.h"
 #include "program/hooks.h"
 
@@ -277,21 +278,36 @@ static struct {
     char *path;
 } whole_process;
 
+/* Where the part of a path begins that each process replaces or adds to: "%p", or else the suffix of the file name. */
+static const char *find_place(const char *path)
+{
+    const char *const number = strstr(path, "%p");
+    if (number != NULL)
+        return number;
+    const char *const slash = strrchr(path, '/');
+    const char *const name = slash == NULL ? path : slash + 1;
+    const char *const dot = strrchr(name, '.');
+    return dot == NULL || dot == name ? strchr(name, '\0') : dot;
+}
+
 /*
- * Returns the absolute path, because the process may change its directory before it ends, with the process id in place
- * of "%p"; NULL with errno if that fails.
+ * Returns the absolute path, because the process may change its directory before it ends; NULL with errno if that fails.
+ * The process id takes the place of "%p". Without "%p", ranks of a parallel run add their numbers: "report-3.json".
  */
 static char *numbered(const char *path)
 {
-    const char *const place = strstr(path, "%p");
+    const char *const place = find_place(path);
+    const bool has_process = strncmp(place, "%p", 2) == 0;
+    const long rank = gts_rank();
     char directory[PATH_MAX] = "", number[32] = "", *text;
     if (*path != '/' && getcwd(directory, sizeof directory) == NULL)
         return NULL;
-    if (place != NULL)
+    if (has_process)
         (void)snprintf(number, sizeof number, "%ld", (long)getpid());
-    const int length = place == NULL ? (int)strlen(path) : (int)(place - path);
-    return asprintf(&text, "%s%s%.*s%s%s", directory, *directory == '\0' ? "" : "/", length, path, number,
-                    place == NULL ? "" : place + 2) < 0
+    else if (rank >= 0)
+        (void)snprintf(number, sizeof number, "-%ld", rank);
+    return asprintf(&text, "%s%s%.*s%s%s", directory, *directory == '\0' ? "" : "/", (int)(place - path), path, number,
+                    has_process ? place + 2 : place) < 0
                ? NULL
                : text;
 }

@@ -36,7 +36,7 @@ static GTS_COLD gts_step_times *new_times(const gts_step *step)
     for (size_t i = 0; i < step->count; ++i) {
         gts_position_times *const position = &times->position[i];
         position->name = copy(&end, gts_step_name_at(step, i));
-        position->is_program = step->actions[i].call != NULL;
+        position->is_program = step->positions[i].call != NULL;
         position->time.min = UINT64_MAX;
     }
     return times;

@@ -56,6 +56,7 @@ gts_bound_call *gts_bound_new(gts_program *program)
     _Static_assert(sizeof *call <= CACHE_LINE, "a start reads one line of the bound call, and its slots");
     memset(call, 0, CACHE_LINE + slots);
     call->program = program;
+    call->references = 1;
     call->stub = stub;
     call->run = stub->run;
     call->slots = (char *)call + CACHE_LINE;
@@ -98,6 +99,7 @@ static int keep_tables(gts_bound_call *call, gts_program *program)
 void gts_bound_take(gts_bound_call *call)
 {
     memcpy(call->slots, call->program->slots, call->stub->slots_size);
+    call->needs_host |= call->program->has_new_array; /* each start makes padded copies */
 }
 
 void gts_bound_close(gts_program *program)
@@ -113,11 +115,17 @@ void gts_bound_forget(void)
     (void)pthread_mutex_init(&lock, NULL);
 }
 
+gts_bound_call *gts_bound_keep(gts_bound_call *call)
+{
+    (void)__atomic_add_fetch(&call->references, 1, __ATOMIC_RELAXED);
+    return call;
+}
+
 void gts_unbind(gts_bound_call **call)
 {
     gts_bound_call *const self = *call;
     *call = NULL;
-    if (self == NULL)
+    if (self == NULL || __atomic_sub_fetch(&self->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     (void)pthread_mutex_lock(&lock);
     if (self->program != NULL) {
@@ -158,6 +166,22 @@ static int bind(gts_bound_call *call, const void *args)
     return status;
 }
 
+/* Replaces the names of dimensions, which the host may free, by those of the contracts. A wrong one stays, and is refused. */
+static void take_names(const gts_stub *stub, void *args)
+{
+    for (uint32_t i = 0; i < stub->leaf_count; ++i) {
+        const gts_contract *const contract = &stub->leaves[i];
+        gts_array *const array = (gts_array *)((char *)args + contract->member);
+        if (!gts_is_array(contract->kind) || array->rank != contract->rank)
+            continue;
+        for (int32_t axis = 0; axis < contract->rank; ++axis) {
+            const char *const expected = contract->axes[axis].dim;
+            if (array->dims[axis] != NULL && strcmp(array->dims[axis], expected) == 0)
+                array->dims[axis] = expected;
+        }
+    }
+}
+
 int gts_bind(gts_program *program, const void *args, gts_bound_call **call)
 {
     *call = NULL;
@@ -170,11 +194,14 @@ int gts_bind(gts_program *program, const void *args, gts_bound_call **call)
         return refuse_memory(program);
     }
     self->args = copy;
-    if (bind(self, args) != 0) {
+    if (args != NULL) {
+        memcpy(copy, args, program->stub->args_size);
+        take_names(program->stub, copy);
+    }
+    if (bind(self, args == NULL ? NULL : copy) != 0) {
         gts_unbind(&self);
         return -1;
     }
-    memcpy(copy, args, program->stub->args_size);
     *call = self;
     return 0;
 }
@@ -241,6 +268,7 @@ void gts_bound_replace(gts_bound_call *call, gts_bound_call *by)
     void *const args = call->args;
     gts_table_copy **const tables = call->tables;
     memcpy(call->slots, by->slots, call->stub->slots_size);
+    call->needs_host |= by->needs_host;
     call->args = by->args;
     call->tables = by->tables;
     by->args = args;

@@ -5,6 +5,7 @@
 
 #include "gtstub/bound.h"
 #include "program/hooks.h"
+#include "program/trust.h"
 
 unsigned int gts_forks;
 
@@ -30,6 +31,7 @@ static void count_fork(void)
     (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&gts_attention, 0, __ATOMIC_SEQ_CST);
     gts_library_forget();
+    gts_trusted_forget();
     gts_bound_forget();
     gts_loaded_forget();
     gts_cuda_forget();

@@ -51,7 +51,7 @@ void gts_recorder_after(gts_program *self, gts_recorder_call *call, bool has_run
 /* Forgets the recording in a forked child, which begins its own. */
 void gts_recorder_forget(void);
 
-/* ---- debug/call.c, checked.c, checks.c, maps.c ------------------------------------------------------------------ */
+/* ---- debug/call.c, checked.c, checks.c, guard.c, maps.c --------------------------------------------------------------- */
 
 /* The checks that began last and have not ended; NULL when there are none. */
 extern gts_checks *gts_checks_running __attribute__((visibility("hidden")));
@@ -70,6 +70,15 @@ int gts_checks_before(gts_program *self);
 
 /* Checks what the SDFG has written. `status` is that of the SDFG, and is returned unless a check fails. */
 int gts_checks_after(gts_program *self, int status);
+
+/*
+ * For a call whose runtime->is_guarded is set: calls `run` while the arrays of the program are guarded copies, and
+ * copies the results back. Fails if the SDFG has accessed memory outside of them.
+ */
+int gts_guard_run(gts_program *self, int (*run)(gts_program *));
+
+/* Replaces a workspace of `size` bytes by a guarded copy until the call ends; runtime->guard is not NULL. */
+int gts_guard_workspace(gts_program *self, uint32_t workspace, size_t size);
 
 /* Frees what checks know of a program that is being closed. */
 void gts_checks_close(gts_program *self);

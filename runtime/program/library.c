@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "program/private.h"
+#include "program/trust.h"
 
 /* A library that was opened. It is never closed, because OpenMP threads of an SDFG may still execute its code. */
 typedef struct library {
@@ -25,21 +27,18 @@ typedef struct library {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
 static library *libraries;
 
+static const char replaced[] = "the file was replaced while it was being loaded";
+
 static GTS_COLD void *refuse(const char *path, const char *reason)
 {
     gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Cannot load library '%s': %s.", path, reason);
     return NULL;
 }
 
-/* Stores what a path names now; false, with errno set, if that is nothing. */
-static bool find_file(const char *path, gts_file *file)
+static gts_file state_of(const struct stat *status)
 {
-    struct stat status;
-    if (stat(path, &status) != 0)
-        return false;
-    *file = (gts_file){status.st_dev, status.st_ino, status.st_size,
-                       status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec};
-    return true;
+    return (gts_file){status->st_dev, status->st_ino, status->st_size,
+                      status->st_mtim.tv_sec * INT64_C(1000000000) + status->st_mtim.tv_nsec};
 }
 
 static bool is_same_file(const gts_file *a, const gts_file *b)
@@ -70,39 +69,74 @@ static char *new_name(const char *path)
     return name;
 }
 
-/* dlopen(), without its substitution of $ORIGIN, $LIB and $PLATFORM in paths. */
-static void *open_name(const char *name)
+/*
+ * dlopen() of an open file. If its path may lead elsewhere by now, or has a text that dlopen() would substitute ($ORIGIN,
+ * $LIB, $PLATFORM), the library is opened by its descriptor. *descriptor is then -1: it stays open, so that no other
+ * file gets its number, which dlopen() knows the library by.
+ */
+static void *open_file(const char *name, bool is_exposed, int *descriptor)
 {
-    if (GTS_LIKELY(strchr(name, '$') == NULL))
+    if (GTS_LIKELY(!is_exposed && strchr(name, '$') == NULL))
         return dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    const int descriptor = open(name, O_RDONLY | O_CLOEXEC); /* stays open, so that no other file gets its number */
     char link[32];
-    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    return dlopen(link, RTLD_NOW | RTLD_LOCAL);
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", *descriptor);
+    void *const handle = dlopen(link, RTLD_NOW | RTLD_LOCAL);
+    if (handle != NULL)
+        *descriptor = -1;
+    return handle;
 }
 
-/* Whether a path still names this file. */
-static bool names_still(const char *path, const gts_file *file)
+/* Whether a file is what a directory has under a name. */
+static bool is_in(int directory, const char *name, const gts_file *file)
 {
-    gts_file now;
-    return find_file(path, &now) && is_unchanged(&now, file);
+    struct stat status;
+    if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    const gts_file found = state_of(&status);
+    return is_unchanged(&found, file);
+}
+
+/* Opens the library at an absolute path, under a new name. */
+static void *open_path(const char *given, const char *path, bool is_exposed, int *descriptor)
+{
+    char *const name = new_name(path);
+    void *const handle = name == NULL ? NULL : open_file(name, is_exposed, descriptor);
+    if (handle == NULL)
+        (void)refuse(given, name == NULL ? strerror(errno) : dlerror());
+    free(name);
+    return handle;
+}
+
+/* Opens the library at a path without links, unless others could have written it. */
+static void *open_trusted(const char *given, const char *path, const gts_file *file, int *descriptor)
+{
+    const char *const name = strrchr(path, '/') + 1;
+    char *const parent = strndup(path, (size_t)(name - path));
+    const int directory = parent == NULL ? -1 : open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    void *handle = NULL;
+    bool is_exposed = false;
+    if (directory < 0)
+        (void)refuse(given, strerror(errno));
+    else if (!is_in(directory, name, file))
+        (void)refuse(given, replaced);
+    else if (gts_trust_place(directory, parent, &is_exposed) == 0 && gts_trust_file(*descriptor, directory, path) == 0)
+        handle = open_path(given, path, is_exposed, descriptor);
+    if (directory >= 0)
+        (void)close(directory);
+    free(parent);
+    return handle;
 }
 
 /* Opens a library that is not in the list, and adds it. */
-static void *open_new(const char *given, const gts_file *file)
+static void *open_new(const char *given, const gts_file *file, int *descriptor)
 {
-    static const char replaced[] = "the file was replaced while it was being loaded";
     char *const path = realpath(given, NULL);
-    char *const name = path == NULL ? NULL : new_name(path);
-    library *const self = name == NULL ? NULL : malloc(sizeof *self);
+    library *const self = path == NULL ? NULL : malloc(sizeof *self);
     void *handle = NULL;
     if (self == NULL)
         (void)refuse(given, strerror(errno));
-    else if (!names_still(path, file))
-        (void)refuse(given, replaced);
-    else if ((handle = open_name(name)) == NULL)
-        (void)refuse(given, dlerror());
-    free(name);
+    else
+        handle = open_trusted(given, path, file, descriptor);
     if (handle == NULL) {
         free(self);
         free(path);
@@ -110,17 +144,18 @@ static void *open_new(const char *given, const gts_file *file)
     }
     *self = (library){.next = libraries, .handle = handle, .file = *file, .path = path};
     libraries = self;
-    if (names_still(path, file))
+    if (*descriptor < 0 || is_in(AT_FDCWD, path, file))
         return handle;
-    self->file = (gts_file){0}; /* it may be either file, so that it is not found again */
+    self->file = (gts_file){0}; /* this user has replaced it, and it may be either file: it is not found again */
     return refuse(given, replaced);
 }
 
-static void *find_or_open(const char *path, const gts_file *verified)
+static void *find_or_open(const char *path, const gts_file *verified, int *descriptor)
 {
-    gts_file file;
-    if (!find_file(path, &file))
+    struct stat status;
+    if (*descriptor < 0 || fstat(*descriptor, &status) != 0)
         return refuse(path, strerror(errno));
+    const gts_file file = state_of(&status);
     if (verified != NULL && !is_unchanged(&file, verified))
         return refuse(path, "the file was replaced or written to after it was verified");
     for (const library *each = libraries; each != NULL; each = each->next) {
@@ -130,13 +165,16 @@ static void *find_or_open(const char *path, const gts_file *verified)
             return each->handle;
         return refuse(path, "the file was written to after this process loaded it; load it in a new process");
     }
-    return open_new(path, &file);
+    return open_new(path, &file, descriptor);
 }
 
 void *gts_library_open(const char *path, const gts_file *verified)
 {
     (void)pthread_mutex_lock(&lock);
-    void *const handle = find_or_open(path, verified);
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO would block */
+    void *const handle = find_or_open(path, verified, &descriptor);
+    if (descriptor >= 0)
+        (void)close(descriptor);
     (void)pthread_mutex_unlock(&lock);
     return handle;
 }

@@ -82,6 +82,7 @@ static void free_program(gts_program *self)
     free(self->install);
     free(self->workspace);
     free(self->runtime->workspace_size);
+    gts_padding_free(self);
     free(self->memory_symbol);
     free(self);
 }

@@ -20,6 +20,12 @@ typedef struct gts_recorder_program gts_recorder_program;
 /* What checks know of one program: debug/checked.h. */
 typedef struct gts_checked gts_checked;
 
+/* The guarded copies on which the running call runs: debug/guard.c. */
+typedef struct gts_guard gts_guard;
+
+/* Copies of arrays with the elements that they lack: padding.c. */
+typedef struct gts_padding gts_padding;
+
 struct gts_runtime {
     gts_function exit;              /* `__dace_exit_<name>` */
     gts_gpu gpu;                    /* unused if the program runs on the CPU */
@@ -33,11 +39,14 @@ struct gts_runtime {
     gts_recorder_program *recorder; /* NULL if calls are not recorded */
     bool is_checked;                /* checks were running when this call was entered */
     gts_checked *checked;           /* a list: one for each of the running checks that has met the program */
+    bool is_guarded;                /* the running call is one that needs `guard` */
+    gts_guard *guard;               /* NULL unless the SDFG runs on guarded copies */
     bool checks_maps;               /* the SDFG was built with checks after its maps */
     bool map_failed;                /* a map of the running call has written what checks refuse */
     gts_program *next_checked;      /* in the list of programs with a call whose maps are checked */
     gts_error map_error;            /* if map_failed */
     gts_bound_call *bound;          /* a list of its bound calls */
+    gts_padding *padding;           /* NULL until a call needs padding */
     gts_program *next;              /* in the list of loaded programs */
     const void *called_here;        /* the thread of gts_stream_called_here(); NULL if there is none */
     unsigned int pins;              /* visits of gts_loaded_visit() that are running: the program must not be freed */
@@ -84,6 +93,9 @@ void gts_library_find(void *library, const char *prefix, const char *name, void 
 void gts_library_forget(void);
 
 /* ---- bound.c --------------------------------------------------------------------------------------------------- */
+
+/* Adds a reference to a bound call, which gts_unbind() gives back. */
+gts_bound_call *gts_bound_keep(gts_bound_call *call);
 
 /* Tells the bound calls of a program that it is being closed. */
 void gts_bound_close(gts_program *self);
@@ -132,6 +144,16 @@ int gts_handle_end(gts_program *self);
  */
 const gts_stub *gts_load_stub(const char *path, const gts_file *verified);
 int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file *verified, gts_program **program);
+
+/* ---- padding.c ------------------------------------------------------------------------------------------------- */
+
+/* Notes that the running call reads the indices from `lowest` to `highest` of an array, and needs none that it lacks. */
+int gts_pad(gts_program *self, uint32_t leaf, int32_t axis, int64_t lowest, int64_t highest);
+
+/* The whole copy on which the SDFG runs in place of an argument; NULL if it runs on the argument. */
+const gts_array *gts_padding_of(const gts_program *self, uint32_t leaf);
+
+void gts_padding_free(gts_program *self);
 
 /* ---- fork.c ---------------------------------------------------------------------------------------------------- */
 

@@ -16,7 +16,10 @@ static int run_recorded(gts_program *self)
 static int run_checked(gts_program *self)
 {
     self->runtime->is_checked = false;
-    return gts_checks_before(self) != 0 ? -1 : gts_checks_after(self, run_recorded(self));
+    if (gts_checks_before(self) != 0)
+        return -1;
+    const int status = self->runtime->is_guarded ? gts_guard_run(self, run_recorded) : run_recorded(self);
+    return gts_checks_after(self, status);
 }
 
 static GTS_NOINLINE int run_with_extra_work(gts_program *self)
@@ -24,7 +27,7 @@ static GTS_NOINLINE int run_with_extra_work(gts_program *self)
     gts_runtime *const runtime = self->runtime;
     gts_binding *const binding = gts_binding_here;
     if (binding != NULL && binding->bind != NULL)
-        return self->stub->prepare(self) != 0 ? -1 : binding->bind(binding, self);
+        return self->stub->prepare(self) < 0 ? -1 : binding->bind(binding, self);
     const bool is_captured = gts_graph_is_captured(self);
     const bool keeps_extra_work = self->debug || runtime->recorder != NULL || gts_graph_captures() || binding != NULL;
     if (is_captured && gts_graph_before_run(self) != 0)

@@ -1,4 +1,4 @@
-/* Steps: bound calls and functions of the host that are done in order. */
+/* Steps: bound calls, functions of the host and other steps that are done in order. Changing them: step_change.c. */
 #define _POSIX_C_SOURCE 200809L
 #include "gtstub/bound.h"
 
@@ -7,22 +7,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/layout.h"
 #include "program/hooks.h"
 
 /* ---- Errors ---------------------------------------------------------------------------------------------------- */
 
-const char *gts_step_name_at(const gts_step *self, size_t position)
-{
-    const gts_action *const action = &self->actions[position];
-    if (action->call != NULL)
-        return action->call->stub->name;
-    return action->name == NULL ? "" : action->name;
-}
-
 int gts_step_fail(const gts_step *self, size_t position, gts_error_kind kind, const char *reason)
 {
-    const char *const what = self->actions[position].call != NULL ? "program" : "function";
     char before[64] = "No position has run";
     if (position == 1)
         (void)snprintf(before, sizeof before, "Position 1 has run");
@@ -31,7 +21,8 @@ int gts_step_fail(const gts_step *self, size_t position, gts_error_kind kind, co
     const bool has_reason = *reason != '\0';
     (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                         "Step '%s' has stopped at position %zu of %zu, %s '%s'%s%s %s.", self->name, position + 1,
-                        self->count, what, gts_step_name_at(self, position), has_reason ? ": " : ".", reason, before);
+                        self->count, self->positions[position].role->kind, gts_step_name_at(self, position),
+                        has_reason ? ": " : ".", reason, before);
     gts_own_error.kind = kind;
     return -1;
 }
@@ -49,64 +40,134 @@ int gts_step_enter(gts_step *self)
                          self->name);
 }
 
-/* Refuses a change because of the error at a position, which may be gts_own_error itself. */
-static GTS_COLD int fail_to_change(const gts_step *self, size_t position)
+/* ---- Making ---------------------------------------------------------------------------------------------------- */
+
+static int run_step(void *step)
 {
-    const gts_error error = *gts_last_error(gts_bound_program(self->actions[position].call));
-    (void)gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
-                        "Step '%s' cannot be changed at position %zu, program '%s': %s Nothing has changed.",
-                        self->name, position + 1, gts_step_name_at(self, position), error.message);
-    gts_own_error.kind = error.kind;
-    return -1;
+    return gts_step_run(step);
 }
 
-/* ---- Making ---------------------------------------------------------------------------------------------------- */
+static int call_array_function(void *data)
+{
+    const gts_role *const role = data;
+    return role->array_function(role->data, role->arrays);
+}
+
+static gts_step *keep(gts_step *self)
+{
+    if (self != NULL)
+        (void)__atomic_add_fetch(&self->references, 1, __ATOMIC_RELAXED);
+    return self;
+}
 
 void gts_step_free(gts_step **step)
 {
     gts_step *const self = *step;
     *step = NULL;
-    if (self == NULL)
+    if (self == NULL || __atomic_sub_fetch(&self->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     gts_profile_release_step(self);
-    for (size_t i = 0; self->actions != NULL && i < self->count; ++i)
-        free((char *)self->actions[i].name);
-    free(self->actions);
+    for (size_t i = 0; self->positions != NULL && i < self->count; ++i) {
+        gts_unbind(&self->positions[i].call);
+        gts_step_free(&self->positions[i].role->step);
+        free(self->positions[i].role);
+    }
+    free(self->positions);
     free(self->name);
     free(self);
 }
 
-/* Copies the actions; false when memory runs out. */
-static bool copy_actions(gts_step *self, const gts_action *actions, size_t count)
+/* The name of an action in messages and profiles. */
+static const char *name_of(const gts_action *action)
 {
-    self->actions = calloc(count == 0 ? 1 : count, sizeof *actions);
-    if (self->actions == NULL)
-        return false;
-    for (size_t i = 0; i < count; ++i) {
-        self->actions[i] = actions[i];
-        self->actions[i].name = actions[i].name == NULL ? NULL : strdup(actions[i].name);
-        self->count = i + 1;
-        if (actions[i].name != NULL && self->actions[i].name == NULL)
+    if (action->call != NULL)
+        return action->call->stub->name;
+    if (action->name != NULL)
+        return action->name;
+    return action->step != NULL ? action->step->name : "";
+}
+
+/* Makes the role of an action; NULL when memory runs out. */
+static gts_role *new_role(const gts_action *action)
+{
+    const char *const name = name_of(action);
+    const size_t arrays = action->array_count * sizeof *action->arrays, length = strlen(name) + 1;
+    gts_role *const role = malloc(sizeof *role + arrays + length);
+    if (role == NULL)
+        return NULL;
+    *role = (gts_role){
+        .kind = action->call != NULL   ? "program"
+                : action->step != NULL ? "step"
+                                       : "function",
+        .name = memcpy((char *)role->arrays + arrays, name, length),
+        .step = keep(action->step),
+        .array_function = action->array_function,
+        .data = action->data,
+        .array_count = action->array_count,
+    };
+    if (arrays > 0)
+        memcpy(role->arrays, action->arrays, arrays);
+    return role;
+}
+
+static gts_position position_of(const gts_action *action, gts_role *role)
+{
+    if (action->call != NULL)
+        return (gts_position){.call = gts_bound_keep(action->call), .role = role};
+    if (action->step != NULL)
+        return (gts_position){.function = run_step, .data = action->step, .role = role};
+    if (action->array_function != NULL)
+        return (gts_position){.function = call_array_function, .data = role, .role = role};
+    return (gts_position){.function = action->function, .data = action->data, .role = role};
+}
+
+/* Makes the positions; false when memory runs out. */
+static bool add_positions(gts_step *self, const gts_action *actions, size_t count)
+{
+    self->positions = calloc(count == 0 ? 1 : count, sizeof *self->positions);
+    for (size_t i = 0; self->positions != NULL && i < count; ++i) {
+        gts_role *const role = new_role(&actions[i]);
+        if (role == NULL)
             return false;
+        self->positions[i] = position_of(&actions[i], role);
+        self->count = i + 1;
     }
-    return true;
+    return self->positions != NULL;
+}
+
+static int check_action(const char *step, size_t position, const gts_action *action)
+{
+    const int given = (action->call != NULL) + (action->function != NULL) + (action->step != NULL) +
+                      (action->array_function != NULL);
+    if (given != 1)
+        return gts_error_set(&gts_own_error, GTS_TYPE_ERROR,
+                             "Position %zu of step '%s' must have either a bound call, a function or a step.", position,
+                             step);
+    if (action->array_count > 0 && action->array_function == NULL)
+        return gts_error_set(&gts_own_error, GTS_TYPE_ERROR,
+                             "Position %zu of step '%s' has arrays, but no 'array_function' that gets them.", position,
+                             step);
+    if (action->array_count > 0 && action->arrays == NULL)
+        return gts_error_set(&gts_own_error, GTS_TYPE_ERROR,
+                             "Position %zu of step '%s' has a number of arrays, but no arrays.", position, step);
+    return 0;
 }
 
 int gts_step_new(const char *name, const gts_action *actions, size_t count, gts_step **step)
 {
     *step = NULL;
     for (size_t i = 0; i < count; ++i) {
-        if ((actions[i].call == NULL) == (actions[i].function == NULL))
-            return gts_error_set(&gts_own_error, GTS_TYPE_ERROR,
-                                 "Position %zu of step '%s' must have either a bound call or a function.", i + 1, name);
+        if (check_action(name, i + 1, &actions[i]) != 0)
+            return -1;
     }
     static uint64_t last_id;
     gts_step *self = calloc(1, sizeof *self);
     if (self != NULL) {
         self->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED);
+        self->references = 1;
         self->name = strdup(name);
     }
-    if (self == NULL || self->name == NULL || !copy_actions(self, actions, count)) {
+    if (self == NULL || self->name == NULL || !add_positions(self, actions, count)) {
         gts_step_free(&self);
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Step '%s' cannot be made: out of memory.", name);
     }
@@ -118,22 +179,22 @@ int gts_step_new(const char *name, const gts_action *actions, size_t count, gts_
 
 static GTS_COLD int fail(const gts_step *self, size_t position, int status)
 {
-    const gts_action *const action = &self->actions[position];
-    if (action->call == NULL) {
+    const gts_position *const at = &self->positions[position];
+    if (at->call == NULL && at->role->step == NULL) {
         char reason[64];
         (void)snprintf(reason, sizeof reason, "it has returned %d.", status);
         return gts_step_fail(self, position, GTS_RUNTIME_ERROR, reason);
     }
-    const gts_error error = *gts_last_error(gts_bound_program(action->call));
+    const gts_error error = *gts_last_error(gts_bound_program(at->call)); /* of a step: gts_own_error */
     return gts_step_fail(self, position, error.kind, error.message);
 }
 
 static GTS_NOINLINE int run_timed(const gts_step *self)
 {
     for (size_t i = 0; i < self->count; ++i) {
-        const gts_action *const action = &self->actions[i];
+        const gts_position *const at = &self->positions[i];
         const uint64_t begin = gts_clock_ns();
-        const int status = action->call != NULL ? gts_start(action->call) : action->function(action->data);
+        const int status = at->call != NULL ? gts_start(at->call) : at->function(at->data);
         if (status != 0)
             return fail(self, i, status);
         gts_step_add_time(self, i, begin);
@@ -143,18 +204,18 @@ static GTS_NOINLINE int run_timed(const gts_step *self)
 
 static int run(const gts_step *self)
 {
-    const gts_action *const end = self->actions + self->count;
-    for (const gts_action *action = self->actions; action != end; ++action) {
+    const gts_position *const end = self->positions + self->count;
+    for (const gts_position *at = self->positions; at != end; ++at) {
         int status;
-        if (GTS_LIKELY(action->call != NULL)) {
-            status = gts_start_known(action->call);
+        if (GTS_LIKELY(at->call != NULL)) {
+            status = gts_start_known(at->call);
             if (GTS_UNLIKELY(status > 0))
-                status = gts_start(action->call);
+                status = gts_start(at->call);
         } else {
-            status = action->function(action->data);
+            status = at->function(at->data);
         }
         if (GTS_UNLIKELY(status != 0))
-            return fail(self, (size_t)(action - self->actions), status);
+            return fail(self, (size_t)(at - self->positions), status);
     }
     return 0;
 }
@@ -164,153 +225,6 @@ int gts_step_run(gts_step *self)
     if (GTS_UNLIKELY(gts_step_enter(self) != 0))
         return -1;
     const int status = GTS_UNLIKELY(gts_step_is_timed()) ? run_timed(self) : run(self);
-    gts_step_leave(self);
-    return status;
-}
-
-/* ---- Changing -------------------------------------------------------------------------------------------------- */
-
-bool gts_step_is_repeated(const gts_step *self, size_t position)
-{
-    const gts_bound_call *const call = self->actions[position].call;
-    size_t first = 0;
-    while (self->actions[first].call != call)
-        ++first;
-    return call == NULL || first < position;
-}
-
-/* Changes the arguments of all bound calls or, after an error, of none. The step is entered. */
-static int change_entered(const gts_step *self, gts_bound_call **changed, gts_bound_changer change, const void *what)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < self->count; ++i) {
-        if (gts_step_is_repeated(self, i))
-            continue;
-        if (gts_bound_change(self->actions[i].call, change, what, &changed[i]) < 0)
-            return fail_to_change(self, i);
-        count += changed[i] != NULL;
-    }
-    for (size_t i = 0; i < self->count; ++i) {
-        if (changed[i] != NULL)
-            gts_bound_replace(self->actions[i].call, changed[i]);
-    }
-    return count > 0 ? 0 : 1;
-}
-
-/* The same with the memory that this needs. Returns 1 if no call had anything to change. */
-static int change_all(const gts_step *self, gts_bound_changer change, const void *what)
-{
-    gts_bound_call **const changed = calloc(self->count + 1, sizeof *changed);
-    int status = changed == NULL ? gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory.")
-                                 : change_entered(self, changed, change, what);
-    for (size_t i = 0; changed != NULL && i < self->count; ++i)
-        gts_unbind(&changed[i]);
-    free(changed);
-    return status;
-}
-
-int gts_step_set_scalar(gts_step *self, const char *argument, gts_dtype dtype, const void *value)
-{
-    if (gts_step_enter(self) != 0)
-        return -1;
-    int status = change_all(self, gts_bound_change_scalar, &(gts_scalar){argument, dtype, value});
-    if (status > 0)
-        status = gts_error_set(&gts_own_error, GTS_TYPE_ERROR, "No program of step '%s' has an argument '%s'.",
-                               self->name, argument);
-    gts_step_leave(self);
-    return status;
-}
-
-/* The array of a leaf of a bound call; NULL if the leaf is none. */
-static const gts_array *array_of(const gts_bound_call *call, uint32_t leaf)
-{
-    const gts_contract *const contract = &call->stub->leaves[leaf];
-    return gts_is_array(contract->kind) ? (const gts_array *)((const char *)call->args + contract->member) : NULL;
-}
-
-/* The array at an address that reaches over the most memory, because a call may have a section of it; NULL if none. */
-static const gts_array *find_array(const gts_step *self, const void *data)
-{
-    const gts_array *widest = NULL;
-    int64_t width = -1;
-    for (size_t i = 0; i < self->count; ++i) {
-        const gts_bound_call *const call = self->actions[i].call;
-        for (uint32_t leaf = 0; call != NULL && leaf < call->stub->leaf_count; ++leaf) {
-            const gts_array *const array = array_of(call, leaf);
-            size_t size;
-            gts_extent extent;
-            if (array == NULL || array->data != data || !gts_measure(array, &size, &extent) ||
-                extent.high - extent.low <= width)
-                continue;
-            widest = array;
-            width = extent.high - extent.low;
-        }
-    }
-    return widest;
-}
-
-static bool have_one_layout(const gts_array *a, const gts_array *b)
-{
-    if (a->dtype != b->dtype || a->device != b->device || a->rank != b->rank)
-        return false;
-    for (int32_t axis = 0; axis < a->rank; ++axis) {
-        if (a->origin[axis] != b->origin[axis] || a->shape[axis] != b->shape[axis] ||
-            a->strides[axis] != b->strides[axis])
-            return false;
-    }
-    return true;
-}
-
-/* The memory of an array. */
-typedef struct memory {
-    void *data;
-    bool readonly;
-} memory;
-
-typedef struct exchange {
-    memory a, b;
-} exchange;
-
-static int change_arrays(gts_program *program, void *args, const void *what)
-{
-    const exchange *const memories = what;
-    int status = 0;
-    for (uint32_t leaf = 0; leaf < program->stub->leaf_count; ++leaf) {
-        const gts_contract *const contract = &program->stub->leaves[leaf];
-        if (!gts_is_array(contract->kind))
-            continue;
-        gts_array *const array = (gts_array *)((char *)args + contract->member);
-        const bool is_a = array->data == memories->a.data;
-        if (!is_a && array->data != memories->b.data)
-            continue;
-        const memory *const other = is_a ? &memories->b : &memories->a;
-        array->data = other->data;
-        array->readonly = other->readonly;
-        status = 1;
-    }
-    return status;
-}
-
-static int swap(const gts_step *self, const void *a, const void *b)
-{
-    const gts_array *const first = find_array(self, a), *const second = find_array(self, b);
-    if (first == NULL || second == NULL)
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Arrays of step '%s' cannot be swapped: no program of it has the %s one.", self->name,
-                             first == NULL ? "first" : "second");
-    if (!have_one_layout(first, second))
-        return gts_error_set(&gts_own_error, GTS_VALUE_ERROR,
-                             "Arrays of step '%s' cannot be swapped: they differ in type, size, stride or origin.",
-                             self->name);
-    const exchange memories = {{first->data, first->readonly}, {second->data, second->readonly}};
-    return change_all(self, change_arrays, &memories);
-}
-
-int gts_step_swap(gts_step *self, const void *a, const void *b)
-{
-    if (gts_step_enter(self) != 0)
-        return -1;
-    const int status = swap(self, a, b);
     gts_step_leave(self);
     return status;
 }

@@ -44,6 +44,40 @@ static PyObject *load(PyObject *module, PyObject *args, PyObject *keywords)
     return gts_py_program_new(PyModule_GetState(module), program);
 }
 
+static PyObject *answer(int status)
+{
+    if (status == 0)
+        Py_RETURN_NONE;
+    gts_py_raise(gts_last_error(NULL));
+    return NULL;
+}
+
+static PyObject *trust_directory(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    int directory;
+    const char *path;
+    return PyArg_ParseTuple(args, "iy:trust_directory", &directory, &path)
+               ? answer(gts_trust_directory(directory, path))
+               : NULL;
+}
+
+static PyObject *trust_file(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    int file, directory;
+    const char *path;
+    return PyArg_ParseTuple(args, "iiy:trust_file", &file, &directory, &path)
+               ? answer(gts_trust_file(file, directory, path))
+               : NULL;
+}
+
+static PyObject *trusts_group(PyObject *Py_UNUSED(module), PyObject *group)
+{
+    const unsigned long number = PyLong_AsUnsignedLong(group);
+    if (PyErr_Occurred())
+        return NULL;
+    return PyBool_FromLong(gts_trusts_group((unsigned int)number));
+}
+
 static void fail(void)
 {
     (void)fflush(NULL);
@@ -59,6 +93,13 @@ static PyMethodDef FUNCTIONS[] = {
     {"load", (PyCFunction)(void (*)(void))load, METH_VARARGS | METH_KEYWORDS,
      "load(stub_path, library_path, verified=...)\n--\n\nLoads a call stub and the SDFG library that it calls; returns "
      "a Program. 'verified' holds (st_dev, st_ino, st_size, st_mtime_ns) of both files; other files are refused."},
+    {"trust_directory", trust_directory, METH_VARARGS,
+     "trust_directory(directory, path, /)\n--\n\nRaises RuntimeError for a directory of libraries that others could "
+     "have "
+     "written: a descriptor, and its path as bytes."},
+    {"trust_file", trust_file, METH_VARARGS,
+     "trust_file(file, directory, path, /)\n--\n\nThe same for a file in a directory, both of them descriptors."},
+    {"trusts_group", trusts_group, METH_O, "trusts_group(group, /)\n--\n\nWhether what a group can write is trusted."},
     {"begin_profile", gts_py_begin_profile, METH_NOARGS,
      "begin_profile()\n--\n\nBegins to time all calls of programs; returns the profile for end_profile()."},
     {"end_profile", gts_py_end_profile, METH_O,
@@ -107,15 +148,15 @@ static int execute(PyObject *module)
     gts_py_add_watcher(state);
     PyObject *const overloads = PyType_FromModuleAndSpec(module, &gts_py_overloads_spec, NULL);
     state->bound_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_bound_spec, NULL);
-    PyObject *const step = PyType_FromModuleAndSpec(module, &gts_py_step_spec, NULL);
+    state->step_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_step_spec, NULL);
+    state->action_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &gts_py_action_spec, NULL);
     PyTypeObject *const types[] = {state->program_type,       state->dispatcher_type, state->overload_type,
                                    (PyTypeObject *)overloads, state->forget_type,     state->bound_type,
-                                   (PyTypeObject *)step};
+                                   state->step_type,          state->action_type};
     int status = 0;
     for (size_t i = 0; i < sizeof types / sizeof *types && status == 0; ++i)
         status = types[i] == NULL ? -1 : PyModule_AddType(module, types[i]);
     Py_XDECREF(overloads);
-    Py_XDECREF(step);
     return status;
 }
 
@@ -126,6 +167,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->dispatcher_type);
     Py_VISIT(state->overload_type);
     Py_VISIT(state->bound_type);
+    Py_VISIT(state->step_type);
+    Py_VISIT(state->action_type);
     Py_VISIT(state->forget_type);
     return 0;
 }
@@ -138,6 +181,8 @@ static int clear(PyObject *module)
     Py_CLEAR(state->dispatcher_type);
     Py_CLEAR(state->overload_type);
     Py_CLEAR(state->bound_type);
+    Py_CLEAR(state->step_type);
+    Py_CLEAR(state->action_type);
     Py_CLEAR(state->forget_type);
     return 0;
 }

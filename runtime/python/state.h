@@ -61,6 +61,8 @@ typedef struct gts_py_state {
     PyTypeObject *dispatcher_type;
     PyTypeObject *overload_type;
     PyTypeObject *bound_type;
+    PyTypeObject *step_type;
+    PyTypeObject *action_type;
     PyTypeObject *forget_type;
     PyObject *stream; /* of all programs that have none of their own; NULL until it is set */
     int watcher;      /* of the dicts that offset providers are; -1 if the interpreter has too many watchers */

@@ -13,10 +13,21 @@ from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.signature.expressions import Expression
 from gtstub.signature.model import Claim
 from gtstub.toolchain.compiler import Toolchain
-from tests.bounds.cases import CHOSEN, ENDS, REACHING, Judged
+from tests.bounds.cases import ALL, CHOSEN, ENDS, REACHING, Judged
 from tests.support.bounds_judge import judge
 from tests.support.bounds_programs import BoundProgram, build
 from tests.support.gt4py_programs import lower
+from tests.support.random_domains import unlike_embedded
+
+DRAWS = 150 if ALL else 10
+"""The random domains of a program for each value of its scalars."""
+
+ON_OTHER_DOMAINS = {
+    "nested_tuples": "gt4py computes all fields of a tuple on the domain of the first one",
+    "static_domains": "the domains are compiled in",
+    "zero_origin": "the domains are compiled in",
+}
+"""The programs whose fields cannot have the domains that they may have in embedded execution."""
 
 
 def build_case(case: Judged, folder: Path, toolchain: Toolchain) -> BoundProgram:
@@ -31,6 +42,10 @@ def test_programs_access_what_their_signatures_say(case: Judged, tmp_path: Path,
     verdicts = [judge(program, setting) for setting in case.settings()]
     assert [problem for verdict in verdicts for problem in verdict.problems] == []
     assert sum(verdict.ends for verdict in verdicts) == ENDS[case.name]
+    if case.name in ON_OTHER_DOMAINS:
+        return
+    unlike = (unlike_embedded(program, case.case, each, DRAWS) for each in case.settings())
+    assert [each for found in unlike for each in found] == []
 
 
 # --- The judge notices ------------------------------------------------------------------------------------------------

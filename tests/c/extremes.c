@@ -74,7 +74,7 @@ static void test_indices(const struct side *side)
             (void)snprintf(text, sizeof text,
                            "Connectivity 'E2V' of program '%s' has index %" PRId64 " in row %" PRId64
                            ", column %" PRId64 " (index base %" PRId64 ", see gts_set_index_base()), but argument 'x'"
-                           " has the indices %" PRId64 " to %" PRId64 " on axis 0 ('Vertex').",
+                           " has the indices %" PRId64 " to %" PRId64 " on axis 0 ('Vertex')." HINT,
                            side->name, values[i], ROW + base, COLUMN + base, base, base, VERTICES - 1 + base);
             refused(side, values[i], &field, text);
         }
@@ -104,7 +104,7 @@ static void test_origins(const struct side *side)
         (void)snprintf(text, sizeof text,
                        "Connectivity 'E2V' of program '%s' has index 2 in row 0, column 0 (index base 0, see"
                        " gts_set_index_base()), but argument 'x' has the indices %" PRId64 " to %" PRId64
-                       " on axis 0 ('Vertex').",
+                       " on axis 0 ('Vertex')." HINT,
                        side->name, lowest[i], lowest[i] + VERTICES - 1);
         refused(side, 3, &field, text);
     }

@@ -13,6 +13,9 @@
 #define CHECK_TEXT(found, expected) check_text(found, expected, __FILE__, __LINE__)
 #define CHECK_ERROR(error, kind, text) check_error(error, kind, text, __FILE__, __LINE__)
 
+/* The end of each message about bounds. */
+#define HINT " Set GTSTUB_BOUNDS=0 to build the program without this check."
+
 static inline void check(bool holds, const char *condition, const char *file, int line)
 {
     if (holds)

@@ -316,10 +316,10 @@ static void test_positions_that_are_no_actions(void)
     gts_bound_call *call = bind_prog(program, x, 1, out, N);
     const gts_action actions[] = {{.call = call}, {.name = "nothing"}, {.call = call, .function = add_one}};
     gts_step *step = NULL;
-    static const char text[] = "Position 2 of step 's' must have either a bound call or a function.";
+    static const char text[] = "Position 2 of step 's' must have either a bound call, a function or a step.";
     CHECK_REFUSED(gts_step_new("s", actions, 2, &step), NULL, GTS_TYPE_ERROR, text);
     CHECK_REFUSED(gts_step_new("s", actions + 1, 2, &step), NULL, GTS_TYPE_ERROR,
-                  "Position 1 of step 's' must have either a bound call or a function.");
+                  "Position 1 of step 's' must have either a bound call, a function or a step.");
     const gts_action both[] = {actions[0], actions[2]};
     CHECK_REFUSED(gts_step_new("s", both, 2, &step), NULL, GTS_TYPE_ERROR, text);
     CHECK(step == NULL);
@@ -454,7 +454,8 @@ static void test_time_levels(void)
     CHECK(gts_step_run(step) == 0 && new[4] == 3 && two[1] == 2);
     CHECK(gts_step_swap(step, now, new) == 0);
     CHECK(gts_step_run(step) == 0 && now[4] == 9 && two[1] == 5); /* now = 2 * new[i] + new[i - 1] */
-    CHECK(gts_step_swap(step, new, new) == 0);
+    CHECK_REFUSED(gts_step_swap(step, new, new), NULL, GTS_VALUE_ERROR,
+                  "Arrays of step 's' cannot be swapped: the two are the same.");
     static const char first[] = "Arrays of step 's' cannot be swapped: no program of it has the first one.";
     static const char second[] = "Arrays of step 's' cannot be swapped: no program of it has the second one.";
     CHECK_REFUSED(gts_step_swap(step, &now[1], new), NULL, GTS_VALUE_ERROR, first);

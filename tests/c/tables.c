@@ -68,13 +68,13 @@ static void test_base_0(void)
     static int32_t other[] = {0, 1, 4, 1, 2, -1};
     args.gt_conn_E2V.data = other;
     refused(&args, "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0 (index base 0, see "
-                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex')." HINT);
     refused(&args, "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0 (index base 0, see "
-                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex')." HINT);
     other[2] = 3;
     other[4] = -2;
     refused(&args, "Connectivity 'E2V' of program 'gather' has index -2 in row 1, column 1 (index base 0, see "
-                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex')." HINT);
     args.gt_conn_E2V.data = table;
     CHECK(gather_call(program, &args) == 0);
 }
@@ -85,12 +85,12 @@ static void test_wrong_base(void)
     static int32_t from_1[] = {1, 2, 4, 2, 3, 0};
     struct gather_args args = args_of(from_1);
     refused(&args, "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0 (index base 0, see "
-                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex')." HINT);
     CHECK(gts_set_index_base(program, "E2V", 1) == 0);
     static int32_t from_0[] = {0, 1, 3, 1, 2, -1};
     args = args_of(from_0);
     refused(&args, "Connectivity 'E2V' of program 'gather' has index -1 in row 3, column 2 (index base 1, see "
-                   "gts_set_index_base()), but argument 'x' has the indices 1 to 4 on axis 0 ('Vertex').");
+                   "gts_set_index_base()), but argument 'x' has the indices 1 to 4 on axis 0 ('Vertex')." HINT);
     CHECK(gts_set_index_base(program, "E2V", 0) == 0);
     CHECK(gather_call(program, &args) == 0);
 }
@@ -151,7 +151,7 @@ static void test_origin(void)
     static int32_t table[] = {2, 3, 5, 3, 4, -1};
     struct gather_args args = args_of(table);
     refused(&args, "Connectivity 'E2V' of program 'gather' has index 4 in row 1, column 1 (index base 0, see "
-                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex')." HINT);
     args.x.origin[0] = 2;
     CHECK(gather_call(program, &args) == 0);
 }
@@ -185,9 +185,9 @@ static void test_field_that_gets_shorter(void)
         const char *const
             text = base == 0
                        ? "Connectivity 'E2V' of program 'gather' has index 3 in row 2, column 0 (index base 0, see "
-                         "gts_set_index_base()), but argument 'x' has the indices 0 to 2 on axis 0 ('Vertex')."
+                         "gts_set_index_base()), but argument 'x' has the indices 0 to 2 on axis 0 ('Vertex')." HINT
                        : "Connectivity 'E2V' of program 'gather' has index 4 in row 3, column 1 (index base 1, see "
-                         "gts_set_index_base()), but argument 'x' has the indices 1 to 3 on axis 0 ('Vertex').";
+                         "gts_set_index_base()), but argument 'x' has the indices 1 to 3 on axis 0 ('Vertex')." HINT;
         refused(&args, text);
         refused(&args, text);
         args.x.shape[0] = VERTICES;
@@ -232,7 +232,7 @@ static void test_in_turn(void)
     struct gather_args wrong = now;
     wrong.x = line(third, VERTICES - 1);
     refused(&wrong, "Connectivity 'E2V' of program 'gather' has index 4 in row 3, column 1 (index base 1, see "
-                    "gts_set_index_base()), but argument 'x' has the indices 1 to 3 on axis 0 ('Vertex').");
+                    "gts_set_index_base()), but argument 'x' has the indices 1 to 3 on axis 0 ('Vertex')." HINT);
     CHECK(gather_call(program, &new) == 0); /* is known still */
     CHECK(passed_table() == other_copy);
     wrong.x = line(third, VERTICES);
@@ -244,9 +244,9 @@ static void test_in_turn(void)
     check_shifted();
     CHECK(gts_set_index_base(program, "E2V", 0) == 0); /* nothing is known of either */
     refused(&new, "Connectivity 'E2V' of program 'gather' has index 4 in row 0, column 0 (index base 0, see "
-                  "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
+                  "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex')." HINT);
     refused(&now, "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0 (index base 0, see "
-                  "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
+                  "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex')." HINT);
 }
 
 static void test_table_that_is_too_short(void)
@@ -256,17 +256,17 @@ static void test_table_that_is_too_short(void)
     CHECK(gather_call(program, &args) == 0);
     args.gt_conn_E2V.shape[0] = EDGES - 1;
     refused(&args,
-            "Connectivity 'E2V' of program 'gather' must have the rows 0 to 2, which this call uses, not 0 to 1.");
+            "Connectivity 'E2V' of program 'gather' must have the rows 0 to 2, which this call uses, not 0 to 1." HINT);
     args.gt_conn_E2V.shape[0] = 0;
-    refused(&args,
-            "Connectivity 'E2V' of program 'gather' must have the rows 0 to 2, which this call uses, but it is empty.");
+    refused(&args, "Connectivity 'E2V' of program 'gather' must have the rows 0 to 2, which this call uses, but it is "
+                   "empty." HINT);
     args.gt_conn_E2V.shape[0] = EDGES - 1;
     args.out.shape[0] = EDGES - 1;
     CHECK(gather_call(program, &args) == 0);
     static double other[EDGES];
     args.out = line(other, EDGES); /* of the known table */
     refused(&args,
-            "Connectivity 'E2V' of program 'gather' must have the rows 0 to 2, which this call uses, not 0 to 1.");
+            "Connectivity 'E2V' of program 'gather' must have the rows 0 to 2, which this call uses, not 0 to 1." HINT);
     args.out.origin[0] = -1;
     CHECK(gather_call(program, &args) == 0);
 }
@@ -291,7 +291,7 @@ static void test_debugging(const char *stub, const char *library)
     CHECK(gather_call(program, &args) == 0);
     table[2] = 4;
     refused(&args, "Connectivity 'E2V' of program 'gather' has index 4 in row 2, column 0 (index base 0, see "
-                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex').");
+                   "gts_set_index_base()), but argument 'x' has the indices 0 to 3 on axis 0 ('Vertex')." HINT);
     gts_close(&program);
     program = known;
     CHECK(unsetenv("GTSTUB_DEBUG") == 0);

@@ -32,6 +32,11 @@ def test_extreme_values(build: Build) -> None:
 
 
 @address
+def test_padding(build: Build) -> None:
+    build.run("padding.c", "./padded_stub.so", "./libpadded.so", stubs=["padded_stub.so"])
+
+
+@address
 def test_opening(build: Build) -> None:
     for name, files in {"entry": ["whole_stub.so", "libwhole.so"], "alone": ["whole_stub.so"], "nothing": []}.items():
         (build.folder / name).mkdir(exist_ok=True)
@@ -109,6 +114,12 @@ def test_bound_calls_and_steps(build: Build) -> None:
 
 
 @address
+def test_steps_inside_steps(build: Build) -> None:
+    build.compile("libsum.so", SOURCES / "sum.c", "-shared")
+    build.run("nested_steps.c", "./prog_stub.so", "./libsum.so", stubs=["prog_stub.so"])
+
+
+@address
 def test_steps_in_threads(build: Build) -> None:
     build.run("step_threads.c", *WHOLE, stubs=["whole_stub.so"])
 
@@ -175,6 +186,24 @@ def test_checks(build: Build) -> None:
 def test_checks_do_not_race(build: Build) -> None:
     build.compile("libsum.so", SOURCES / "sum.c", "-shared")
     build.run("checks.c", "./prog_stub.so", "./libsum.so", stubs=["prog_stub.so"])
+
+
+@address
+def test_guarded_calls(build: Build) -> None:
+    build.compile("libpast.so", SOURCES / "sum.c", "-shared", "-DPAST")
+    build.run("guarded.c", "./prog_stub.so", "./libpast.so", stubs=["prog_stub.so"])
+
+
+@thread
+def test_guarded_calls_do_not_race(build: Build) -> None:
+    build.compile("libpast.so", SOURCES / "sum.c", "-shared", "-DPAST")
+    build.run("guarded.c", "./prog_stub.so", "./libpast.so", stubs=["prog_stub.so"])
+
+
+@plain
+def test_guarded_threads_of_openmp(build: Build) -> None:
+    build.compile("libparallel.so", SOURCES / "sum.c", "-shared", "-DPAST", "-fopenmp")
+    build.run("guarded.c", "./prog_stub.so", "./libparallel.so", stubs=["prog_stub.so"])
 
 
 @address

@@ -30,7 +30,7 @@ def test_example_of_a_step(tmp_path: Path, toolchain: Toolchain) -> None:
     scale.build_library(tmp_path)
     (tmp_path / "host.c").write_text(blocks(PAGE, "c")[2])
     printed = run_commands(f"{blocks(PAGE, 'sh')[0]}./host\n", tmp_path)
-    assert printed == "exchange 2 4 6\nexchange 10 20 30\nexchange 10 20 30\n100 200 300\n"
+    assert printed == "exchange 2 4 6\nexchange 10 20 30\nexchange 100 200 300\n100 200 300\n"
 
 
 def test_soname_is_the_abi() -> None:

@@ -22,13 +22,13 @@ EXCEPTIONS = {
     "GTS_RUNTIME_ERROR": "RuntimeError",
 }
 
-TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|GTS_ARGUMENT|GTS_TABLE)'
+TEXT = r'(?:"(?:[^"\\]|\\.)*"|PRI\w+|GTS_ARGUMENT|GTS_TABLE|GTS_BOUNDS_HINT)'
 CALLS = r"\b(gts_error_set|GTS_REFUSE|GTS_REFUSE_TABLE|GTS_PY_REFUSE|PyErr_Format|PyErr_SetString|gts_py_fail)\("
 RAISES = re.compile(rf"{CALLS}[^;\"]*?\b(GTS_\w+_ERROR|PyExc_\w+),\s*({TEXT}(?:\s*{TEXT})*)")
-BEGINNINGS = dict(
+PARTS = dict(
     re.findall(r'#define (GTS_\w+) "(.*)"', (ROOT / "runtime" / "base" / "refuse.h").read_text(encoding="utf-8"))
 )
-"""How messages begin that refuse an argument, by the name that C gives it."""
+"""How messages begin and end that refuse an argument, by the name that C gives it."""
 BEGINNING_OF = {"GTS_REFUSE": "GTS_ARGUMENT", "GTS_REFUSE_TABLE": "GTS_TABLE", "GTS_PY_REFUSE": "GTS_ARGUMENT"}
 """The beginning that these macros add themselves."""
 
@@ -38,9 +38,9 @@ CONVERSION = re.compile(r"%[-+0-9.]*(?:hh|h|ll|l|z)?[a-zA-Z]|%(?=PRI)")
 def checks_of_c(path: Path) -> Iterator[Check]:
     text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     for call, exception, literals in RAISES.findall(text):
-        parts = [BEGINNINGS[BEGINNING_OF[call]]] if call in BEGINNING_OF else []
+        parts = [PARTS[BEGINNING_OF[call]]] if call in BEGINNING_OF else []
         for part in re.findall(TEXT, literals):
-            parts.append(BEGINNINGS.get(part) or part.strip('"'))
+            parts.append(PARTS.get(part) or part.strip('"'))
         message = re.sub(r"%PRI\w+", "<>", "".join(parts))
         yield EXCEPTIONS.get(exception, exception.removeprefix("PyExc_")), CONVERSION.sub("<>", message)
 

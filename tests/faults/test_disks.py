@@ -53,7 +53,7 @@ def test_full_disk(workshop: Workshop, tmp_path: Path) -> None:
     built = 0
     for size in (2 * pages * PAGE * part // SIZES for part in range(1, SIZES + 1)):
         script = f"""
-            mount -t tmpfs -o size={size} none "$root" || exit 99
+            mount -t tmpfs -o size={size},mode=755 none "$root" || exit 99
             $build; status=$?
             cp -r "$root/." {tmp_path}/{size}
             exit $status

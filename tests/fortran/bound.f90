@@ -16,12 +16,24 @@ contains
         status = merge(3, 0, seen < 0)
         seen = int(call_count(), c_int)
     end function
+
+    ! Notes the address of an array.
+    function note(data, arrays) bind(c) result(status)
+        type(c_ptr), value :: data
+        type(c_ptr), intent(in) :: arrays(*)
+        integer(c_int) :: status
+        type(c_ptr), pointer :: seen
+
+        call c_f_pointer(data, seen)
+        seen = arrays(1)
+        status = 0
+    end function
 end module
 
 program bound
     use, intrinsic :: iso_c_binding, only: c_bool, c_char, c_double, c_float, c_funloc, c_int, c_int32_t, c_int64_t, &
-        c_int8_t, c_loc, c_null_char, c_null_ptr
-    use exchanges, only: exchange
+        c_int8_t, c_loc, c_null_char, c_null_ptr, c_ptr
+    use exchanges, only: exchange, note
     use gtstub, only: gts_action, gts_bound_call, gts_close, gts_program, gts_runtime_error, gts_set_index_base, &
         gts_set_scalar, gts_start, gts_step, gts_step_free, gts_step_new, gts_step_run, gts_step_set_scalar, &
         gts_step_swap, gts_type_error, gts_unbind, gts_value_error
@@ -37,6 +49,8 @@ program bound
     program = open_and_call()
     call test_a_bound_call()
     call test_what_is_not_bound()
+    call test_binding_anew_is_refused()
+    call test_a_step_inside_a_step()
     call test_scalars()
     call test_a_table_of_base_1()
     call test_a_step()
@@ -67,7 +81,7 @@ contains
         call check(call_count() == calls + 2, 'a start runs the program')
         call check(slot(SLOT_VN) == address(c_loc(vn)) .and. slot(SLOT_OUT_0) == address(c_loc(out_0)), 'its arrays')
         call check(int(slot(SLOT_X_1_0), c_int32_t) == x_1_0, 'its scalars')
-        call bind(call) ! is unbound first
+        call bind(call) ! the other one is unbound
         call gts_start(call, stat)
         call check(stat == 0, 'a good start')
         call gts_unbind(call)
@@ -77,16 +91,11 @@ contains
     subroutine test_what_is_not_bound()
         type(gts_bound_call) :: call
         type(gts_step) :: step
-        real(c_double) :: column(LEVELS + 1)
         real(c_double), allocatable :: nothing(:)
         character(len=*), parameter :: UNBOUND = 'The call cannot be used: it was unbound, or never bound.', &
             FREED = 'The step cannot be used: it was freed, or never made.'
 
         calls = call_count()
-        call bind(call)
-        call bind(call, column)
-        call check_refused(stat, gts_value_error, errmsg, "Arguments of program 'whole' disagree: size of axis 1 of " // &
-            "'vn' is 4, but size of axis 0 of 'x[0]' is 5.", calls)
         call gts_start(call, stat, errmsg)
         call check_refused(stat, gts_runtime_error, errmsg, UNBOUND, calls)
         call whole_bind(program, vn, nothing, x_1_0, x_1_1, flag, out_0, out_1, table, call, stat, errmsg)
@@ -101,8 +110,66 @@ contains
         call gts_step_swap(step, c_loc(vn), c_loc(out_0), stat, errmsg)
         call check_refused(stat, gts_runtime_error, errmsg, FREED, calls)
         call gts_step_new('s', [gts_action()], step, stat, errmsg)
-        call check_refused(stat, gts_type_error, errmsg, "Position 1 of step 's' must have either a bound call or a " // &
-            'function.', calls)
+        call check_refused(stat, gts_type_error, errmsg, "Position 1 of step 's' must have either a bound call, a " // &
+            'function or a step.', calls)
+    end subroutine
+
+    ! What is refused replaces nothing.
+    subroutine test_binding_anew_is_refused()
+        type(gts_bound_call) :: call
+        type(gts_step) :: step
+        real(c_double) :: column(LEVELS + 1)
+        real(c_double), allocatable :: nothing(:)
+
+        call bind(call)
+        call gts_step_new('s', [gts_action(call=call)], step)
+        calls = call_count()
+        call bind(call, column)
+        call check_refused(stat, gts_value_error, errmsg, "Arguments of program 'whole' disagree: size of axis 1 of " // &
+            "'vn' is 4, but size of axis 0 of 'x[0]' is 5.", calls)
+        call whole_bind(program, vn, nothing, x_1_0, x_1_1, flag, out_0, out_1, table, call, stat, errmsg)
+        call check_refused(stat, gts_value_error, errmsg, "Argument 'x[0]' of program 'whole' must be allocated or " // &
+            'associated.', calls)
+        call gts_step_new('t', [gts_action()], step, stat, errmsg)
+        call check_refused(stat, gts_type_error, errmsg, "Position 1 of step 't' must have either a bound call, a " // &
+            'function or a step.', calls)
+        call gts_step_set_scalar(step, 'x[1][0]', 33)
+        call gts_step_run(step)
+        call check(int(slot(SLOT_X_1_0), c_int32_t) == 33, 'the step still has its call')
+        call gts_start(call)
+        call check(int(slot(SLOT_X_1_0), c_int32_t) == 33, 'the call is still bound')
+
+        call bind(call) ! the step keeps the other one
+        call gts_step_set_scalar(step, 'x[1][0]', 34)
+        call gts_start(call)
+        call check(int(slot(SLOT_X_1_0), c_int32_t) == x_1_0, 'the new call is not in the step')
+        call gts_unbind(call)
+        call gts_step_run(step)
+        call check(int(slot(SLOT_X_1_0), c_int32_t) == 34, 'the step has the call that was unbound')
+        call gts_step_free(step)
+    end subroutine
+
+    subroutine test_a_step_inside_a_step()
+        type(gts_bound_call) :: call
+        type(gts_step) :: inner, outer
+        type(c_ptr), target :: arrays(1), seen
+
+        call bind(call)
+        arrays = c_loc(out_0)
+        call gts_step_new('inner', [gts_action(call=call), gts_action(array_function=c_funloc(note), data=c_loc(seen), &
+            arrays=c_loc(arrays), array_count=1)], inner)
+        call gts_step_new('outer', [gts_action(step=inner)], outer)
+        call gts_unbind(call)
+        call gts_step_free(inner)
+        call gts_step_run(outer)
+        call check(address(seen) == address(c_loc(out_0)), 'the array of the function')
+        call gts_step_swap(outer, c_loc(out_0), c_loc(vn))
+        call gts_step_set_scalar(outer, 'x[1][0]', 21)
+        call gts_step_run(outer)
+        call check(slot(SLOT_VN) == address(c_loc(out_0)) .and. slot(SLOT_OUT_0) == address(c_loc(vn)), 'swapped inside')
+        call check(int(slot(SLOT_X_1_0), c_int32_t) == 21, 'set inside')
+        call check(address(seen) == address(c_loc(vn)), 'the function gets the array as it is now')
+        call gts_step_free(outer)
     end subroutine
 
     subroutine test_scalars()

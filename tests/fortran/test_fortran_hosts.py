@@ -12,6 +12,7 @@ import pytest
 from gtstub.recorded.archive import archives
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import Axis, Dimension, ProgramSignature, SdfgSignature, Shapes
+from tests.support import reaching
 from tests.support.calling_programs import CALLING
 from tests.support.fortran_hosts import Build, run, works
 from tests.support.programs import needs, reason
@@ -97,6 +98,7 @@ PROGRAMS = {
     "types": _types(),
     "shapes": _shapes(),
     "calling": (CALLING.sdfg, CALLING.program),
+    "reach": (reaching.SDFG, reaching.PROGRAM),
 }
 
 
@@ -143,6 +145,14 @@ def test_host(name: str, host: str, flags: str, build_of: Callable[[str, str], B
     shared = WHOLE if name == "whole" and host != "untyped" else WHOLE[:1]
     done = run(build_of(name, flags).host(*shared, HERE / f"{host}.f90"))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("flags", BUILDS)
+def test_guarded_calls(flags: str, build_of: Callable[[str, str], Build]) -> None:
+    build = build_of("reach", flags)
+    reaching.reach_library(build.folder)
+    done = run(build.host(HERE / "guarded.f90"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize("flags", BUILDS)

@@ -86,6 +86,16 @@ def test_a_field_that_is_only_read_is_checked_before(fake: FakeCuda, bound: Boun
     assert bound.recorder.calls() == []
 
 
+def test_bounds_are_not_checked(fake: FakeCuda, bound: Bound, capfd: pytest.CaptureFixture[str]) -> None:
+    arrays = Arrays(fake, bound, with_nan(3, 1))
+    with gtstub.checks("bounds"):
+        bound.program(arrays.vn, arrays.out)
+        bound.program(arrays.vn, arrays.out)
+    assert len(bound.recorder.calls()) == 2
+    expected = "Check 'bounds' checks nothing of program 'diffusion', because it runs on a GPU.\n"
+    assert capfd.readouterr().err == expected
+
+
 def test_a_layout_with_gaps_and_a_trace(fake: FakeCuda, bound: Bound, capfd: pytest.CaptureFixture[str]) -> None:
     values = np.full((EDGES, 2 * LEVELS), NAN)
     values[:, ::2] = np.arange(ALL).reshape(EDGES, LEVELS)

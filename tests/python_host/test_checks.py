@@ -499,15 +499,17 @@ def test_progress_names_the_program_of_a_crash(libraries: tuple[Path, Path]) -> 
 # --- Texts ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", " ; ;", "nan;", " nan ; min  o* = 1 ;", "only a*", "nan;nan"])
+@pytest.mark.parametrize(
+    "text", ["", " ; ;", "nan;", " nan ; min  o* = 1 ;", "only a*", "nan;nan", "bounds", "bounds  start", "bounds end"]
+)
 def test_good_texts(text: str) -> None:
     with gtstub.checks(text):
         pass
 
 
 UNKNOWN = (
-    "Check '{}' is not known; a check begins with 'nan', 'min', 'max', 'range', 'trace', 'progress', 'only', 'warn' or "
-    "'fv3'."
+    "Check '{}' is not known; a check begins with 'nan', 'min', 'max', 'range', 'trace', 'progress', 'bounds', 'only', "
+    "'warn' or 'fv3'."
 )
 
 
@@ -521,6 +523,7 @@ UNKNOWN = (
         ("warn 3", "Check 'warn 3' must have the form 'warn'."),
         ("progress all", "Check 'progress all' must have the form 'progress'."),
         ("fv3 nan", "Check 'fv3 nan' must have the form 'fv3'."),
+        ("bounds vn", "Check 'bounds vn' must have the form 'bounds [start|end]'."),
         ("only", "Check 'only' must have the form 'only PATTERN'."),
         ("nan ;  min q* 0 ", "Check 'min q* 0' must have the form 'min PATTERN=NUMBER'."),
         ("min =0", "Check 'min =0' must have the form 'min PATTERN=NUMBER'."),

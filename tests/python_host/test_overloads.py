@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import re
 import sys
 import threading
 import types
@@ -91,6 +92,9 @@ def cell(value: Any) -> types.CellType:
         ((cell({"w": A}), (("w",),)), "item of a cell"),
         ((A, ()), "the object itself"),
         ((0, ("w",)), "attribute of an argument"),
+        (((lambda: A, ()), ()), "what a function returns"),
+        (((lambda: types.SimpleNamespace(w=A), ()), ("w",)), "attribute of what a function returns"),
+        (((lambda box, s: box.w if s == 2.5 else None, (0, 1)), ()), "what a function of arguments returns"),
     ],
 )
 def test_readings(bound: Bound, reading: tuple[Any, Any], place: str) -> None:
@@ -163,6 +167,17 @@ STRANGE = Strange()
         (None, 0, False),
         ((1, 2), (1, 2), True),
         ([1.0], [1.0, 2.0], False),
+        ([1.0, 2.0], [1.0, 2], False),
+        ([(0.0,)], [(-0.0,)], False),
+        ([float("nan"), "a"], [float("nan"), "a"], True),
+        ({"a": 1, "b": (2,)}, {"a": 1, "b": (2,)}, True),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, False),
+        ({"a": 1}, {"a": True}, False),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({1, 2}, {2, 1}, True),
+        ({1}, {1.0}, False),
+        ({0.0}, {-0.0}, False),
+        ([STRANGE], [Strange()], False),
         (STRANGE, STRANGE, True),
         (STRANGE, Strange(), False),
         (A, B, False),
@@ -181,6 +196,62 @@ def test_constants(bound: Bound, compiled: object, found: object, is_right: bool
         " call its method clear() to compile it anew."
     )
     assert bound.recorder.calls() == []
+
+
+def test_an_object_must_be_the_very_one(bound: Bound) -> None:
+    class Equal:
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Equal)
+
+        __hash__ = None  # type: ignore[assignment]
+
+    compiled, names = Equal(), {"k": Equal()}
+    overloads(make(bound, constants=((names, ("k",), "k", compiled),)))(A, 2.5, B)
+    call = overloads(make(bound, constants=((names, ("k",), "k", compiled, -2),)))
+    with pytest.raises(ValueError, match="was compiled for 'k' = "):
+        call(A, 2.5, B)
+    names["k"] = compiled
+    call(A, 2.5, B)
+
+
+def test_a_list_that_contains_itself(bound: Bound) -> None:
+    one: list[Any] = [1]
+    other: list[Any] = [1]
+    one.append(one)
+    other.append(other)
+    with pytest.raises(ValueError, match="was compiled for 'k' = "):
+        overloads(make(bound, constants=(({"k": other}, ("k",), "k", one),)))(A, 2.5, B)
+
+
+def test_an_expression_that_cannot_be_evaluated(bound: Bound) -> None:
+    for error, kind, message in (
+        (KeyError("x"), ValueError, "Program 'over' reads 'D[x]', which does not exist any more."),
+        (ZeroDivisionError("here"), ZeroDivisionError, "here"),
+    ):
+
+        def evaluate(error: Exception = error) -> None:
+            raise error
+
+        with pytest.raises(kind, match=re.escape(message)):
+            overloads(make(bound, constants=(((evaluate, ()), (), "D[x]", 1),)))(A, 2.5, B)
+    assert bound.recorder.calls() == []
+
+
+def test_a_bound_call_compares_before_each_start(bound: Bound) -> None:
+    box = types.SimpleNamespace(k=1)
+    call = overloads(make(bound, constants=(((lambda of: of.k, (3,)), (), "box.k", 1),)))
+    start = _host.bind(call, A, 2.5, B, box)
+    bound.recorder.clear()
+    start()
+    check_slots(bound, A, 2.5, B)
+    bound.recorder.clear()
+    box.k = 2
+    with pytest.raises(ValueError, match=re.escape("was compiled for 'box.k' = 1, but it is 2 now")):
+        start()
+    assert bound.recorder.calls() == []
+    box.k = 1
+    start()
+    check_slots(bound, A, 2.5, B)
 
 
 def test_one_array_by_two_paths(bound: Bound) -> None:
@@ -369,6 +440,8 @@ def test_an_overload_for_more_arguments_is_refused(bound: Bound) -> None:
         ((), {"results": 4}, "Program 'over' cannot have 3 parameters of which 4 are results."),
         ((0,), {"results": 2, "single": True}, "Program 'over' cannot have 3 parameters of which 2 are results."),
         ((0, 1, 2), {"constants": (({}, (), "k", None, 0),)}, "There is no reading 0."),
+        ((0, 1, 2), {"constants": (((len, (-1,)), (), "k", 1),)}, "There is no argument -1."),
+        ((0, 1, 2), {"constants": (((len, (0,) * 256), (), "k", 1),)}, "An expression has 256 arguments."),
         ((0, 1, 2), {"exact": ((-1, (int,), "s"),)}, "There is no argument -1."),
     ],
 )
@@ -456,7 +529,11 @@ def test_an_object_that_holds_its_program_is_freed(bound: Bound) -> None:
 
 def test_references_stay_flat(bound: Bound) -> None:
     box = types.SimpleNamespace(a=A, k=object(), s=2.5)
-    constants = ((box, ("k",), "self.k", box.k), (box, ("a",), "self.a", None, 0))
+    constants = (
+        (box, ("k",), "self.k", box.k),
+        (box, ("a",), "self.a", None, 0),
+        ((lambda s: [{"k": {box.k}}], (0,)), (), "s", [{"k": {box.k}}]),
+    )
     target = make(
         bound,
         (-1, 0),

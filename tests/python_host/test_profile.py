@@ -16,6 +16,7 @@ import gtstub
 from gtstub import _host
 from gtstub.install import INCLUDE, RUNTIME
 from gtstub.profiling.report import Report
+from gtstub.ranks import from_launcher
 from gtstub.signature.model import StaticArgument
 from gtstub.toolchain.compiler import Toolchain
 from tests.support.checkout import ROOT
@@ -326,6 +327,33 @@ def test_processes_that_share_the_variable_have_reports_of_their_own(bound: Boun
     reports = list(tmp_path.iterdir())
     assert len(reports) == 2
     assert all(counts(Report.load(report)) == {"host": (1, 3)} for report in reports)
+
+
+SLURM = {"SLURM_NTASKS": "4", "SLURM_PROCID": "2"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "name"),
+    [
+        ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", **SLURM, "SLURM_STEP_ID": "0"}, "report-1.json"),
+        ({"PMIX_RANK": "3", "SLURM_STEP_NUM_TASKS": "4"}, "report-3.json"),
+        ({"PMI_RANK": "0", "PMI_SIZE": "2"}, "report-0.json"),
+        ({**SLURM, "SLURM_STEP_ID": "0"}, "report-2.json"),
+        (SLURM, "report.json"),  # the first shell of a job
+        ({"PMI_RANK": "0", "PMI_SIZE": "1"}, "report.json"),
+    ],
+)
+def test_ranks_have_reports_of_their_own(bound: Bound, tmp_path: Path, variables: dict[str, str], name: str) -> None:
+    (tmp_path / "a.directory").mkdir()
+    for given, expected in ((f"{tmp_path}/report.json", name), (f"{tmp_path}/a.directory/.r", None)):
+        environment = {"GTSTUB_PROFILE": given, **variables}
+        assert run_script(SCRIPT, bound.stub, bound.library, environment=environment.items()) == ""
+        if expected is not None:
+            assert counts(Report.load(tmp_path / expected)) == {"host": (1, 3)}
+    rank, size = from_launcher(variables)
+    assert name == (f"report-{rank}.json" if size > 1 else "report.json")
+    suffix = f"-{rank}" if size > 1 else ""
+    assert [path.name for path in (tmp_path / "a.directory").iterdir()] == [f".r{suffix}"]
 
 
 def test_a_process_without_calls_writes_nothing(bound: Bound, tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_step_within_a_step_is_timed_too(call: _host.BoundCall) -> None:
         outer()
     inner, outer_positions = counts(report)
     assert inner == ("inner", [("scale", "program", 1)] * 2)
-    assert outer_positions == ("outer", [("Step", "function", 1), ("scale", "program", 1)])
+    assert outer_positions == ("outer", [("inner", "function", 1), ("scale", "program", 1)])
     assert [step.name for step in report.steps] == ["outer", "inner"]  # by their totals
 
 

@@ -2,8 +2,9 @@
 Judges what an SDFG signature says of the elements that a program accesses, by calls with arrays in guarded memory.
 
 1. Arrays have exactly the elements that the signature says: the call is not refused, and accesses no others.
-2. An array lacks one of them, at one end of one axis: the call is refused, and names program, argument and axis.
+2. An array lacks one that is needed, at one end of one axis: the call is refused, and names program, argument and axis.
 3. The same without the check: the call accesses the element that is not there.
+4. Arrays have only the elements that are needed: the call is not refused, accesses no others, and has the same results.
 
 Tables of neighbors get random indices, with both ends among them, where the signature says that they are used as
 indices, and an index that no array has everywhere else.
@@ -11,6 +12,7 @@ indices, and an index that no array has everywhere else.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping
@@ -48,13 +50,15 @@ Ends = dict[tuple[str, int], tuple[int, int]]
 class Setting:
     """
     How a program is called. `ranges` are the starts and stops of dimensions, `own_ranges` those of fields that differ,
-    `scalars` the scalar arguments, by their flattened names. `skips` has the tables in which -1 may stand.
+    `scalars` the scalar arguments, by their flattened names. `skips` has the tables in which -1 may stand, and `copied`
+    the arrays that the SDFG copies whole, so that it is the copy of which it accesses what they lack.
     """
 
     ranges: Mapping[str, tuple[int, int]]
     own_ranges: Mapping[str, Mapping[str, tuple[int, int]]] = dataclasses.field(default_factory=dict)
     scalars: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     skips: frozenset[str] = frozenset()
+    copied: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +79,15 @@ def judge(program: BoundProgram, setting: Setting, seed: int = 0) -> Verdict:
         judging.memory.close()
 
 
+def needed_ends(program: BoundProgram, setting: Setting) -> Ends:
+    """The indices that a call needs of arrays with all elements."""
+    judging = _Judging(program, setting, 0)
+    try:
+        return judging.used(judging.all, is_needed=True)
+    finally:
+        judging.memory.close()
+
+
 class _Judging:
     def __init__(self, program: BoundProgram, setting: Setting, seed: int) -> None:
         assert program.sdfg.bounds is not None
@@ -88,6 +101,7 @@ class _Judging:
         self.fixed = {each.name: each for each in program.sdfg.arguments if isinstance(each, ArrayArgument)}
         self.arrays: dict[str, GuardedArray] = {}
         self.fields: dict[str, Any] = {}
+        self.given: dict[str, tuple[Box, str]] = {}
         self.all: Boxes = self._all_boxes()
         self.unknown = {each.array for each in self.bounds.unknown}
 
@@ -122,6 +136,7 @@ class _Judging:
     def give(self, name: str, box: Box, side: str = "end") -> None:
         """Gives an array exactly the elements of a box in the next calls."""
         array = self.arrays[name].open(box, side)  # type: ignore[arg-type]
+        self.given[name] = box, side
         if name.startswith(CONNECTIVITY_PREFIX):
             self.fields[name] = array
             return
@@ -171,24 +186,26 @@ class _Judging:
                     found[argument.name] = {"start": start, "stop": stop, "size": stop - start}[role.property]
             if argument.name not in found and argument.dtype in INDEX_TYPES:
                 found[argument.name] = int(self.setting.scalars.get(argument.name, 1))
+        for fact in self.bounds.facts:
+            found[fact.name] = bool(eval(fact.text, {}, {**found, **self.setting.scalars}))
         return found
 
     def holding(self, boxes: Boxes) -> list[Claim]:
         symbols = self.symbols(boxes)
         return [claim for claim in self.bounds.claims if all(_holds(each, symbols) for each in claim.when)]
 
-    def used(self, boxes: Boxes) -> Ends:
-        """The indices of each axis that a call with these arrays surely accesses."""
+    def used(self, boxes: Boxes, *, is_needed: bool = False) -> Ends:
+        """The indices of each axis that a call with these arrays surely accesses, or those that it needs."""
         found: Ends = {}
-        for array, axis, lowest, highest in self.each_use(boxes):
+        for array, axis, lowest, highest in self.each_use(boxes, is_needed=is_needed):
             low, high = found.get((array, axis), (lowest, highest))
             found[array, axis] = min(low, lowest), max(high, highest)
         return found
 
-    def each_use(self, boxes: Boxes) -> Iterator[tuple[str, int, int, int]]:
+    def each_use(self, boxes: Boxes, *, is_needed: bool = False) -> Iterator[tuple[str, int, int, int]]:
         symbols = self.symbols(boxes)
         for claim in self.holding(boxes):
-            for use in claim.uses:
+            for use in claim.uses if claim.is_needed >= is_needed else ():
                 start = boxes[use.array][use.axis][0]
                 lowest = min(_value(each, symbols) for each in use.lowest) + start
                 highest = max(_value(each, symbols) for each in use.highest) + start
@@ -256,12 +273,14 @@ class _Judging:
 
     # --- Tables
 
-    def parts(self, boxes: Boxes) -> list[tuple[Follow, str, range, tuple[int, ...], int, int]]:
+    def parts(
+        self, boxes: Boxes, *, is_needed: bool = False
+    ) -> list[tuple[Follow, str, range, tuple[int, ...], int, int]]:
         """Of each table that is followed: the rows and columns, and the least and the greatest index that fits."""
         symbols = self.symbols(boxes)
         found = []
         for claim in self.holding(boxes):
-            for follow in claim.follows:
+            for follow in claim.follows if claim.is_needed >= is_needed else ():
                 first = min(_value(each, symbols) for each in follow.first)
                 last = max(_value(each, symbols) for each in follow.last)
                 plus = _value(follow.plus, symbols)
@@ -317,6 +336,7 @@ class _Judging:
         yield from self.each_claim(boxes)
         yield from self.one_less(boxes)
         yield from self.one_index_less(boxes)
+        yield from self.only_needed(boxes)
         yield from self.not_refused(boxes, "end")
 
     def give_all(self, boxes: Boxes, side: str = "end") -> None:
@@ -336,23 +356,77 @@ class _Judging:
                 yield f"'{name}' with {boxes.get(name)} is accessed at {sorted(indices)[:4]}"
 
     def each_claim(self, boxes: Boxes) -> Iterator[str]:
-        """The ends of each claim are accessed, also where another claim exceeds it."""
-        self.give_all(boxes)
-        for array in self.arrays.values():
-            if array.layout.unit_axis is None and not array.name.startswith(CONNECTIVITY_PREFIX):
-                array.close()
-        with self.memory.accesses() as found:
-            self.call(self.program.unchecked)
+        """The ends of each claim are accessed on one side of each `where`, also where another claim exceeds it."""
+        accessed: dict[str, set[Any]] = {}
+        for is_true in (True, False):
+            with self.choosing(is_true):
+                self.give_all(boxes)
+                for array in self.arrays.values():
+                    if array.layout.unit_axis is None and not array.name.startswith(CONNECTIVITY_PREFIX):
+                        array.close()
+                with self.memory.accesses() as found:
+                    self.call(self.program.unchecked)
+                for name, indices in found.items():
+                    accessed.setdefault(name, set()).update(indices)
         for name, axis, low, high in self.each_use(boxes):
             if self.arrays[name].layout.unit_axis is None and not name.startswith(CONNECTIVITY_PREFIX):
                 self.ends += 2
-                indices = {index[axis] for index in found.get(name, ())}
-                for end in {low, high} - indices:
+                on_axis = {index[axis] for index in accessed.get(name, ())}
+                for end in {low, high} - on_axis:
                     yield f"'{name}' is not accessed at {end} on axis {axis}"
+
+    @contextlib.contextmanager
+    def choosing(self, is_true: bool) -> Iterator[None]:
+        """While masks are true, and fields positive, everywhere; or false and negative."""
+        before = {name: array.values.copy() for name, array in self.arrays.items()}
+        for array in self.arrays.values():
+            if array.values.dtype.kind == "b":
+                array.values[...] = is_true
+            elif array.values.dtype.kind == "f":
+                array.values[...] = abs(array.values) if is_true else -abs(array.values)
+        yield
+        for name, values in before.items():
+            self.arrays[name].values[...] = values
+
+    def only_needed(self, boxes: Boxes) -> Iterator[str]:
+        """Arrays without the elements on which no result depends: the call makes copies that have them."""
+        fewer, drivers, needed = dict(boxes), self.drivers(), self.used(boxes, is_needed=True)
+        for name, axis in self.used(boxes).keys() - {
+            (name, 0) for name in drivers if name.startswith(CONNECTIVITY_PREFIX)
+        }:
+            if name in drivers or not self.is_free(name, axis):
+                continue
+            start, _ = boxes[name][axis]
+            low, high = needed.get((name, axis), (start, start - 1))
+            low = start if name.startswith(CONNECTIVITY_PREFIX) else low
+            fewer[name] = (*fewer[name][:axis], (low, high + 1), *fewer[name][axis + 1 :])
+        if fewer == boxes:
+            return
+        self.give_all(boxes)
+        results = []
+        for each in (boxes, fewer):
+            for name in self.arrays:
+                self.give(name, each[name])
+            try:
+                with self.memory.accesses() as found:
+                    self.call(self.program.checked)
+            except ValueError as error:
+                yield f"refused with all elements that are needed: {error}"
+                return
+            for name, indices in found.items():
+                if name not in self.unknown:
+                    yield f"'{name}' with {each.get(name)}, which are needed, is accessed at {sorted(indices)[:4]}"
+            results.append({name: self.written(name) for name, leaf in self.leaves.items() if leaf.written})
+        for name, expected in results[0].items():
+            if not np.array_equal(expected, results[1][name], equal_nan=expected.dtype.kind == "f"):
+                yield f"'{name}' has other results if arrays have only what is needed"
+
+    def written(self, name: str) -> Any:
+        return np.array(self.fields[name]._ndarray)
 
     def one_less(self, boxes: Boxes) -> Iterator[str]:
         self.give_all(boxes)
-        for (name, axis), (low, high) in self.used(boxes).items():
+        for (name, axis), (low, high) in self.used(boxes, is_needed=True).items():
             if name in self.drivers() or not self.is_free(name, axis):
                 continue
             start, stop = boxes[name][axis]
@@ -391,16 +465,27 @@ class _Judging:
         return ""
 
     def accessed(self, name: str, axis: int, missing: int) -> Iterator[str]:
-        with self.memory.accesses() as found:
-            self.call(self.program.unchecked)
-        if missing not in {index[axis] for index in found.get(name, ())}:
-            yield f"'{name}' is not accessed at {missing} on axis {axis} without the check"
+        if name in self.setting.copied:
+            return
+        for is_true in (True, False):
+            with self.choosing(is_true):
+                self.give_again()
+                with self.memory.accesses() as found:
+                    self.call(self.program.unchecked)
+            self.give_again()
+            if missing in {index[axis] for index in found.get(name, ())}:
+                return
+        yield f"'{name}' is not accessed at {missing} on axis {axis} without the check"
+
+    def give_again(self) -> None:
+        for name, (box, side) in self.given.items():
+            self.give(name, box, side)
 
     def one_index_less(self, boxes: Boxes) -> Iterator[str]:
         """A table has an index that an array lacks, in each corner of the part that is used."""
         direct, drivers = self.used(boxes), self.drivers()
         self.give_all(boxes)
-        for follow, table, rows, columns, _, _ in self.parts(boxes):
+        for follow, table, rows, columns, _, _ in self.parts(boxes, is_needed=True):
             if follow.array is None or follow.axis is None or follow.array in drivers or not len(rows):
                 continue
             name, axis = follow.array, follow.axis

@@ -49,7 +49,7 @@ def build(
 ) -> BoundProgram:
     """Builds an SDFG in its JSON form and both stubs."""
     sdfg = dace.SDFG.from_json(raw)
-    with_bounds = sdfg_signature(sdfg, raw)
+    with_bounds = sdfg_signature(sdfg, raw, evaluates_both=True)
     without = dataclasses.replace(with_bounds, bounds=None)
     library = folder / with_bounds.library
     with make_backend(gpu=False).executor.compilation.build.context():

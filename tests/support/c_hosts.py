@@ -23,6 +23,8 @@ from tests.support.sdfg_libraries import build_recording_library
 from tests.support.signatures import (
     GATHER_PROGRAM,
     GATHER_SDFG,
+    PADDED_PROGRAM,
+    PADDED_SDFG,
     SMALL_PROGRAM,
     SMALL_SDFG,
     WHOLE_PROGRAM,
@@ -52,6 +54,7 @@ PROGRAMS = (
     (SMALL_SDFG, SMALL_PROGRAM),
     (GATHER_SDFG, GATHER_PROGRAM),
     (WIDE_GATHER_SDFG, WIDE_GATHER_PROGRAM),
+    (PADDED_SDFG, PADDED_PROGRAM),
 )
 
 # Every stub exports a gts_descriptor, which is found through its own library only.
@@ -63,7 +66,7 @@ ENVIRONMENT = os.environ | {
 
 
 class Build:
-    """Runtime, four stubs and their recording libraries in one folder, made by one compiler with one set of flags."""
+    """Runtime, stubs and their recording libraries in one folder, made by one compiler with one set of flags."""
 
     def __init__(self, folder: Path, command: Sequence[str]) -> None:
         self.folder = folder

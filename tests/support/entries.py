@@ -24,7 +24,9 @@ def write_files(directory: Path, content: str = "library") -> Manifest:
 
 def publish(cache: Cache, key: str, content: str = "library", built: Built | None = None, **manifest: Any) -> Entry:
     """A new entry; with `built` as if it had been built at that time."""
-    with cache.private_directory(key) as directory:
+    with cache.private_directory(key) as private:
+        directory = private / "entry"
+        directory.mkdir()
         entry = cache.publish(directory, key, write_files(directory, content)._replace(**manifest))
     if built is not None:
         text = json.dumps(entry.manifest()._replace(built=built).to_json())

@@ -22,9 +22,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.support.checkout import ROOT
+
 PAGE = 4096
 MOST_ACCESSES = 1 << 16
-SOURCE = Path(__file__).parent.parent / "bounds" / "guard.c"
+SOURCE = ROOT / "tests" / "bounds" / "guard.c"
+RUNTIME = ROOT / "runtime"
 
 Box = tuple[tuple[int, int], ...]
 """The start and the stop of each axis."""
@@ -39,14 +42,15 @@ class Memory:
     def __init__(self, size: int) -> None:
         self._library = _library()
         self._size = size
-        self._begin = self._library.guard_reserve(size)
-        assert self._begin, "the memory could not be reserved"
+        self._pages = self._library.guard_reserve(size, MOST_ACCESSES)
+        assert self._pages, "the memory could not be reserved"
+        self._begin: int = self._library.guard_address(self._pages)
         self._next = self._begin
         self._noted = (ctypes.c_size_t * MOST_ACCESSES)()
         self._arrays: list[GuardedArray] = []
 
     def close(self) -> None:
-        self._library.guard_release(self._begin, self._size)
+        self._library.guard_release(self._pages)
 
     def array(self, name: str, values: NDArray[Any], origin: Index, unit_axis: int | None) -> GuardedArray:
         """An array that has no elements yet; its elements get the values at the same index in `values`."""
@@ -61,11 +65,12 @@ class Memory:
     def accesses(self) -> Iterator[dict[str, set[Index]]]:
         """Collects the indices of the elements that are accessed and that arrays do not have, by array."""
         found: dict[str, set[Index]] = {}
-        assert self._library.guard_begin(self._begin, self._size, self._noted, MOST_ACCESSES)
+        self._library.guard_begin(self._pages)
         try:
             yield found
         finally:
-            count = self._library.guard_end()
+            count = self._library.guard_end(self._pages, self._noted)
+            assert count <= MOST_ACCESSES
             for address in self._noted[:count]:
                 name, index = self._find(address)
                 found.setdefault(name, set()).add(index)
@@ -190,12 +195,14 @@ class GuardedArray:
 def _library() -> ctypes.CDLL:
     folder = Path(tempfile.mkdtemp(prefix="gtstub-guard-"))
     output = folder / "guard.so"
-    subprocess.run(["cc", "-std=c11", "-O1", "-shared", "-fPIC", "-o", str(output), str(SOURCE)], check=True)
+    command = ["cc", "-std=c11", "-O1", "-shared", "-fPIC", "-pthread", f"-I{RUNTIME}", "-o", str(output)]
+    subprocess.run([*command, str(SOURCE), str(RUNTIME / "debug" / "pages.c")], check=True)
     library = ctypes.CDLL(str(output))
     address, size = ctypes.c_void_p, ctypes.c_size_t
-    library.guard_reserve.restype, library.guard_reserve.argtypes = address, (size,)
-    library.guard_release.restype, library.guard_release.argtypes = None, (address, size)
-    library.guard_open.restype, library.guard_open.argtypes = ctypes.c_bool, (address, size, address, size, size)
-    library.guard_begin.restype, library.guard_begin.argtypes = ctypes.c_bool, (address, size, address, size)
-    library.guard_end.restype, library.guard_end.argtypes = size, ()
+    library.guard_reserve.restype, library.guard_reserve.argtypes = address, (size, size)
+    library.guard_address.restype, library.guard_address.argtypes = size, (address,)
+    library.guard_release.restype, library.guard_release.argtypes = None, (address,)
+    library.guard_open.restype, library.guard_open.argtypes = ctypes.c_bool, (size, size, address, size, size)
+    library.guard_begin.restype, library.guard_begin.argtypes = None, (address,)
+    library.guard_end.restype, library.guard_end.argtypes = size, (address, address)
     return library

@@ -166,6 +166,48 @@ def boundaries(a: Plane, top: Column, bottom: Column, out: Plane, last: gtx.int3
     _boundaries(a, top, bottom, last, out=out, domain={I: (0, i_end), K: (0, last + 1)})
 
 
+@gtx.field_operator
+def _between(a: Plane, b: Plane, first: gtx.int32, last: gtx.int32) -> Plane:
+    return concat_where((first <= K) & (last > K), a(K - 1), b(I + 1))
+
+
+@gtx.program
+def between(a: Plane, b: Plane, out: Plane, first: gtx.int32, last: gtx.int32, i_end: gtx.int32, k_end: gtx.int32):
+    _between(a, b, first, last, out=out, domain={I: (0, i_end), K: (0, k_end)})
+
+
+@gtx.field_operator
+def _framed(inner: Plane, edge: Line, i_last: gtx.int32, k_last: gtx.int32) -> Plane:
+    """`inner` has only the elements inside the frame."""
+    sides = concat_where(k_last == K, 2.0, concat_where(K == 0, broadcast(edge, (I, K)), inner))
+    return concat_where(I == 0, 1.0, concat_where(i_last == I, 1.0, sides))
+
+
+@gtx.program
+def framed(inner: Plane, edge: Line, out: Plane, i_last: gtx.int32, k_last: gtx.int32):
+    _framed(inner, edge, i_last, k_last, out=out, domain={I: (0, i_last + 1), K: (0, k_last + 1)})
+
+
+@gtx.field_operator
+def _chosen(u: Plane, q: Plane) -> Plane:
+    return where(u > 0.0, q(I + 1), q)
+
+
+@gtx.program
+def chosen(u: Plane, q: Plane, out: Plane, i_end: gtx.int32, k_end: gtx.int32):
+    _chosen(u, q, out=out, domain={I: (0, i_end), K: (1, k_end)})
+
+
+@gtx.field_operator
+def _by_fraction(x: gtx.float64, a: Plane, b: Plane) -> Plane:
+    return a(K + 1) + b if x > 0.5 else b + 1.0
+
+
+@gtx.program
+def by_fraction(x: gtx.float64, a: Plane, b: Plane, out: Plane, i_end: gtx.int32, k_end: gtx.int32):
+    _by_fraction(x, a, b, out=out, domain={I: (0, i_end), K: (1, k_end)})
+
+
 # --- Scans ------------------------------------------------------------------------------------------------------------
 
 
@@ -312,6 +354,16 @@ def _direct_chain(a: EdgeK) -> EdgeK:
 @gtx.program
 def direct_chain(a: EdgeK, out: EdgeK, start: gtx.int32, end: gtx.int32, k_end: gtx.int32):
     _direct_chain(a, out=out, domain={Edge: (start, end), K: (1, k_end)})
+
+
+@gtx.field_operator
+def _first_neighbor(a: EdgeK) -> VertexK:
+    return a(V2E[1]) + 1.0
+
+
+@gtx.program
+def first_neighbor(a: EdgeK, out: VertexK, start: gtx.int32, end: gtx.int32, k_end: gtx.int32):
+    _first_neighbor(a, out=out, domain={Vertex: (start, end), K: (1, k_end)})
 
 
 @gtx.field_operator

@@ -132,10 +132,11 @@ def use(array: str, axis: int, lowest: str, highest: str) -> Use:
     return Use(array, axis, (value(lowest),), (value(highest),))
 
 
-def follow(table: str, last: str, array: str = "", *, plus: str = "0", size: str = "") -> Follow:
+def follow(table: str, last: str, array: str = "", *, plus: str = "0", size: str = "", skips: bool = False) -> Follow:
     """The first two columns of a table, in the rows from 0 to `last`, into axis 0 of an array or into a temporary."""
     place = (array, 0) if array else (None, None)
-    return Follow(table, (value("0"),), (value(last),), (0, 1), value(plus), *place, value(size) if size else None)
+    end = value(size) if size else None
+    return Follow(table, (value("0"),), (value(last),), (0, 1), value(plus), skips, *place, end)
 
 
 NEIGHBORS = Connectivity("E2V", "int32", EDGE, E2V, VERTEX, max_neighbors=2, has_skip_values=False)
@@ -256,7 +257,35 @@ GATHER_SDFG = sdfg(
             Claim(
                 (Condition(value("0"), "<", value("__out_Edge_range_1")),),
                 (use("gt_conn_E2V", 0, "0", "__out_Edge_range_1 - 1"),),
-                (follow("gt_conn_E2V", "__out_Edge_range_1 - 1", "x", plus="-__x_Vertex_range_0"),),
+                (follow("gt_conn_E2V", "__out_Edge_range_1 - 1", "x", plus="-__x_Vertex_range_0", skips=True),),
+            ),
+        ),
+        unknown=(),
+    ),
+)
+
+
+# A program that reads elements on which its results do not depend.
+PADDED_PROGRAM = program("padded", NEIGHBORS, x=field(VERTEX), y=field(EDGE, K, dtype="int32"), n=scalar("int32"))
+
+PADDED_SDFG = sdfg(
+    array("gt_conn_E2V", Axis(start=0), Axis(size=2), dtype="int32"),
+    array("x", Axis(start=0)),
+    array("y", Axis(start=0), Axis(start=0, stride=1), dtype="int32", access="readwrite"),
+    symbol("__gt_conn_E2V_neighbor_stride", ("gt_conn_E2V", 1, "stride")),
+    symbol("__gt_conn_E2V_source_stride", ("gt_conn_E2V", 0, "stride")),
+    symbol("__x_stride", ("x", 0, "stride")),
+    symbol("__y_stride", ("y", 0, "stride")),
+    symbol("n"),
+    name="padded",
+    bounds=Bounds(
+        known=3,
+        claims=(
+            Claim(
+                (),
+                (use("x", 0, "0", "n"), use("y", 1, "0", "n")),
+                (follow("gt_conn_E2V", "1", "x"),),
+                is_needed=False,
             ),
         ),
         unknown=(),

@@ -72,12 +72,16 @@ class Table:
     settings: tuple[Setting, ...]
 
 
+OWN_FILE = Path(__file__).with_name("backends.toml")
+"""gtstub's own table."""
+
+
 def table_files() -> tuple[tuple[str, Path], ...]:
     """The files of tables, each with its origin: 'gtstub', 'user' or the environment variable. Later files win."""
     import platformdirs  # Here, because the import is slow, and the command line imports this module.
 
     return (
-        ("gtstub", Path(__file__).with_name("backends.toml")),
+        ("gtstub", OWN_FILE),
         ("user", platformdirs.user_config_path("gtstub") / "backends.toml"),
         *((settings.BACKENDS, file) for file in settings.backend_tables()),
     )

@@ -23,6 +23,7 @@ from gtstub import settings
 from gtstub.building.waiting import Waiter, Watch
 from gtstub.cache.claims import FAILURES, LOWERING, claiming
 from gtstub.cache.entry import Entry
+from gtstub.cache.trust import make_directory
 from gtstub.errors import CompilationError, reason
 from gtstub.ranks import Ranks
 from gtstub.util.atomic import replacing
@@ -140,7 +141,7 @@ class Build(Future[Entry]):
         text = f"Rank {self._ranks.rank} could not build '{self.key}': {reason(error)}"
         note = {"text": text, "id": uuid.uuid4().hex}  # The id distinguishes it from an earlier failure.
         with suppress(OSError):  # Without a note, the other ranks take over the build and fail themselves.
-            self._note.parent.mkdir(parents=True, exist_ok=True)
+            make_directory(self._note.parent, exist_ok=True)
             with replacing(self._note) as aside:
                 aside.write_text(json.dumps(note), encoding="utf-8")
         failure = CompilationError(text)

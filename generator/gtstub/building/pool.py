@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from gtstub.building.jobs import Job, failed
+from gtstub.building.orphans import end_with_parent
 from gtstub.building.outcome import Outcome
 
 PATIENCE = 5.0
@@ -139,6 +140,7 @@ def _kill(worker: _Worker, number: signal.Signals) -> None:
 def _work(pipe: connection.Connection[Any, Any], log: Path, build: Build, dry: bool, path: list[str]) -> None:
     os.setsid()  # Ctrl-C interrupts the parent, which ends this process and its compilers.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    end_with_parent()
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)

@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gtstub.cache.process import Process, is_number, this_process
+from gtstub.cache.trust import make_directory
 from gtstub.errors import unwritable
 from gtstub.util.regular import read_regular
 
@@ -89,7 +90,7 @@ def claiming(root: Path, key: str, generation: int) -> Iterator[bool]:
     file = claim_file(root, key, generation)
     owner = this_process()
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(file.parent, exist_ok=True)
     except OSError as error:
         raise unwritable(file.parent, error) from error
     try:

@@ -21,15 +21,18 @@ import os
 import re
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gtstub import settings
 from gtstub.cache import manifest as manifests
 from gtstub.cache.manifest import File, Manifest, ManifestError
+from gtstub.cache.trust import check_directory, check_file
 from gtstub.errors import CacheError
 from gtstub.util.canonical import canonical, plain
+from gtstub.util.regular import opened
 
 if TYPE_CHECKING:
     from gtstub._host import Program
@@ -45,8 +48,8 @@ LOWERED_SDFG = "sdfg.json.gz"
 STAGE = "stage-"
 """How the files of an entry with the SDFGs of earlier stages begin."""
 
-DAY = 24 * 60 * 60
-"""Seconds. Entries record their last use to the day, so that a model does not write to its cache at every start."""
+USE_KNOWN = 60 * 60
+"""Seconds to which an entry records its last use, so that a model does not write to its cache at every start."""
 
 
 class _Found(NamedTuple):
@@ -83,13 +86,31 @@ class Entry(NamedTuple):
         The manifest. Raises CacheError unless all files exist and have the sizes that they were built with, or if the
         directory has the key of another entry for its name. `verify` also compares the contents of the files.
         """
-        return self._find_files().manifest
+        with self._opened() as directory:
+            return self._find_files(directory).manifest
 
-    def _find_files(self) -> _Found:
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """A descriptor of the directory: what is checked and read through it is one entry, whatever has its path."""
         try:
-            manifest = manifests.read(self.manifest_file)
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
-            raise CacheError(f"There is no cache entry at '{self.path}'.") from None
+            raise self._missing() from None
+        except OSError as error:
+            raise CacheError(f"The cache entry '{self.path}' cannot be read: {error.strerror}.") from error
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _missing(self) -> CacheError:
+        return CacheError(f"There is no cache entry at '{self.path}'.")
+
+    def _find_files(self, directory: int) -> _Found:
+        try:
+            manifest = manifests.read(self.manifest_file, directory)
+        except FileNotFoundError:
+            raise self._missing() from None
         except ManifestError as error:
             raise CacheError(f"The manifest of cache entry '{self.path}' {error}.") from error.__cause__
         if self.key != manifest.key and _END_OF_KEY.search(self.key):
@@ -97,7 +118,7 @@ class Entry(NamedTuple):
         files = {}
         for name, expected in manifest.files.items():
             try:
-                status = files[name] = (self.path / name).stat()
+                status = files[name] = os.stat(name, dir_fd=directory)
             except OSError:
                 raise CacheError(f"The cache entry '{self.path}' lacks its file '{name}'.") from None
             if not stat.S_ISREG(status.st_mode):  # To read a FIFO or a device might never end.
@@ -115,21 +136,28 @@ class Entry(NamedTuple):
     def _verify_files(self, *, for_calls: bool = False) -> _Found:
         """
         Reads the files after their states, so that a file that is replaced meanwhile has another state. Calls do not
-        need the SDFGs.
+        need the SDFGs. For calls, raises TrustError if somebody who is not trusted could have written a file.
         """
-        found = self._find_files()
-        for name, expected in found.manifest.files.items():
-            if for_calls and name.endswith((COMPILED_SDFG, LOWERED_SDFG)):
-                continue
-            try:
-                file = File.of(self.path / name)
-            except OSError as error:
-                raise self.unreadable(name, error) from None
-            if file != expected:
-                raise CacheError(
-                    f"File '{name}' of cache entry '{self.path}' is not the one that was built: its digest differs."
-                )
-        return found
+        with self._opened() as directory:
+            if for_calls:
+                check_directory(directory, self.path)
+            manifest, _ = self._find_files(directory)
+            states = {}
+            for name, expected in manifest.files.items():
+                is_needed = not (for_calls and name.endswith((COMPILED_SDFG, LOWERED_SDFG)))
+                try:
+                    with opened(self.path / name, directory) as file:
+                        if for_calls:
+                            check_file(file, directory, self.path / name)
+                        states[name] = os.fstat(file)
+                        is_same = not is_needed or File.of(file) == expected
+                except OSError as error:
+                    raise self.unreadable(name, error) from None
+                if not is_same:
+                    raise CacheError(
+                        f"File '{name}' of cache entry '{self.path}' is not the one that was built: its digest differs."
+                    )
+            return _Found(manifest, states)
 
     def unreadable(self, name: str, error: OSError) -> CacheError:
         return CacheError(f"File '{name}' of cache entry '{self.path}' cannot be read: {error.strerror}.")
@@ -206,11 +234,11 @@ class Entry(NamedTuple):
                 )
 
     def mark_used(self) -> None:
-        """Records the use in the directory's modification time, at most once a day, except in shared layers."""
+        """Records the use in the directory's modification time, once in `USE_KNOWN`, except in shared layers."""
         if any(self.path.is_relative_to(layer) for layer in settings.shared_cache_dirs()):
             return
         try:
-            if abs(time.time() - self.path.stat().st_mtime) > DAY:
+            if abs(time.time() - self.path.stat().st_mtime) > USE_KNOWN:
                 os.utime(self.path)
         except OSError:
             pass  # The entry may belong to another user.

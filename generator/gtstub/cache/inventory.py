@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class Item:
     """
     An entry, whole or not. `bytes` is the size of its files. `built` and `used` are times in seconds since 1970; `used`
-    is exact to the day, and unknown in a shared layer. The state 'broken' has a `problem`; 'foreign' means that another
-    version of gtstub made the entry. Only an entry that is ok has a manifest, which is read when it is first needed.
+    is exact to the hour, and unknown in a shared layer. The state 'broken' has a `problem`; 'foreign' means that
+    another version of gtstub made the entry. Only an entry that is ok has a manifest, which is read when it is first
+    needed.
     """
 
     entry: Entry

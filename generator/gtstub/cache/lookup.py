@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import shlex
 import sys
 from collections.abc import Mapping
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from gtstub import settings
 from gtstub.cache.entry import Entry
-from gtstub.cache.key import MISSING, Difference, make_key
+from gtstub.cache.key import make_key
+from gtstub.cache.wording import sentence
 from gtstub.errors import CacheError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Request:
         if (unfit := self._unfit()) is not None:
             message += f" The entry that exists cannot be used: {unfit}"
         elif (nearest := self.cache.nearest(self.program, self.ingredients)) is not None:
-            listed = "; ".join(_wording(difference) for difference in nearest.differences[:SHOWN])
+            listed = "; ".join(sentence(difference) for difference in nearest.differences[:SHOWN])
             more = len(nearest.differences) - SHOWN
             message += f" The most similar entry, '{nearest.entry.key}', differs: {listed}"
             message += f"; and {more} more." if more > 0 else "."
@@ -72,9 +72,3 @@ class Request:
             except CacheError as error:
                 return error
         return None
-
-
-def _wording(difference: Difference) -> str:
-    sides = (difference.ours, difference.theirs)
-    ours, theirs = ("nothing" if side is MISSING else json.dumps(side) for side in sides)
-    return f"'{difference.path}' is {ours}, but was {theirs}"

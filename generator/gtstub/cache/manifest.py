@@ -46,11 +46,11 @@ class File(NamedTuple):
     sha256: str
 
     @classmethod
-    def of(cls, path: Path) -> File:
-        """Reads a file, but never all of it into memory. Raises OSError."""
+    def of(cls, path: Path | int) -> File:
+        """Reads a file, or that of a descriptor, but never all of it into memory. Raises OSError."""
         import hashlib  # Here for the same reason as in util/canonical.py.
 
-        with path.open("rb", buffering=0) as file:
+        with open(path, "rb", buffering=0, closefd=isinstance(path, Path)) as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             return cls(file.tell(), sha256)
 
@@ -101,10 +101,13 @@ class Manifest(NamedTuple):
         return {**document, "digest": digest(document)}
 
 
-def read(path: Path) -> Manifest:
-    """Reads a manifest. Raises FileNotFoundError, or ManifestError if gtstub did not write the file in this form."""
+def read(path: Path, directory: int | None = None) -> Manifest:
+    """
+    Reads a manifest, which is in the directory with this descriptor if there is one. Raises FileNotFoundError, or
+    ManifestError if gtstub did not write the file in this form.
+    """
     try:
-        content = read_regular(path, LARGEST)
+        content = read_regular(path, LARGEST, directory)
         document: Any = json.loads(content)
     except FileNotFoundError:
         raise

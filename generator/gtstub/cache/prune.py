@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gtstub import settings
 from gtstub.cache.cleanup import set_aside
-from gtstub.cache.entry import DAY
+from gtstub.cache.entry import USE_KNOWN
 from gtstub.cache.inventory import Item, age, inventory
 from gtstub.errors import CacheError
 
@@ -21,15 +21,20 @@ if TYPE_CHECKING:
 LIMITED = ".limited"
 """A file in the root of a cache. Its modification time is that of the last `limit_size`."""
 
+DAY = 24 * 60 * 60
+
 IN_USE = 2 * DAY
-"""Seconds for which an entry counts as in use. Entries record their last use to the day."""
+"""Seconds for which an entry counts as in use."""
 
 
 def unwanted(items: Iterable[Item], older_than: float | None = None, max_size: float | None = None) -> list[Item]:
-    """The entries not used for `older_than` seconds, and the least recently used ones beyond `max_size` bytes."""
+    """
+    The entries not used for `older_than` seconds, and the least recently used ones beyond `max_size` bytes. An entry
+    may have been used up to `USE_KNOWN` after its last use on record.
+    """
     found, kept = [], 0
     for item in sorted(items, key=lambda item: age(item.used)):  # the most recently used first
-        is_old = older_than is not None and age(item.used) > older_than
+        is_old = older_than is not None and age(item.used) > older_than + USE_KNOWN
         if is_old or (max_size is not None and kept + item.bytes > max_size):
             found.append(item)
         else:

@@ -26,7 +26,8 @@ from gtstub.cache.cleanup import building_name, discard, set_aside, sweep
 from gtstub.cache.entry import Entry, entries_in, unsupported
 from gtstub.cache.key import Difference, differences, short_name
 from gtstub.cache.manifest import File, Manifest
-from gtstub.errors import CacheError, unwritable
+from gtstub.cache.trust import check_root, make_directory, restrict
+from gtstub.errors import CacheError, TrustError, unwritable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,12 +58,19 @@ class Cache:
         return (self.root, *self.shared)
 
     def find(self, key: str) -> Entry | None:
-        """The entry of a key in the first layer where it is whole and this machine can run it, or None."""
+        """
+        The entry of a key in the first layer where it is whole and this machine can run it, or None. Raises TrustError
+        if the entry of a layer is not trusted: to skip it would hide this, and build all programs again.
+        """
         for entry in (Entry(layer / key) for layer in self.layers):
-            with suppress(CacheError):
+            try:
                 entry.verify_usable()
-                entry.mark_used()
-                return entry
+            except TrustError:
+                raise
+            except CacheError:
+                continue
+            entry.mark_used()
+            return entry
         return None
 
     def entries(self) -> Iterator[Entry]:
@@ -91,7 +99,9 @@ class Cache:
         sweep(self.root)
         path = self.root / building_name(key)
         try:
-            path.mkdir(parents=True)
+            make_directory(self.root, exist_ok=True)
+            check_root(self.root)
+            make_directory(path, 0o700)  # Nobody else can open what is being built, whatever the umask is.
         except OSError as error:
             raise unwritable(self.root, error) from error
         try:
@@ -127,9 +137,9 @@ class Cache:
         place = Entry(self.root / key)
         machine = Entry(directory).manifest().machine
         try:
-            for file in directory.iterdir():
+            for file in (*directory.iterdir(), directory):
+                restrict(file)
                 _sync(file)
-            _sync(directory)
             while not _rename(directory, place.path):
                 if place.is_whole():
                     found = place.manifest()

@@ -31,6 +31,7 @@ def _text(given: str | None) -> str:
         "gtstub debug -- python model.py",
         'gtstub debug --check "fv3; nan; only diffuse*; warn" -- mpirun -n 2 ./icon',
         'gtstub debug --check "progress; trace 3,4,0" -- python model.py',
+        "gtstub debug --check bounds -- python model.py",
         "gtstub debug --build-checks -- python model.py",
     ),
 )
@@ -44,7 +45,8 @@ def debug(text: str | None, build_checks: bool, command: tuple[str, ...]) -> Non
     Run COMMAND and check the values in the fields of all calls.
 
     A call fails if it writes a value that TEXT refuses, or if a field that it only reads has one. The error names
-    program, argument, index and value. This works in Python, C and Fortran hosts.
+    program, argument, index and value. With 'bounds', a call also fails if it accesses memory outside of its arguments.
+    This works in Python, C and Fortran hosts.
 
     The exit code is that of COMMAND.
     """

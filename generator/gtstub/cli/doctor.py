@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -17,26 +17,52 @@ if TYPE_CHECKING:
     from gtstub.toolchain.doctor import Check
 
 
+CACHE = "cache"
+"""The name of the checks of the cache's layers."""
+
+
 @click.command(epilog=example("gtstub doctor", "gtstub doctor --jq '.checks[] | select(.ok | not) | .advice'"))
 @json_options
 def doctor() -> Answer:
     """
-    Check the software of this machine, and print advice.
+    Check the software of this machine and its caches.
 
-    The exit code is 1 if something is missing that gtstub needs.
+    The exit code is 1 if something is missing that gtstub needs, or if others can write to a layer of the cache.
     """
     from gtstub.toolchain.doctor import checks
 
     with progress("Trying the compiler"):
-        found = checks()
+        found = (*checks(), *_layers())
     is_well = all(check.ok for check in found)
     document = {"ok": is_well, "checks": [dataclasses.asdict(check) for check in found]}
     return Answer(document, functools.partial(_print, found), 0 if is_well else 1)
 
 
+def _layers() -> Iterator[Check]:
+    """A check of each layer of the cache that exists, and of its code paths: whether entries are loaded from there."""
+    from gtstub.cache.inventory import code_paths
+    from gtstub.cache.store import open_cache
+    from gtstub.cache.trust import check_root
+    from gtstub.errors import TrustError
+    from gtstub.toolchain.doctor import Check
+
+    for layer in open_cache().layers:
+        for place in (layer, *(layer / name for name in code_paths(layer))):
+            try:
+                check_root(place)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                yield Check(CACHE, ok=False, found=str(place), advice=f"It cannot be read: {error.strerror}.")
+            except TrustError as error:
+                yield Check(CACHE, ok=False, found=str(place), advice=str(error))
+            else:
+                yield Check(CACHE, ok=True, found=str(place))
+
+
 def _state(check: Check) -> str:
     if not check.ok:
-        return "MISSING"
+        return "REFUSED" if check.name == CACHE else "MISSING"
     return "optional" if check.advice else "ok"
 
 

@@ -141,7 +141,8 @@ def show(files: tuple[Path, ...], code: bool, header: bool) -> Answer:
         return Answer({}, functools.partial(print_code, text))
     call_plan = make_plan(sdfg, program)
     document = {**plan_to_json(call_plan), **({"manifest": manifest.to_json()} if manifest else {})}
-    return Answer(document, functools.partial(print_slots, call_plan))
+    evaluated = manifest.ingredients.get("evaluated", ()) if manifest else ()
+    return Answer(document, functools.partial(print_slots, call_plan, evaluated))
 
 
 def build_stub(sdfg_file: Path, program_file: Path, library: Path, output: Path, force: bool) -> None:

@@ -5,7 +5,8 @@ polynomials.
 
 from __future__ import annotations
 
-from gtstub.signature.expressions import Atom, Expression
+from gtstub.signature.expressions import Atom, Expression, syntax_tree
+from gtstub.signature.facts import Fact, written
 from gtstub.signature.model import Condition
 from gtstub.signature.polynomials import Polynomial
 
@@ -18,6 +19,13 @@ def c_expression(value: Expression) -> str:
 def c_condition(condition: Condition) -> str:
     """A condition: `a < b`."""
     return f"{c_expression(condition.left)} {condition.relation} {c_expression(condition.right)}"
+
+
+def c_fact(fact: Fact) -> str:
+    """A condition on the slots of a call: `(gts_slots->dt > 0.5)`."""
+    tree = syntax_tree(fact.text)
+    assert tree is not None, "a fact is an expression"
+    return written(tree, lambda name: f"gts_slots->{name}")
 
 
 def c_polynomial(value: Polynomial) -> str:

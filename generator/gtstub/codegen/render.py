@@ -17,7 +17,7 @@ import jinja2
 from gtstub._version import __version__
 from gtstub.abi import ABI
 from gtstub.codegen import layout
-from gtstub.codegen.expressions import bits, c_condition, c_expression, c_polynomial
+from gtstub.codegen.expressions import bits, c_condition, c_expression, c_fact, c_polynomial
 from gtstub.codegen.fortran_interface import make_interface
 from gtstub.codegen.output import C_COMMENT, FORTRAN_COMMENT, sign
 from gtstub.install import TEMPLATES
@@ -66,6 +66,7 @@ def environment() -> jinja2.Environment:
         "bits": bits,
         "c_condition": c_condition,
         "c_expression": c_expression,
+        "c_fact": c_fact,
         "c_polynomial": c_polynomial,
         "c_name": lambda dtype: NAMES[dtype].c,
         "fortran_comment": layout.fortran_comment,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from gt4py import next as gtx
@@ -17,6 +18,7 @@ from icon4py.model.common.model_backends import DeviceType
 
 from gtstub.backends.choice import Gpu, Tag, choose
 from gtstub.backends.tables import load_tables
+from gtstub.frameworks.gt4py.argument_types import parameter_types
 from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.backend import make_backend as make_stub_backend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
@@ -64,7 +66,7 @@ def setup_program(
     """
     constant_args, offset_provider = constant_args or {}, offset_provider or {}
     horizontal_sizes, vertical_sizes = horizontal_sizes or {}, vertical_sizes or {}
-    chosen = _choose_backend(program.__name__, backend)
+    chosen = _choose_backend(program.__name__, backend, parameter_types(program))
     if chosen is None:
         if model_backends.GPU is None and mode() != Mode.PYTHON:
             _warn_about_python(program.__name__)
@@ -99,7 +101,9 @@ def _warn_about_python(name: str) -> None:
         )
 
 
-def _choose_backend(name: str, backend: Backend) -> gtx_backend.Backend[Any] | None:
+def _choose_backend(
+    name: str, backend: Backend, types: Mapping[str, Any] = MappingProxyType({})
+) -> gtx_backend.Backend[Any] | None:
     if backend is None or isinstance(backend, gtx_backend.Backend):
         return backend
     descriptor = {"device": backend} if isinstance(backend, DeviceType) else backend
@@ -128,4 +132,4 @@ def _choose_backend(name: str, backend: Backend) -> gtx_backend.Backend[Any] | N
         )
     tag = Tag(f"{kind}{'CPU' if device == model_backends.CPU else 'GPU'}")
     choice = choose(name, tag, arch(tag.device), load_tables(), GPUS.get(device))
-    return make_chosen_backend(choice, descriptor)
+    return make_chosen_backend(choice, descriptor, types)

@@ -32,6 +32,7 @@ from gtstub import settings
 from gtstub.building.pending import Build
 from gtstub.cache.bundle import pack, unpack
 from gtstub.cache.store import Cache, open_cache
+from gtstub.cache.trust import make_directory
 from gtstub.errors import CacheError, CompilationError
 from gtstub.ranks import CodePath, Layout, Ranks, one_path, tile_position, use_ranks
 
@@ -71,7 +72,7 @@ def _find_leaders(comm: MPI.Intracomm, root: Path) -> list[int]:
     folder = root / f".ranks-{comm.bcast(uuid.uuid4().hex)}"
     leader, has_written = comm.rank, False
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_directory(folder, exist_ok=True)
         (folder / str(comm.rank)).touch()
         has_written = True
     comm.Barrier()

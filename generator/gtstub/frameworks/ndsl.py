@@ -10,7 +10,7 @@ import importlib
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,18 +101,10 @@ class _Ndsl(FrontEnd):
         return ("_data",) if is_quantity else ()  # not an array that was seen before, because buffers are swapped
 
     def is_read(self, value: Any) -> bool:
-        return any(self.steps(leaf) for _, leaf in self._walk(value))
-
-    def leaves(self, value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-        return self._walk(value) if self.is_read(value) else iter(())
-
-    def _walk(self, value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-        if self.steps(value) or not dataclasses.is_dataclass(value) or isinstance(value, type):
-            yield (), value
-            return
-        for field in dataclasses.fields(value):
-            for steps, leaf in self._walk(getattr(value, field.name, None)):
-                yield (field.name, *steps), leaf
+        if self.steps(value):
+            return True
+        is_object = dataclasses.is_dataclass(value) and not isinstance(value, type)
+        return is_object and any(self.is_read(getattr(value, each.name, None)) for each in dataclasses.fields(value))
 
     def program_of(self, callee: Any) -> DaceProgram | None:
         ndsl = importlib.import_module(ORCHESTRATION)

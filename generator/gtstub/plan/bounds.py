@@ -7,14 +7,16 @@ index of element 0. After the start is added, most expressions no longer contain
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gtstub.plan.model import METRICS_LEVEL, CallBounds, FieldLeaf, FollowedTable, Leaf, UsedIndices
+from gtstub.plan.model import METRICS_LEVEL, CallBounds, FieldLeaf, FollowedTable, Leaf, UsedAxes, UsedIndices
 from gtstub.plan.signatures import Signatures
 from gtstub.signature.expressions import LARGEST_CONSTANT, Expression, symbol
+from gtstub.signature.facts import Fact
 from gtstub.signature.model import CONNECTIVITY_PREFIX, INDEX_TYPES, ArrayArgument, Claim, Follow, ScalarArgument, Use
 
 READ_TYPES = ("int32", "int64")
@@ -24,21 +26,25 @@ READ_TYPES = ("int32", "int64")
 def claims_of_dimensions(signatures: Signatures) -> Iterator[Claim]:
     """The claims of the SDFG signature, with indices of dimensions in place of numbers of elements."""
     bounds = signatures.sdfg.bounds
-    for claim in bounds.claims if bounds is not None else ():
-        if METRICS_LEVEL in claim.symbols:
+    if bounds is None:
+        return
+    facts = {fact.name: fact for fact in bounds.facts}
+    for claim in bounds.claims:
+        symbols = (claim.symbols - facts.keys()).union(*(facts[each].symbols for each in claim.symbols & facts.keys()))
+        if METRICS_LEVEL in symbols:
             continue  # It is about the measured time, which is no argument.
-        for name in sorted(claim.symbols):
+        for name in sorted(claim.symbols - facts.keys()):
             argument = signatures.arguments.get(name)
             if not isinstance(argument, ScalarArgument) or argument.dtype not in INDEX_TYPES:
                 raise signatures.refusal(
-                    f"the bounds depend on '{name}', which is no integer of at most 32 bits among the SDFG's arguments"
+                    f"the bounds depend on '{name}', which is no integer among the SDFG's arguments"
                 )
         uses = (_use(signatures, each) for each in claim.uses)
         follows = (_follow(signatures, each) for each in claim.follows)
-        yield Claim(
-            claim.when,
-            tuple(each for each in uses if each is not None),
-            tuple(each for each in follows if each is not None),
+        yield dataclasses.replace(
+            claim,
+            uses=tuple(each for each in uses if each is not None),
+            follows=tuple(each for each in follows if each is not None),
         )
 
 
@@ -56,14 +62,19 @@ def constant_bounds(claims: Iterable[Claim]) -> Mapping[tuple[str, int], tuple[i
 def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterable[Leaf]) -> tuple[CallBounds, ...]:
     """The bounds that differ between calls, and those of tables."""
     fields = {leaf.name: leaf for leaf in leaves if isinstance(leaf, FieldLeaf)}
-    numbers, table_numbers = itertools.count(), itertools.count()
+    table_numbers = itertools.count()
+    used: dict[Any, UsedAxes] = {}
     made = []
     for claim in claims:
         axes: defaultdict[tuple[Any, Any], list[tuple[FieldLeaf, int]]] = defaultdict(list)
         for use in claim.uses:
             if use.array in fields and not _is_constant(claim, use):
                 axes[use.lowest, use.highest].append((fields[use.array], use.axis))
-        indices = tuple(UsedIndices(next(numbers), tuple(each), *ends) for ends, each in axes.items())
+        indices = []
+        for ends, each in axes.items():
+            key = tuple((leaf.name, axis) for leaf, axis in each), claim.is_needed
+            of = used.setdefault(key, UsedAxes(len(used), tuple(each), not claim.is_needed))
+            indices.append(UsedIndices(of, *ends))
         tables = tuple(
             FollowedTable(
                 next(table_numbers),
@@ -72,6 +83,7 @@ def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterabl
                 each.last,
                 each.columns,
                 each.plus,
+                each.skips,
                 None if each.array is None else fields[each.array],
                 each.axis or 0,
                 each.size or Expression(),
@@ -81,8 +93,15 @@ def call_bounds(signatures: Signatures, claims: Iterable[Claim], leaves: Iterabl
             if fields[each.table].dtype in READ_TYPES or not fields[each.table].is_connectivity
         )
         if indices or tables:
-            made.append(CallBounds(claim.when, indices, tables))
+            made.append(CallBounds(claim.when, tuple(indices), tables, claim.is_needed))
     return tuple(made)
+
+
+def used_facts(signatures: Signatures, bounds: Iterable[CallBounds]) -> tuple[Fact, ...]:
+    """The facts in the conditions of the bounds of calls."""
+    names = frozenset().union(*(value.symbols for each in bounds for value in each.expressions))
+    found = signatures.sdfg.bounds
+    return tuple(each for each in (found.facts if found is not None else ()) if each.name in names)
 
 
 def _checked_table(signatures: Signatures, table: FieldLeaf, follow: Follow) -> FieldLeaf:
@@ -108,8 +127,7 @@ def _follow(signatures: Signatures, follow: Follow) -> Follow | None:
     start = _start(signatures, follow.array, follow.axis)
     if start is None:
         return None
-    plus = follow.plus + start
-    return Follow(follow.table, follow.first, follow.last, follow.columns, plus, follow.array, follow.axis)
+    return dataclasses.replace(follow, plus=follow.plus + start)
 
 
 def _start(signatures: Signatures, array: str, axis: int) -> Expression | None:
@@ -128,4 +146,4 @@ def _start(signatures: Signatures, array: str, axis: int) -> Expression | None:
 
 
 def _is_constant(claim: Claim, use: Use) -> bool:
-    return not claim.when and all(each.is_constant for each in (*use.lowest, *use.highest))
+    return claim.is_needed and not claim.when and all(each.is_constant for each in (*use.lowest, *use.highest))

@@ -52,6 +52,7 @@ def plan_to_json(plan: CallPlan) -> dict[str, Any]:
         "init": [slot.name for slot in plan.init],
         "memory_symbols": [slot.name for slot in plan.memory_symbols],
         "bounds": [_bounds(each) for each in plan.bounds],
+        "facts": [dataclasses.asdict(each) for each in plan.facts],
         "known": plan.known,
         "unknown": [dataclasses.asdict(each) for each in plan.unknown],
         "workspaces": [dataclasses.asdict(workspace) for workspace in plan.workspaces],
@@ -103,9 +104,10 @@ def _axis(axis: AxisContract) -> dict[str, Any]:
 def _bounds(bounds: CallBounds) -> dict[str, Any]:
     return {
         "when": [str(each) for each in bounds.when],
+        "is_needed": bounds.is_needed,
         "indices": [
             {
-                "axes": [{"leaf": leaf.name, "axis": axis} for leaf, axis in each.axes],
+                "axes": [{"leaf": leaf.name, "axis": axis} for leaf, axis in each.of.axes],
                 "lowest": [str(value) for value in each.lowest],
                 "highest": [str(value) for value in each.highest],
             }
@@ -118,6 +120,7 @@ def _bounds(bounds: CallBounds) -> dict[str, Any]:
                 "last": [str(value) for value in each.last],
                 "columns": list(each.columns),
                 "plus": str(each.plus),
+                "skips": each.skips,
             }
             | ({"size": str(each.size)} if each.leaf is None else {"leaf": each.leaf.name, "axis": each.axis})
             for each in bounds.tables

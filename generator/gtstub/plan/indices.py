@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gtstub.plan.model import CallBounds, CallPlan, FieldLeaf, Leaf
 from gtstub.signature.expressions import Expression, extremum
+from gtstub.signature.model import Condition
 
 
 def indices_used(plan: CallPlan, leaf: Leaf) -> tuple[str, ...]:
@@ -23,15 +24,25 @@ def _parts(plan: CallPlan, leaf: FieldLeaf) -> Iterator[str]:
     for bounds in plan.bounds:
         for used in bounds.indices:
             ends = f"{extremum('min', used.lowest)} to {extremum('max', used.highest)}"
-            yield from (f"{leaf.axes[axis].dim} {ends}{_if(bounds)}" for each, axis in used.axes if each is leaf)
+            yield from (
+                f"{leaf.axes[axis].dim} {ends}{_if(plan, bounds)}" for each, axis in used.of.axes if each is leaf
+            )
         for table in bounds.tables:
             if table.leaf is leaf:
                 plus = "" if table.plus == Expression() else f", each plus {table.plus}"
-                yield f"{leaf.axes[table.axis].dim} as in {table.table.path}{plus}{_if(bounds)}"
+                yield f"{leaf.axes[table.axis].dim} as in {table.table.path}{plus}{_if(plan, bounds)}"
 
 
-def _if(bounds: CallBounds) -> str:
-    return f" if {' and '.join(map(str, bounds.when))}" if bounds.when else ""
+def _if(plan: CallPlan, bounds: CallBounds) -> str:
+    return f" if {' and '.join(_condition(plan, each) for each in bounds.when)}" if bounds.when else ""
+
+
+def _condition(plan: CallPlan, condition: Condition) -> str:
+    """A condition, or the fact that it is about: 'dt > 0.5', 'not dt > 0.5'."""
+    for fact in plan.facts:
+        if fact.name in condition.left.symbols | condition.right.symbols:
+            return fact.text if condition.relation == "!=" else f"not ({fact.text})"
+    return str(condition)
 
 
 def accesses_not_known(plan: CallPlan) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from gtstub.signature.dtypes import NAMES, DType
 from gtstub.signature.expressions import Expression
+from gtstub.signature.facts import Fact
 from gtstub.signature.model import PROPERTIES, Axis, CallbackValue, Condition, Device, Property, Unknown, Workspace
 from gtstub.signature.polynomials import Polynomial
 
@@ -330,14 +331,25 @@ class RequiredShape:
 
 
 @dataclasses.dataclass(frozen=True)
-class UsedIndices:
+class UsedAxes:
     """
-    The indices that a call accesses on some axes: from the least of `lowest` to the greatest of `highest`. The names in
-    the expressions are those of slots. `index` is its place in `CallPlan.used_indices`.
+    Axes of which a call accesses the same indices. Unless they are needed, `pads` says that the runtime adds those that
+    an array lacks. `index` is its place in `CallPlan.used_axes`.
     """
 
     index: int
     axes: tuple[tuple[FieldLeaf, int], ...]
+    pads: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class UsedIndices:
+    """
+    The indices that a call accesses on some axes: from the least of `lowest` to the greatest of `highest`. The names in
+    the expressions are those of slots.
+    """
+
+    of: UsedAxes
     lowest: tuple[Expression, ...]
     highest: tuple[Expression, ...]
 
@@ -346,9 +358,9 @@ class UsedIndices:
 class FollowedTable:
     """
     A table whose elements a call uses as indices: those in the rows from the least of `first` to the greatest of
-    `last`, and in `columns`, after it has added `plus`. They are indices of `axis` of the field `leaf`, or, if there is
-    none, of a temporary that has the indices from 0 to below `size`. `index` is its place in
-    `CallPlan.followed_tables`.
+    `last`, and in `columns`, after it has added `plus`; those that equal -1 are left out if it `skips` them. They are
+    indices of `axis` of the field `leaf`, or, if there is none, of a temporary that has the indices from 0 to below
+    `size`. `index` is its place in `CallPlan.followed_tables`.
     """
 
     index: int
@@ -357,6 +369,7 @@ class FollowedTable:
     last: tuple[Expression, ...]
     columns: tuple[int, ...]
     plus: Expression
+    skips: bool
     leaf: FieldLeaf | None
     axis: int
     size: Expression
@@ -364,11 +377,15 @@ class FollowedTable:
 
 @dataclasses.dataclass(frozen=True)
 class CallBounds:
-    """What a call accesses if all conditions of `when` hold."""
+    """
+    What a call accesses if all conditions of `when` hold. Unless it `is_needed`, results do not depend on the elements,
+    so that the runtime adds those which arrays lack.
+    """
 
     when: tuple[Condition, ...]
     indices: tuple[UsedIndices, ...]
     tables: tuple[FollowedTable, ...]
+    is_needed: bool
 
     @property
     def expressions(self) -> Iterator[Expression]:
@@ -388,7 +405,7 @@ class CallPlan:
     `symbols` are values on which arrays must agree, although the SDFG does not take them. `init` are the arguments of
     `__dace_init_<name>`; `memory_symbols` are those among them that determine sizes of memory kept by the handle.
     `bounds` has what differs between calls; the rest is in the contracts of axes. `known` counts the accesses behind
-    both, and `unknown` the others.
+    both, and `unknown` the others. `facts` are conditions on scalars in the conditions of `bounds`.
     """
 
     name: str
@@ -408,6 +425,7 @@ class CallPlan:
     bounds: tuple[CallBounds, ...] = ()
     known: int = 0
     unknown: tuple[Unknown, ...] = ()
+    facts: tuple[Fact, ...] = ()
 
     @property
     def fields(self) -> tuple[FieldLeaf, ...]:
@@ -445,8 +463,13 @@ class CallPlan:
         return tuple(table for each in self.bounds for table in each.tables)
 
     @property
-    def used_indices(self) -> tuple[UsedIndices, ...]:
-        return tuple(used for each in self.bounds for used in each.indices)
+    def used_axes(self) -> tuple[UsedAxes, ...]:
+        return tuple(dict.fromkeys(used.of for each in self.bounds for used in each.indices))
+
+    @property
+    def may_pad(self) -> bool:
+        """Whether a call may run on padded copies of arrays."""
+        return any(not each.is_needed for each in self.bounds)
 
     @property
     def bounding_slots(self) -> tuple[Slot, ...]:
@@ -457,7 +480,7 @@ class CallPlan:
     @property
     def checked_scalars(self) -> tuple[Slot, ...]:
         """The scalars that are checked together with arrays, the largest types first."""
-        names = {slot.name for slot in self.bounding_slots}
+        names = {slot.name for slot in self.bounding_slots}.union(*(each.symbols for each in self.facts))
         names.update(each.symbol for each in self.assertions if each.has_scalar)
         names.update(*(each.value.symbols for each in self.required_shapes if each.has_scalar))
         scalars = (
@@ -500,7 +523,7 @@ class CallPlan:
 
     def is_bounded(self, leaf: FieldLeaf) -> bool:
         """Whether a call needs certain indices on an axis of a field."""
-        indices = (each for used in self.used_indices for each, _ in used.axes)
+        indices = (each for used in self.used_axes for each, _ in used.axes)
         tables = (table.leaf for table in self.followed_tables)
         return any(axis.used for axis in leaf.axes) or any(other is leaf for other in (*indices, *tables))
 

@@ -16,7 +16,7 @@ the program and the argument.
 
 from __future__ import annotations
 
-from gtstub.plan.bounds import call_bounds, claims_of_dimensions, constant_bounds
+from gtstub.plan.bounds import call_bounds, claims_of_dimensions, constant_bounds, used_facts
 from gtstub.plan.connection import Connection
 from gtstub.plan.flattening import Flattening
 from gtstub.plan.model import CallPlan, FieldLeaf
@@ -43,6 +43,7 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
     }
     check_names(program.name, sdfg.library, names)
     connection = Connection(signatures, flat.leaves)
+    bounds = call_bounds(signatures, claims, flat.leaves)
     return CallPlan(
         name=program.name,
         sdfg_name=sdfg.name,
@@ -58,7 +59,8 @@ def make_plan(sdfg: SdfgSignature, program: ProgramSignature) -> CallPlan:
         init=connection.slots_named(sdfg.init),
         memory_symbols=connection.memory_symbols(),
         workspaces=sdfg.workspaces,
-        bounds=call_bounds(signatures, claims, flat.leaves),
+        bounds=bounds,
         known=0 if sdfg.bounds is None else sdfg.bounds.known,
         unknown=() if sdfg.bounds is None else sdfg.bounds.unknown,
+        facts=used_facts(signatures, bounds),
     )

@@ -1,4 +1,4 @@
-"""Debug checks of the values that programs read and write."""
+"""Debug checks of the values that programs read and write, and of the memory that they access."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def checks(text: str) -> Iterator[None]:
             step()
 
     docs/debug-checks.md lists the words of `text`. A call that writes a value which they refuse raises RuntimeError
-    after it has run. A call with such a value in a field that it only reads raises RuntimeError before it runs. In
-    nested contexts all checks count.
+    after it has run. A call with such a value in a field that it only reads raises RuntimeError before it runs. With
+    "bounds", a call that accesses memory outside of its arguments raises RuntimeError after it has run, and leaves its
+    arguments as they were. In nested contexts all checks count.
 
     Raises ValueError if `text` has a mistake, and RuntimeError if the context ends within a call, in the code of an
     argument; then the checks continue.

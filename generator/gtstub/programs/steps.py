@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import overload
+from typing import Any, overload
 
 from gtstub import _host
 from gtstub.programs.captured import check_captured, verify_step
@@ -20,21 +20,59 @@ class Step(_host.Step):
         step.set(dtime=30.0)
 
     A bound call is what the `bind` of a program returns. Programs run without the GIL. A callable takes no arguments,
-    and its result is ignored. Another step may be one of them.
+    and its result is ignored. It may be another step, or a function with the arrays that it uses: `action()`.
     """
 
     def __str__(self) -> str:
-        rows = [("", "action", "writes", "scalars"), *(_row(number + 1, each) for number, each in enumerate(self))]
+        rows = [("", "action", "writes", "scalars"), *_rows(self)]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = ["  ".join(f"{text:<{width}}" for text, width in zip(row, [*widths, 0], strict=True)) for row in rows]
-        return "\n".join([f"Step '{self.__name__}'", *(line.rstrip() for line in lines)])
+        notes = [_NOTE] if any(row[2] == _UNKNOWN for row in rows) else []
+        return "\n".join([f"Step '{self.__name__}'", *(line.rstrip() for line in lines), *notes])
 
 
-def _row(number: int, action: _host.BoundCall | Callable[[], object]) -> tuple[str, str, str, str]:
-    if not isinstance(action, _host.BoundCall):
-        return str(number), f"{getattr(action, '__qualname__', type(action).__qualname__)}()", "", ""
-    scalars = [f"{name}={value!r}" for name, value in action.arguments.items() if isinstance(value, bool | int | float)]
-    return str(number), action.__name__, " ".join(action.written), " ".join(scalars)
+_UNKNOWN = "?"
+_NOTE = "? is not known, and swap() does not reach it. gtstub.action(function, array) passes the arrays to a function."
+
+
+def action(function: Callable[..., object], /, *arrays: Any) -> _host.Action:
+    """
+    A function of a step, with the arrays that it is called with::
+
+        step = gtstub.Step([diffuse.bind(now, 60.0, new), gtstub.action(exchange, new)])
+        step()  # calls exchange(new)
+        step.swap(now, new)
+        step()  # calls exchange(now)
+    """
+    return _host.Action(function, *arrays)
+
+
+def _rows(
+    step: _host.Step, outer: str = "", inside: tuple[_host.Step, ...] = ()
+) -> Iterator[tuple[str, str, str, str]]:
+    """The rows of a table. Those of a step inside the step have numbers such as 2.1."""
+    for number, each in enumerate(step):
+        position = f"{outer}{number + 1}"
+        if isinstance(each, _host.BoundCall):
+            scalars = [f"{name}={value!r}" for name, value in each.arguments.items() if _is_number(value)]
+            yield position, each.__name__, " ".join(each.written), " ".join(scalars)
+        elif isinstance(each, _host.Step):
+            yield position, f"step '{each.__name__}'", "", ""
+            if each is not step and each not in inside:
+                yield from _rows(each, f"{position}.", (*inside, step))
+        elif isinstance(each, _host.Action):
+            count = len(each.arrays)
+            yield position, f"{_name(each.function)}({count} array{'' if count == 1 else 's'})", "", ""
+        else:
+            yield position, f"{_name(each)}()", _UNKNOWN, ""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, bool | int | float)
+
+
+def _name(function: Callable[..., object]) -> str:
+    return getattr(function, "__qualname__", type(function).__qualname__)
 
 
 class _Capture:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gtstub.errors import SignatureError
 from gtstub.signature.expressions import Expression, parse
+from gtstub.signature.facts import Fact, canonical
 from gtstub.signature.model import (
     INDEX_TYPES,
     ArrayArgument,
@@ -33,7 +34,15 @@ def read(document: Json, source: str) -> Bounds:
         known=document["known"],
         claims=tuple(_claim(item, f"{place}[{i}]", source) for i, item in enumerate(document["claims"])),
         unknown=tuple(Unknown(**item) for item in document["unknown"]),
+        facts=tuple(_fact(item, f"$.bounds.facts[{i}]", source) for i, item in enumerate(document["facts"])),
     )
+
+
+def _fact(item: Json, place: str, source: str) -> Fact:
+    fact = Fact(**item)
+    if canonical(fact.text, {name: name for name in fact.symbols}) != fact.text:
+        raise _refusal(source, f"{place}.text", f"expected a condition on scalars, found '{_shown(fact.text)}'")
+    return fact
 
 
 def _claim(item: Json, place: str, source: str) -> Claim:
@@ -41,6 +50,7 @@ def _claim(item: Json, place: str, source: str) -> Claim:
         tuple(_condition(text, f"{place}.when[{i}]", source) for i, text in enumerate(item["when"])),
         tuple(_use(each, f"{place}.uses[{i}]", source) for i, each in enumerate(item["uses"])),
         tuple(_follow(each, f"{place}.follows[{i}]", source) for i, each in enumerate(item["follows"])),
+        item["is_needed"],
     )
 
 
@@ -59,6 +69,7 @@ def _follow(item: Json, place: str, source: str) -> Follow:
         _expressions(item["last"], f"{place}.last", source),
         tuple(item["columns"]),
         _expression(item["plus"], f"{place}.plus", source),
+        item["skips"],
         item.get("array"),
         item.get("axis"),
         size,
@@ -103,11 +114,17 @@ def check_references(signature: SdfgSignature, refuse: Callable[[str, str], Sign
     """Raises what `refuse` makes of a place and a problem if bounds name no array, axis or integer of the signature."""
     ranks = {item.name: len(item.axes) for item in signature.arguments if isinstance(item, ArrayArgument)}
     scalars = {item.name: item.dtype for item in signature.arguments if isinstance(item, ScalarArgument)}
+    facts = signature.bounds.facts if signature.bounds else ()
+    for number, fact in enumerate(facts):
+        for name in sorted(fact.symbols - scalars.keys()):
+            raise refuse(f"$.bounds.facts[{number}]", f"expected names of scalar arguments, found '{name}'")
+        if fact.name in scalars or fact.name in ranks or fact.name in {each.name for each in facts[:number]}:
+            raise refuse(f"$.bounds.facts[{number}]", f"expected a new name, found '{fact.name}'")
     for number, claim in enumerate(signature.bounds.claims if signature.bounds else ()):
         place = f"$.bounds.claims[{number}]"
-        for name in sorted(claim.symbols):
+        for name in sorted(claim.symbols - {each.name for each in facts}):
             if scalars.get(name) not in INDEX_TYPES:
-                raise refuse(place, f"expected names of integer arguments of at most 32 bits, found '{name}'")
+                raise refuse(place, f"expected names of integer arguments, found '{name}'")
         for array, axis in _places(claim):
             if array not in ranks:
                 raise refuse(place, f"expected the name of an array argument, found '{array}'")

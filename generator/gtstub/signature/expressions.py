@@ -16,11 +16,12 @@ LARGEST_FACTOR = 2**16
 LARGEST_CONSTANT = 2**48
 MOST_TERMS = 64
 LONGEST_TEXT = 4096
-LARGEST_SYMBOL = 2**32
+LARGEST_SYMBOL = 2**43
 LARGEST_VALUE = 2**60
 """
-Within these limits an expression cannot overflow if it is evaluated in int64; its symbols are integers of at most 32
-bits. The last one is for the factors of minima and maxima, which multiply each other.
+Within these limits an expression cannot overflow if it is evaluated in int64. A symbol of 64 bits that exceeds its
+limit is taken for the limit, because no array has so many elements. The last limit is for the factors of minima and
+maxima, which multiply each other.
 """
 
 
@@ -126,8 +127,19 @@ def extremum(which: Literal["min", "max"], values: Iterable[Expression]) -> Expr
                 flat = [each + value.constant for each in inner]
         for each in flat:
             by_terms[each.terms] = choose(by_terms.get(each.terms, each.constant), each.constant)
-    left = sorted((Expression(constant, terms) for terms, constant in by_terms.items()), key=str)
+    flat = [Expression(constant, terms) for terms, constant in by_terms.items()]
+    left = sorted((each for each in flat if not _never_counts(each, flat, which)), key=str)
     return left[0] if len(left) == 1 else Expression(0, ((Extremum(which, tuple(left)), 1),))
+
+
+def _never_counts(value: Expression, others: Iterable[Expression], which: Literal["min", "max"]) -> bool:
+    """Whether a value is a maximum of which one part is never below another value of a minimum; or the reverse."""
+    match value.terms:
+        case ((Extremum(of=inner) as atom, 1),) if atom.which != which:
+            sign = 1 if which == "min" else -1
+            found = (difference(part + value.constant, each) for part in inner for each in others if each is not value)
+            return any(each is not None and each * sign >= 0 for each in found)
+    return False
 
 
 def difference(a: Expression, b: Expression) -> int | None:

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from gtstub.errors import SignatureError
 from gtstub.signature.dtypes import DTYPES, DType
 from gtstub.signature.expressions import Expression
+from gtstub.signature.facts import Fact
 from gtstub.signature.polynomials import Polynomial
 
 Device = Literal["cpu", "cuda", "rocm"]
@@ -209,8 +210,8 @@ class Workspace:
     device: Device
 
 
-INDEX_TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32")
-"""The types of scalars in expressions, which are evaluated in int64 and must not overflow."""
+INDEX_TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+"""The types of scalars in expressions."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,8 +243,8 @@ class Use:
 class Follow:
     """
     A table whose elements the program uses as indices: those in all rows from the least of `first` to the greatest of
-    `last`, and in `columns`, after it has added `plus` to them. They are indices on `axis` of `array`, or, if there is
-    no array, of a temporary with `size` elements.
+    `last`, and in `columns`, after it has added `plus` to them. If it `skips` them, elements that equal -1 are not
+    used. The others are indices on `axis` of `array`, or, if there is no array, of a temporary with `size` elements.
     """
 
     table: str
@@ -251,6 +252,7 @@ class Follow:
     last: tuple[Expression, ...]
     columns: tuple[int, ...]
     plus: Expression
+    skips: bool
     array: str | None = None
     axis: int | None = None
     size: Expression | None = None
@@ -258,11 +260,15 @@ class Follow:
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """What a program accesses in each call in which the conditions hold."""
+    """
+    What a program accesses in each call in which the conditions hold. Unless it `is_needed`, the program reads these
+    elements, but its results do not depend on them.
+    """
 
     when: tuple[Condition, ...]
     uses: tuple[Use, ...]
     follows: tuple[Follow, ...]
+    is_needed: bool = True
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -293,11 +299,15 @@ class Unknown:
 
 @dataclasses.dataclass(frozen=True)
 class Bounds:
-    """The elements that a program is sure to access. `known` counts the accesses that `claims` summarise."""
+    """
+    The elements that a program is sure to access. `known` counts the accesses that `claims` summarise. The conditions
+    of claims may contain the names of `facts`.
+    """
 
     known: int
     claims: tuple[Claim, ...]
     unknown: tuple[Unknown, ...]
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,8 @@ typedef struct gts_remembered {
 typedef struct gts_table_part {
     int64_t first, last; /**< the rows of the part, counted from 0 */
     uint64_t columns;    /**< as in gts_follow */
-    int64_t least, most; /**< without the -1 of a table with skip values */
+    int64_t least, most;
+    bool skips; /**< without elements that equal -1, as in gts_follow */
 } gts_table_part;
 
 /** The parts of a table that are remembered: some programs use several, and time levels alternate. */
@@ -30,8 +31,9 @@ typedef struct gts_table_copy gts_table_copy;
 
 /** The runtime's knowledge of a table of neighbors. */
 typedef struct gts_table {
-    bool is_new;                          /**< its indices have not been read */
-    int64_t least, most;                  /**< as in gts_table_part, of all its rows and columns */
+    bool is_new; /**< its indices have not been read */
+    int64_t least[2],
+        most; /**< of all its rows and columns; least[true] if -1 is skipped, where 0 may stand for more */
     gts_table_part part[GTS_TABLE_PARTS]; /**< parts of it, the first `part_count` of which are known */
     uint32_t part_count;                  /**< number of parts that were read; the next one replaces the oldest */
     gts_table_copy *copy; /**< of a table of base 1 of a C or Fortran host; NULL if the table itself is used */

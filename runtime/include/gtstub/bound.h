@@ -13,6 +13,7 @@ struct gts_bound_call {
     void *slots;               /* of this call, in the same block of memory */
     int (*run)(gts_program *); /* of the stub */
     bool needs_host;           /* each start converts objects of the host */
+    unsigned int references;   /* of the host, and of the steps that contain the call */
     const gts_stub *stub;      /* never unmapped */
     void *args;                /* a copy of the `struct <name>_args` of a C or Fortran host; NULL for other hosts */
     gts_table_copy **tables;   /* [stub->leaf_count], those that the slots contain; NULL if there is none */
@@ -77,12 +78,32 @@ static inline int gts_start_known(const gts_bound_call *call)
 
 /* ---- Steps ----------------------------------------------------------------------------------------------------- */
 
+/* What messages, profiles and changes need of a position, in one block of memory with its name. */
+typedef struct gts_role {
+    const char *kind; /* "program", "function" or "step" */
+    const char *name; /* of that */
+    gts_step *step;   /* owned; NULL unless the position runs a step of a C or Fortran host */
+    int (*array_function)(void *data, void *const *arrays);
+    void *data; /* that it gets */
+    size_t array_count;
+    void *arrays[]; /* that it gets */
+} gts_role;
+
+/* A position of a step, which has what a run needs. */
+typedef struct gts_position {
+    gts_bound_call *call;        /* owned; NULL for a function */
+    int (*function)(void *data); /* of the host, or one that runs a step or an array function */
+    void *data;
+    gts_role *role; /* owned */
+} gts_position;
+
 /* The members of a step. */
 struct gts_step {
     char *name;
     size_t count;
-    gts_action *actions;     /* [count] */
+    gts_position *positions; /* [count] */
     unsigned int is_running; /* or is being changed */
+    unsigned int references; /* of the host, and of the steps that contain this one */
     uint64_t id;             /* > 0; no other step of the process ever has it */
 };
 
@@ -103,11 +124,11 @@ GTS_EXPORT bool gts_step_is_timed(void);
  */
 GTS_EXPORT void gts_step_add_time(const gts_step *, size_t position, uint64_t begin);
 
-/* Whether a position has no bound call, or one that an earlier position has: changing the arguments skips it. */
-GTS_EXPORT bool gts_step_is_repeated(const gts_step *, size_t position);
-
-/* The name of the program or of the function at a position. */
-GTS_EXPORT const char *gts_step_name_at(const gts_step *, size_t position);
+/* The name of the program, the function or the step at a position. */
+static inline const char *gts_step_name_at(const gts_step *self, size_t position)
+{
+    return self->positions[position].role->name;
+}
 
 /*
  * Makes "Step 'x' has stopped at position 3 of 5, program 'p': <reason>", and what has run, gts_last_error(NULL). The

@@ -163,11 +163,13 @@ static inline void gts_fortran_fail(gts_program *self, bool is_entered, int *sta
         gts_copy_text(errmsg->base_addr, errmsg->elem_len, error.message);
 }
 
-/* Binds a call. `args` is the `struct <name>_args`, in which everything but arrays is set. Each stub calls it once. */
+/*
+ * Binds a call, and frees the one that was bound before, unless there is an error. `args` is the `struct <name>_args`, in
+ * which everything but arrays is set. Each stub calls it once.
+ */
 static GTS_COLD void gts_fortran_bind(gts_program *self, const gts_stub *stub, const CFI_cdesc_t *const *found,
                                       void *args, gts_bound_call **call, int *stat, const CFI_cdesc_t *errmsg)
 {
-    gts_unbind(call);
     if (gts_enter_linked(self, stub) != 0) {
         gts_fortran_fail(self, false, stat, errmsg);
         return;
@@ -178,10 +180,13 @@ static GTS_COLD void gts_fortran_bind(gts_program *self, const gts_stub *stub, c
         return;
     }
     gts_leave(self);
-    if (gts_bind(self, args, call) != 0) {
+    gts_bound_call *bound;
+    if (gts_bind(self, args, &bound) != 0) {
         gts_fortran_fail(self, false, stat, errmsg);
         return;
     }
+    gts_unbind(call);
+    *call = bound;
     if (stat != NULL)
         *stat = 0;
 }

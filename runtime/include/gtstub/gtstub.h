@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /** Version of the binary interface between runtime, stubs and hosts. A stub compiled for another one is refused. */
-#define GTS_ABI 7
+#define GTS_ABI 8
 
 /** Maximum number of dimensions of a field. */
 #define GTS_MAX_RANK 6
@@ -76,7 +76,7 @@ typedef enum gts_error_kind { GTS_TYPE_ERROR = 1, GTS_VALUE_ERROR, GTS_RUNTIME_E
 /** An error. */
 typedef struct gts_error {
     gts_error_kind kind; /**< its kind */
-    char message[1024];  /**< one sentence that names program, argument and axis */
+    char message[1024];  /**< names program, argument and axis */
 } gts_error;
 
 /** A loaded program. */
@@ -267,7 +267,8 @@ GTS_EXPORT char *gts_profile_end(gts_profile *profile);
 /**
  * Debug checks of the values of fields, from gts_checks_begin() to gts_checks_end(), in all threads. A call that writes
  * a value which they refuse fails with GTS_RUNTIME_ERROR after its SDFG has run. A call with such a value in a field
- * that it only reads fails before its SDFG runs. Each call is checked by all checks that have begun and not ended. Any
+ * that it only reads fails before its SDFG runs. With the check "bounds", a call that accesses memory outside of its
+ * arguments fails after its SDFG has run, and its arguments are as before. Each call is checked by all checks that have begun and not ended. Any
  * number of threads may call programs meanwhile.
  */
 typedef struct gts_checks gts_checks;

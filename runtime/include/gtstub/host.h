@@ -53,14 +53,29 @@ typedef struct gts_file {
  * Does the same as gts_load(), but refuses, before it opens them, files other than those that the caller has verified.
  * The dynamic loader is not safe against damaged libraries.
  *
- * A library that takes the place of a verified one in the microseconds between the comparison and the dynamic loader's
- * open() is still loaded, and refused afterwards; a damaged one may crash the loader. A file that is written to in
- * place, which gtstub never does, can change at any time.
+ * A file that is written to in place, which gtstub never does, can change at any time.
  *
  * @param files  stub and library, as stat() returned them before the caller read the contents
  */
 GTS_EXPORT int gts_load_verified(const char *stub_path, const char *library_path, const gts_file files[2],
                                  gts_program **program);
+
+/**
+ * Refuses a directory of libraries that others could have written: it, and if it is a cache entry all directories from
+ * the root of the cache down to it, must belong to this user or to root, and must be writable by nobody else, except
+ * for those whom GTSTUB_TRUST names. gts_load() and gts_open() do this themselves.
+ *
+ * @param directory  a descriptor of the directory
+ * @param path       its path, for the message
+ * @return 0, or -1 with the error in gts_last_error(NULL)
+ */
+GTS_EXPORT int gts_trust_directory(int directory, const char *path);
+
+/** Does the same for a file in a directory, of both of which it takes a descriptor; `path` is the path of the file. */
+GTS_EXPORT int gts_trust_file(int file, int directory, const char *path);
+
+/** Whether what a group can write is trusted: GTSTUB_TRUST names it, or this user is its only member. */
+GTS_EXPORT bool gts_trusts_group(unsigned int group);
 
 /** The object that leaf->current was converted from, if a call may pass it again unread; NULL if there is none. */
 static inline const void *gts_known_object(const gts_program *self, uint32_t leaf)

@@ -174,19 +174,28 @@ static inline int gts_check_shape(gts_program *self, uint32_t leaf, int32_t axis
     return gts_check_shape_slowly(self, leaf, axis, property, expected, text);
 }
 
-/** Refuses the first array that lacks indices between `lowest` and `highest` on an axis of a use. */
-GTS_EXPORT GTS_COLD int gts_refuse_use(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest);
+/**
+ * For a call that accesses the indices from `lowest` to `highest` of a use, which some array lacks: refuses the first
+ * such array, or has the call run on padded copies.
+ */
+GTS_EXPORT GTS_COLD int gts_miss_indices(gts_program *self, const gts_use *use, int64_t lowest, int64_t highest);
+
+/** Whether the arrays of the call that has just been checked lack elements on which no results depend. */
+GTS_EXPORT int gts_padding_is_needed(gts_program *self);
+
+/** Runs the SDFG, after gts_padding_is_needed(), on copies that have the missing elements. */
+GTS_EXPORT GTS_COLD int gts_run_padded(gts_program *self);
 
 /** Finds the indices that the arrays of each use have in common. */
 GTS_EXPORT void gts_find_common(const gts_program *self, const gts_use *uses, size_t count, gts_indices *common);
 
-/** Checks that all arrays of a use have the indices from `lowest` to `highest`. */
+/** Checks that all arrays of a use have the indices from `lowest` to `highest`, or can be padded. */
 static inline int gts_check_indices(gts_program *self, const gts_use *use, const gts_indices *common, int64_t lowest,
                                     int64_t highest)
 {
     if (GTS_LIKELY(lowest >= common->start) && GTS_LIKELY(highest < common->stop))
         return 0;
-    return gts_refuse_use(self, use, lowest, highest);
+    return gts_miss_indices(self, use, lowest, highest);
 }
 
 /**
@@ -208,10 +217,25 @@ static inline int gts_check_table(gts_program *self, const gts_follow *follow, i
     const int64_t least = (field == NULL ? 0 : field->origin[follow->axis]) - plus;
     const int64_t stop = field == NULL ? size : gts_stop(field, follow->axis);
     const int64_t most = (int64_t)((uint64_t)stop - 1 - (uint64_t)plus); /* wraps around as gts_stop() does */
-    if (GTS_LIKELY(!known->is_new) && GTS_LIKELY(known->least >= least) && GTS_LIKELY(known->most <= most) &&
-        GTS_LIKELY(first >= 0) && GTS_LIKELY(last < gts_array_of(self, follow->table)->shape[0]))
+    if (GTS_LIKELY(!known->is_new) && GTS_LIKELY(known->least[follow->skips] >= least) &&
+        GTS_LIKELY(known->most <= most) && GTS_LIKELY(first >= 0) &&
+        GTS_LIKELY(last < gts_array_of(self, follow->table)->shape[0]))
         return 0;
     return gts_check_table_slowly(self, follow, first, last, least, most);
+}
+
+/**
+ * A scalar in the bounds, within limits so that sums and multiples of it do not overflow: no array has so many elements.
+ */
+static inline int64_t gts_limit_int64(int64_t value)
+{
+    const int64_t most = INT64_C(1) << 43;
+    return value > most ? most : value < -most ? -most : value;
+}
+
+static inline int64_t gts_limit_uint64(uint64_t value)
+{
+    return value > INT64_MAX ? gts_limit_int64(INT64_MAX) : gts_limit_int64((int64_t)value);
 }
 
 /** The lesser and the greater of two values. */

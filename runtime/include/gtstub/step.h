@@ -3,7 +3,7 @@
  * gtstub: calls whose arguments are bound once, and steps, which start several of them in order.
  *
  * A bound call knows its program and all arguments. They are checked when it is bound. Starting it looks at none of
- * them again. A step is a list of bound calls and of functions of the host.
+ * them again. A step is a list of bound calls, of functions of the host, and of other steps.
  *
  * Threads: a bound call may be started by any thread; calls of one program run one at a time. One thread at a time runs
  * a step, or changes a bound call or a step.
@@ -24,8 +24,8 @@ typedef struct gts_bound_call gts_bound_call;
 
 /**
  * Checks the arguments of a call as `<name>_call()` does, and keeps them. Nothing runs. The memory of the arrays stays
- * the host's, which must not free it before gts_unbind(). With GTSTUB_DEBUG=1, each start looks whether the memory is
- * still there.
+ * the host's, which must not free it before gts_unbind() and before all steps that contain the call are freed. With
+ * GTSTUB_DEBUG=1, each start looks whether the memory is still there. The names in `dims` may be freed after this call.
  *
  * @param program  loaded; the call cannot be started after gts_close()
  * @param args     the `struct <name>_args` of the program, which is copied
@@ -64,7 +64,7 @@ GTS_EXPORT int gts_start(gts_bound_call *call);
 GTS_EXPORT int gts_set_scalar(gts_bound_call *call, const char *argument, gts_dtype dtype, const void *value);
 
 /**
- * Frees a bound call. No step that contains it may run any more.
+ * Frees a bound call. The steps that contain it keep it until they are freed themselves, and may still run.
  *
  * @param call  becomes NULL, and may be NULL
  */
@@ -72,16 +72,25 @@ GTS_EXPORT void gts_unbind(gts_bound_call **call);
 
 /* ---- Steps ----------------------------------------------------------------------------------------------------- */
 
-/** What a step does at one of its positions: it starts a bound call, or calls a function. */
-typedef struct gts_action {
-    gts_bound_call *call;        /**< that is started; NULL for a function. It must outlive the step */
-    int (*function)(void *data); /**< of the host, such as a halo exchange. The step ends if it does not return 0 */
-    void *data;                  /**< that the function gets; owned by the host */
-    const char *name;            /**< of the function in messages and profiles, or NULL; copied */
-} gts_action;
-
 /** Actions that are done in order. */
 typedef struct gts_step gts_step;
+
+/**
+ * What a step does at one of its positions. It has one of `call`, `function`, `step` and `array_function`. The others are
+ * NULL. A changed scalar reaches the calls of a step inside the step, and swapped arrays reach them and the arrays of an
+ * `array_function`. They do not reach what a `function` finds in its `data`, also not a step that it runs.
+ */
+typedef struct gts_action {
+    gts_bound_call *call;        /**< that is started. The step keeps it */
+    int (*function)(void *data); /**< of the host. The step ends if it does not return 0 */
+    void *data;                  /**< that the function gets; owned by the host */
+    const char *name;            /**< of a function or a step in messages and profiles, or NULL; copied */
+    gts_step *step;              /**< that is run. The outer step keeps it */
+    /** A function that uses arrays, such as a halo exchange. It gets their addresses as they are after all swaps. */
+    int (*array_function)(void *data, void *const *arrays);
+    void *const *arrays; /**< of `array_function`: addresses, as gts_step_swap() takes them; copied */
+    size_t array_count;  /**< number of `arrays` */
+} gts_action;
 
 /**
  * Makes a step.
@@ -98,15 +107,16 @@ GTS_EXPORT int gts_step_new(const char *name, const gts_action *actions, size_t 
  * Does all actions. After an error, the actions before the one that has failed have been done, and no others. If a
  * profile is running when the step begins, each action is timed.
  *
- * @param step  neither running in another thread, nor called by one of its own functions; NULL is refused
+ * @param step  neither it nor a step inside it is running in another thread or called by one of its own functions; NULL
+ *              is refused
  * @return 0, or -1 with the error in gts_last_error(NULL), which names the step and the position
  */
 GTS_EXPORT int gts_step_run(gts_step *step);
 
 /**
- * Changes a scalar in all bound calls of a step that have it.
+ * Changes a scalar in all bound calls of a step, and of the steps inside it, that have it.
  *
- * @param step      not running
+ * @param step      not running, nor are the steps inside it
  * @param argument  as in gts_set_scalar()
  * @param dtype     as in gts_set_scalar(); in all these calls the scalar must have this type
  * @param value     is copied
@@ -115,20 +125,23 @@ GTS_EXPORT int gts_step_run(gts_step *step);
 GTS_EXPORT int gts_step_set_scalar(gts_step *step, const char *argument, gts_dtype dtype, const void *value);
 
 /**
- * Exchanges the memory of two arrays in all bound calls of a step, as models do with time levels. An array is known by
- * its address. Both must have the same type, sizes, strides and origin; a call may have a section that begins there.
+ * Exchanges the memory of two arrays in all bound calls and among the arrays of all functions of a step, and of the steps
+ * inside it, as models do with time levels. An array is known by its address. Both must have the same type, sizes,
+ * strides and origin; a call may have a section that begins there. An array that only functions have is exchanged with
+ * another one that only functions have, because its layout is not known.
  *
- * @param step   not running
+ * @param step   not running, nor are the steps inside it
  * @param a      address of the element at the lowest index of every axis of one array
- * @param b      that of the other array
+ * @param b      that of the other array, which must not be the same
  * @return 0, or -1 with the error in gts_last_error(NULL); then all arrays are as before
  */
 GTS_EXPORT int gts_step_swap(gts_step *step, const void *a, const void *b);
 
 /**
- * Frees a step, but none of its bound calls.
+ * Frees a step, and what it alone has kept: bound calls that were unbound, and steps that were freed. A step that contains
+ * it keeps it until it is freed itself.
  *
- * @param step  becomes NULL, and may be NULL
+ * @param step  not running; becomes NULL, and may be NULL
  */
 GTS_EXPORT void gts_step_free(gts_step **step);
 

@@ -2,113 +2,9 @@
 #include <stddef.h>
 
 #include "python/dispatch/overloads.h"
+#include "python/step/step.h"
 
-/* ---- Reading --------------------------------------------------------------------------------------------------- */
-
-static GTS_COLD PyObject *refuse_missing(const gts_py_overload *self, const gts_py_reading *reading)
-{
-    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_AttributeError) && !PyErr_ExceptionMatches(PyExc_LookupError))
-        return NULL;
-    PyErr_Clear();
-    return PyErr_Format(PyExc_ValueError, "Program '%s' reads '%U', which does not exist any more.",
-                        self->program->program->stub->name, reading->text);
-}
-
-/* The object that a step leads to: an attribute, an item, or the number of items. */
-static PyObject *take_step(PyObject *object, PyObject *step)
-{
-    if (!PyTuple_CheckExact(step))
-        return PyObject_GetAttr(object, step);
-    if (PyTuple_GET_SIZE(step) > 0)
-        return PyObject_GetItem(object, PyTuple_GET_ITEM(step, 0));
-    const Py_ssize_t size = PyObject_Size(object);
-    return size < 0 ? NULL : PyLong_FromSsize_t(size);
-}
-
-/*
- * A new reference to what `reading` reads, and, unless `owner` is NULL, to the object whose attribute or item that is, or
- * NULL in *owner. NULL after an exception.
- */
-static PyObject *read_object(const gts_py_overload *self, const gts_py_reading *reading, PyObject *const *args,
-                             PyObject **owner)
-{
-    PyObject *object = Py_NewRef(reading->argument >= 0 ? args[reading->argument] : reading->root);
-    Py_ssize_t next = 0;
-    if (reading->argument < 0 && PyDict_CheckExact(object) && PyTuple_GET_SIZE(reading->names) > 0) {
-        Py_SETREF(object, Py_XNewRef(PyDict_GetItemWithError(reading->root, PyTuple_GET_ITEM(reading->names, 0))));
-        next = 1;
-    } else if (reading->argument < 0 && PyCell_Check(object)) {
-        Py_SETREF(object, PyCell_Get(reading->root));
-    }
-    const Py_ssize_t count = PyTuple_GET_SIZE(reading->names);
-    for (; object != NULL && next < count; ++next) {
-        if (owner != NULL && next + 1 == count)
-            *owner = Py_NewRef(object);
-        Py_SETREF(object, take_step(object, PyTuple_GET_ITEM(reading->names, next)));
-    }
-    return GTS_LIKELY(object != NULL) ? object : refuse_missing(self, reading);
-}
-
-static GTS_COLD int refuse_change(const gts_py_overload *self, const gts_py_reading *constant, PyObject *found)
-{
-    PyErr_Format(
-        PyExc_ValueError,
-        "Program '%s' was compiled for '%U' = %R, but it is %R now; call its method clear() to compile it anew.",
-        self->program->program->stub->name, constant->text, constant->value, found);
-    return -1;
-}
-
-/* Whether two objects are the same, or equal and of the same type; false if they cannot be compared. */
-static bool is_same(PyObject *a, PyObject *b)
-{
-    if (a == b)
-        return true;
-    if (Py_TYPE(a) != Py_TYPE(b))
-        return false;
-    if (PyFloat_Check(a)) /* NaN is the same as NaN, but -0.0 is not 0.0 */
-        return memcmp(&((PyFloatObject *)a)->ob_fval, &((PyFloatObject *)b)->ob_fval, sizeof(double)) == 0;
-    const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
-    if (equal < 0)
-        PyErr_Clear();
-    return equal > 0;
-}
-
-static GTS_COLD int refuse_another(const gts_py_overload *self, const gts_py_reading *constant)
-{
-    PyErr_Format(PyExc_ValueError,
-                 "Program '%s' was compiled for one array as '%U' and '%U', but these are two now; call its method "
-                 "clear() to compile it anew.",
-                 self->program->program->stub->name, self->readings[constant->same].text, constant->text);
-    return -1;
-}
-
-/* Checks that a path still leads to the array that another reading reads, too. */
-static int check_shared(const gts_py_overload *self, const gts_py_reading *constant, PyObject *const *args)
-{
-    PyObject *const found = read_object(self, constant, args, NULL);
-    PyObject *const expected = found == NULL ? NULL : read_object(self, &self->readings[constant->same], args, NULL);
-    const int status = expected == NULL ? -1 : expected == found ? 0 : refuse_another(self, constant);
-    Py_XDECREF(found);
-    Py_XDECREF(expected);
-    return status;
-}
-
-/* Checks a constant. If a call passes another one, then *refused, because another overload may have been compiled. */
-static int check_constant(const gts_py_overload *self, const gts_py_reading *constant, PyObject *const *args,
-                          bool *refused)
-{
-    if (constant->same >= 0)
-        return check_shared(self, constant, args);
-    PyObject *const found = read_object(self, constant, args, NULL);
-    const bool is_right = found != NULL && is_same(found, constant->value);
-    *refused = !is_right && constant->argument >= 0;
-    if (found == NULL)
-        return -1;
-    if (!is_right)
-        (void)refuse_change(self, constant, found);
-    Py_DECREF(found);
-    return is_right ? 0 : -1;
-}
+/* ---- Checking types -------------------------------------------------------------------------------------------- */
 
 static GTS_COLD int refuse_type(const gts_py_overload *self, const gts_py_exact *exact, PyObject *found)
 {
@@ -172,7 +68,37 @@ static GTS_COLD void refuse_arguments(const gts_py_overload *self, PyObject **ar
 
 /* ---- Calling --------------------------------------------------------------------------------------------------- */
 
-PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *args, bool *refused)
+static int check_constants(const gts_py_overload *self, PyObject *const *args, bool *refused)
+{
+    for (uint32_t i = 0; i < self->constant_count; ++i) {
+        if (GTS_UNLIKELY(gts_py_check_constant(self, &self->constants[i], args, refused) != 0))
+            return -1;
+    }
+    return 0;
+}
+
+/* Checks, for a bound call, the constants of the call that it was made of: a tuple of the overload and the arguments. */
+static int check_bound(PyObject *checked)
+{
+    PyObject *const *const items = ((PyTupleObject *)checked)->ob_item;
+    bool refused;
+    return check_constants((const gts_py_overload *)items[0], items + 1, &refused);
+}
+
+/* After a call that may have been bound: each start of the bound call is to check the constants, too. */
+static GTS_COLD int add_check(gts_py_overload *self, PyObject *const *args)
+{
+    PyObject *const checked = PyTuple_New(1 + self->least_arguments);
+    if (checked == NULL)
+        return -1;
+    PyTuple_SET_ITEM(checked, 0, Py_NewRef((PyObject *)self));
+    for (int32_t i = 0; i < self->least_arguments; ++i)
+        PyTuple_SET_ITEM(checked, 1 + i, Py_NewRef(args[i]));
+    gts_py_check_bound(self->program, check_bound, checked);
+    return 0;
+}
+
+PyObject *gts_py_call_overload(gts_py_overload *self, PyObject *const *args, bool *refused)
 {
     PyObject *argv[GTS_PY_MAX_PARAMETERS + 1], *held[GTS_PY_MAX_PARAMETERS], *owners[GTS_PY_MAX_PARAMETERS];
     PyObject *results = NULL, *returned = NULL;
@@ -180,10 +106,8 @@ PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *arg
     *refused = false;
     for (uint32_t i = 0; i < self->count && self->has_owners; ++i)
         owners[i] = NULL;
-    for (uint32_t i = 0; i < self->constant_count; ++i) {
-        if (GTS_UNLIKELY(check_constant(self, &self->constants[i], args, refused) != 0))
-            return NULL;
-    }
+    if (GTS_UNLIKELY(check_constants(self, args, refused) != 0))
+        return NULL;
     for (uint32_t i = 0; i < self->exact_count; ++i) {
         if (GTS_UNLIKELY(check_type(self, &self->exact[i], args) != 0)) {
             *refused = true;
@@ -198,10 +122,10 @@ PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *arg
             continue;
         }
         const gts_py_reading *const reading = &self->readings[-1 - place];
-        argv[i] = held[held_count] = read_object(self, reading, args,
+        argv[i] = held[held_count] = gts_py_read(self, reading, args,
                                                  self->has_owners && reading->argument >= 0 ? &owners[i] : NULL);
         if (GTS_UNLIKELY(argv[i] == NULL)) {
-            *refused = reading->argument >= 0; /* an argument of another type */
+            *refused = gts_py_reads_argument(reading); /* an argument of another type */
             goto done;
         }
         ++held_count;
@@ -219,6 +143,9 @@ PyObject *gts_py_call_overload(const gts_py_overload *self, PyObject *const *arg
     returned = self->has_owners ? gts_py_call_for_owners(self->program, argv, owners)
                                 : gts_py_call_in_order(self->program, argv);
     *refused = returned == NULL && self->program->refused;
+    if (GTS_UNLIKELY(gts_binding_here != NULL) && returned != NULL && self->constant_count > 0 &&
+        add_check(self, args) != 0)
+        Py_CLEAR(returned);
     if (returned != NULL && results != NULL)
         Py_SETREF(returned, Py_NewRef(self->is_single ? PyTuple_GET_ITEM(results, 0) : results));
 done:
@@ -231,37 +158,6 @@ done:
 }
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
-
-/* Reads a tuple of (root, names, text), or of (root, names, text, value) and (root, names, text, None, same). */
-static int set_readings(gts_py_overload *self, PyObject *items, bool have_values, gts_py_reading **readings,
-                        uint32_t *count)
-{
-    const Py_ssize_t length = PyTuple_GET_SIZE(items);
-    *readings = PyMem_Calloc((size_t)length + 1, sizeof **readings);
-    if (*readings == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < length; ++i) {
-        gts_py_reading *const reading = &(*readings)[i];
-        reading->same = -1;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, i), have_values ? "OO!UO|i:constant" : "OO!U:reading",
-                              &reading->root, &PyTuple_Type, &reading->names, &reading->text, &reading->value,
-                              &reading->same))
-            return -1;
-        reading->argument = -1;
-        if (PyLong_CheckExact(reading->root))
-            reading->argument = (int32_t)PyLong_AsLong(reading->root);
-        if (reading->argument == -1 && PyErr_Occurred())
-            return -1;
-        if (reading->argument >= self->least_arguments)
-            self->least_arguments = reading->argument + 1;
-        if (reading->same < -1 || reading->same >= (int32_t)self->reading_count)
-            return gts_py_fail(PyExc_ValueError, "There is no reading %d.", (int)reading->same);
-        ++*count;
-    }
-    return 0;
-}
 
 /* Whether the program has callbacks, and an argument that is an attribute of one of the call. */
 static bool finds_owners(const gts_py_overload *self)
@@ -341,8 +237,8 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     if (status == 0 && (self->count > GTS_PY_MAX_PARAMETERS || results > self->count || (is_single && results != 1)))
         status = gts_py_fail(PyExc_ValueError, "Program '%s' cannot have %u parameters of which %u are results.",
                              self->program->program->stub->name, self->count, results);
-    if (status != 0 || set_readings(self, readings, false, &self->readings, &self->reading_count) != 0 ||
-        set_readings(self, constants, true, &self->constants, &self->constant_count) != 0 ||
+    if (status != 0 || gts_py_set_readings(self, readings, false, &self->readings, &self->reading_count) != 0 ||
+        gts_py_set_readings(self, constants, true, &self->constants, &self->constant_count) != 0 ||
         set_places(self, places) != 0 || (exact != NULL && set_exact(self, exact) != 0)) {
         Py_DECREF(self);
         return NULL;

@@ -101,7 +101,7 @@ static PyObject *call_target(const overloads *self, PyObject *target, PyObject *
 {
     *refused = false;
     if (GTS_LIKELY(Py_IS_TYPE(target, self->overload_type)))
-        return gts_py_call_overload((const gts_py_overload *)target, args, refused);
+        return gts_py_call_overload((gts_py_overload *)target, args, refused);
     return PyObject_Vectorcall(target, args, flagged_given, keywords);
 }
 

@@ -8,16 +8,18 @@
 #include "python/dispatch/dispatcher.h"
 
 /*
- * An object that a call reads: an item of a dict, the content of a cell, an argument of the call, or `root` itself; then
- * attributes and items of that.
+ * An object that a call reads: an item of a dict, the content of a cell, an argument of the call, what a function
+ * evaluates, or `root` itself; then attributes and items of that.
  */
 typedef struct gts_py_reading {
-    PyObject *root;   /* a dict, a cell, an int, or any other object */
-    int32_t argument; /* the number in `root`; -1 if it is no int */
-    PyObject *names;  /* tuple: the item of a dict; then names of attributes, (index,) for items, () for their number */
-    PyObject *value;  /* what the object must equal; NULL if it may be any */
-    PyObject *text;   /* str, how its user writes it: self.w */
-    int32_t same;     /* the reading whose very object it must be, or -1 */
+    PyObject *root;      /* a dict, a cell, an int, a function, or any other object */
+    int32_t argument;    /* the number in `root`; -1 if it is no int */
+    PyObject *arguments; /* tuple: the numbers of the arguments with which `root` is called; NULL if it is not called */
+    PyObject *names; /* tuple: the item of a dict; then names of attributes, (index,) for items, () for their number */
+    PyObject *value; /* what the object must equal; NULL if it may be any */
+    PyObject *text;  /* str, how its user writes it: self.w */
+    int32_t same;    /* the reading whose very object it must be, or -1 */
+    bool is_identical; /* the object must be `value` itself; another one may be equal only now */
 } gts_py_reading;
 
 /* An argument whose type decides between overloads, because its parameter has no type of its own. */
@@ -47,12 +49,43 @@ typedef struct gts_py_overload {
     bool has_owners;         /* callbacks get the objects whose attributes are the arguments */
 } gts_py_overload;
 
+/* ---- same.c ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * Whether two objects are the same, or of the same type and equal, with all their items if they are collections; false if
+ * they cannot be compared.
+ */
+bool gts_py_is_same(PyObject *, PyObject *);
+
+/* ---- reading.c ------------------------------------------------------------------------------------------------- */
+
+/* Whether a reading depends on the arguments of the call. */
+static inline bool gts_py_reads_argument(const gts_py_reading *reading)
+{
+    return reading->argument >= 0 || (reading->arguments != NULL && PyTuple_GET_SIZE(reading->arguments) > 0);
+}
+
+/*
+ * A new reference to what a call reads, and, unless `owner` is NULL, to the object whose attribute or item that is, or
+ * NULL in *owner. NULL after an exception.
+ */
+PyObject *gts_py_read(const gts_py_overload *, const gts_py_reading *, PyObject *const *args, PyObject **owner);
+
+/* Checks a constant. If a call passes another one, then *refused, because another overload may have been compiled. */
+int gts_py_check_constant(const gts_py_overload *, const gts_py_reading *, PyObject *const *args, bool *refused);
+
+/*
+ * Reads a tuple of (root, names, text), or of (root, names, text, value), (root, names, text, None, same), and
+ * (root, names, text, value, -2) for a value that must be the very object.
+ */
+int gts_py_set_readings(gts_py_overload *, PyObject *items, bool have_values, gts_py_reading **, uint32_t *count);
+
 /* ---- overload.c ------------------------------------------------------------------------------------------------ */
 
 extern PyType_Spec gts_py_overload_spec;
 
 /* Calls the program. *refused says whether it has refused the arguments; another overload may take these. */
-PyObject *gts_py_call_overload(const gts_py_overload *, PyObject *const *args, bool *refused);
+PyObject *gts_py_call_overload(gts_py_overload *, PyObject *const *args, bool *refused);
 
 /* ---- overloads.c ----------------------------------------------------------------------------------------------- */
 

@@ -37,6 +37,19 @@ static PyObject *take_held(const gts_py_program *self)
     return held;
 }
 
+/* The arrays of the running call; NULL after an exception. */
+static gts_array *take_arrays(const gts_program *self)
+{
+    gts_array *const arrays = PyMem_Calloc(self->stub->leaf_count + 1, sizeof *arrays);
+    if (arrays == NULL)
+        PyErr_NoMemory();
+    for (uint32_t i = 0; arrays != NULL && i < self->stub->leaf_count; ++i) {
+        if (gts_is_array(self->stub->leaves[i].kind))
+            arrays[i] = *gts_array_of(self, i);
+    }
+    return arrays;
+}
+
 /* Whether each start converts objects anew: zero-dimensional fields, whose value may change, and callbacks. */
 static bool needs_host(const gts_stub *stub)
 {
@@ -86,7 +99,7 @@ bool gts_py_is_level_known(const gts_py_program *self)
 int gts_py_start_slowly(gts_py_bound *self)
 {
     gts_py_program *const program = self->program;
-    if (gts_py_enter(program) != 0)
+    if ((self->check != NULL && self->check(self->checked) != 0) || gts_py_enter(program) != 0)
         return -1;
     int status = program->reads_metrics_level ? gts_py_read_metrics_level(program) : 0;
     if (status == 0)
@@ -162,11 +175,14 @@ static void exchange(gts_py_bound *self, gts_py_arguments *changed)
 {
     gts_py_arguments *const own = &self->arguments;
     PyObject *const objects = own->objects, *const held = own->held;
+    gts_array *const arrays = own->arrays;
     memcpy(own->slots, changed->slots, self->call->stub->slots_size); /* the old scalars are not needed again */
     own->objects = changed->objects;
     own->held = changed->held;
+    own->arrays = changed->arrays;
     changed->objects = objects;
     changed->held = held;
+    changed->arrays = arrays;
 }
 
 /* gts_py_check_arguments(), and exchanges the arguments at once if `exchanges`. */
@@ -187,9 +203,14 @@ static int check_arguments(gts_py_bound *self, PyObject *objects, PyObject *scal
         status = set_scalars(program, scalars);
     if (status == 0)
         status = program->stub->prepare(program);
+    if (status > 0) { /* each start makes padded copies */
+        self->call->needs_host = true;
+        status = 0;
+    }
     if (status == 0) {
         changed->held = take_held(own);
-        status = changed->held == NULL ? -1 : 0;
+        changed->arrays = take_arrays(program);
+        status = changed->held == NULL || changed->arrays == NULL ? -1 : 0;
         memcpy(changed->slots, program->slots, program->stub->slots_size);
     }
     if (status != 0)
@@ -234,6 +255,8 @@ void gts_py_clear_arguments(gts_py_arguments *arguments)
 {
     PyMem_Free(arguments->slots);
     arguments->slots = NULL;
+    PyMem_Free(arguments->arrays);
+    arguments->arrays = NULL;
     Py_CLEAR(arguments->objects);
     Py_CLEAR(arguments->held);
 }
@@ -261,8 +284,10 @@ PyObject *gts_py_bound_new(gts_py_program *program)
     self->program = (gts_py_program *)Py_NewRef((PyObject *)program);
     self->arguments.objects = take_objects(program);
     self->arguments.held = take_held(program);
+    self->arguments.arrays = take_arrays(program->program);
     self->call = gts_bound_new(program->program);
-    if (self->arguments.objects == NULL || self->arguments.held == NULL || self->call == NULL) {
+    if (self->arguments.objects == NULL || self->arguments.held == NULL || self->arguments.arrays == NULL ||
+        self->call == NULL) {
         if (!PyErr_Occurred())
             (void)gts_py_raise(&program->program->error);
         Py_DECREF(self);
@@ -281,6 +306,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->program);
     Py_VISIT(self->arguments.objects);
     Py_VISIT(self->arguments.held);
+    Py_VISIT(self->checked);
     return 0;
 }
 
@@ -302,7 +328,9 @@ static void dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     PyObject_ClearWeakRefs(object);
     (void)clear(object);
+    PyMem_Free(self->arguments.arrays);
     gts_unbind(&self->call);
+    Py_XDECREF(self->checked);
     Py_XDECREF((PyObject *)self->program);
     type->tp_free(object);
     Py_DECREF(type);

@@ -22,6 +22,20 @@ int gts_py_add_bound(gts_py_program *self)
     return status;
 }
 
+void gts_py_check_bound(const gts_py_program *self, int (*check)(PyObject *), PyObject *checked)
+{
+    const capture *const here = (capture *)gts_binding_here;
+    const Py_ssize_t count = here == NULL || here->calls == NULL ? 0 : PyList_GET_SIZE(here->calls);
+    gts_py_bound *const last = count == 0 ? NULL : (gts_py_bound *)PyList_GET_ITEM(here->calls, count - 1);
+    if (last == NULL || last->program != self || last->check != NULL || gts_innermost_callback != NULL) {
+        Py_DECREF(checked);
+        return;
+    }
+    last->check = check;
+    last->checked = checked;
+    last->call->needs_host = true;
+}
+
 /* ---- Binding --------------------------------------------------------------------------------------------------- */
 
 static int run_nothing(gts_binding *Py_UNUSED(binding), gts_program *Py_UNUSED(program))

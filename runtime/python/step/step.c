@@ -76,10 +76,10 @@ static int act(const gts_py_step *self, size_t position)
 /* Starts bound calls from `position` on, up to the first action that needs the GIL; returns its position. */
 static size_t start_known(const gts_py_step *self, size_t position, int *status)
 {
-    const gts_action *const actions = self->step->actions;
+    const gts_position *const positions = self->step->positions;
     const size_t count = self->step->count;
-    while (position < count && actions[position].call != NULL) {
-        *status = gts_start_known(actions[position].call);
+    while (position < count && positions[position].call != NULL) {
+        *status = gts_start_known(positions[position].call);
         if (GTS_UNLIKELY(*status != 0))
             break;
         ++position;
@@ -156,10 +156,17 @@ static int run_of_python(void *Py_UNUSED(data))
     return -1; /* only act() runs callables */
 }
 
-/* Writes the action of a callable; *name keeps the text of its name. */
-static int describe_callable(PyObject *callable, gts_action *action, PyObject **name)
+static bool is_step(const gts_py_state *state, PyObject *item)
 {
-    *name = PyObject_GetAttrString(callable, "__qualname__");
+    return PyObject_TypeCheck(item, state->step_type);
+}
+
+/* Writes the action of a callable; *name keeps the text of its name. */
+static int describe_callable(const gts_py_state *state, PyObject *callable, gts_action *action, PyObject **name)
+{
+    if (Py_IS_TYPE(callable, state->action_type))
+        callable = ((gts_py_action *)callable)->function;
+    *name = PyObject_GetAttrString(callable, is_step(state, callable) ? "__name__" : "__qualname__");
     if (*name == NULL || !PyUnicode_Check(*name)) {
         PyErr_Clear();
         Py_XSETREF(*name, PyUnicode_FromString(Py_TYPE(callable)->tp_name));
@@ -183,7 +190,7 @@ static int make_step(const gts_py_state *state, const char *name, PyObject *item
             actions[i].call = ((gts_py_bound *)item)->call;
         } else if (PyCallable_Check(item)) {
             PyObject *text;
-            status = describe_callable(item, &actions[i], &text);
+            status = describe_callable(state, item, &actions[i], &text);
             if (text != NULL && PyList_Append(names, text) != 0)
                 status = -1;
             Py_XDECREF(text);
@@ -195,6 +202,10 @@ static int make_step(const gts_py_state *state, const char *name, PyObject *item
     }
     if (status == 0 && gts_step_new(name, actions, (size_t)count, step) != 0)
         status = gts_py_raise(gts_last_error(NULL));
+    for (Py_ssize_t i = 0; i < count && status == 0; ++i) {
+        if (is_step(state, PyTuple_GET_ITEM(items, i)))
+            (*step)->positions[i].role->kind = "step";
+    }
     PyMem_Free(actions);
     Py_XDECREF(names);
     return status;
@@ -344,10 +355,13 @@ static PyMemberDef MEMBERS[] = {
 
 static PyMethodDef METHODS[] = {
     {"set", (PyCFunction)(void (*)(void))gts_py_set_in_step, METH_VARARGS | METH_KEYWORDS,
-     "set($self, /, **scalars)\n--\n\nChanges scalars in all bound calls that have them: all, or none after an error."},
+     "set($self, /, **scalars)\n--\n\nChanges scalars in all bound calls that have them, also in those of steps inside "
+     "the step: all, or none after an error."},
     {"swap", gts_py_swap_in_step, METH_VARARGS,
-     "swap($self, /, *arrays)\n--\n\nExchanges the arrays of each pair in all bound calls, as models do with time "
-     "levels:\nswap(a, b) or swap(a, b, c, d). All are exchanged, or none after an error."},
+     "swap($self, /, *arrays)\n--\n\nExchanges the arrays of each pair in all bound calls and actions, also in those "
+     "of "
+     "steps inside the\nstep, as models do with time levels: swap(a, b) or swap(a, b, c, d). An array is known by its "
+     "memory. All\nare exchanged, or none after an error."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -14,6 +14,7 @@ typedef struct gts_py_arguments {
     void *slots;       /* of the stub's size */
     PyObject *objects; /* tuple [leaf_count]: what was passed for each leaf; None for scalars, which are slots */
     PyObject *held;    /* tuple: what owns the memory of arrays that their objects make anew for each call */
+    gts_array *arrays; /* [leaf_count]: those of the leaves that are arrays, without names of dimensions */
 } gts_py_arguments;
 
 /* A bound call. */
@@ -23,13 +24,21 @@ typedef struct gts_py_bound {
     gts_py_program *program; /* owned */
     gts_py_arguments
         arguments; /* the slots are those of `call`; the objects are NULL after the collector cleared them */
+    int (*check)(PyObject *checked); /* before each start, with the GIL: -1 refuses it; NULL if nothing is checked */
+    PyObject *checked;               /* owned; NULL without `check` */
 } gts_py_bound;
+
+/* A function with the arrays that it uses. */
+typedef struct gts_py_action {
+    PyObject_HEAD PyObject *function;
+    PyObject *arrays; /* tuple: what the function is called with */
+} gts_py_action;
 
 /* A step. */
 typedef struct gts_py_step {
     PyObject_HEAD vectorcallfunc vectorcall;
     gts_step *step;
-    PyObject *actions;       /* tuple of bound calls and callables */
+    PyObject *actions;       /* tuple of bound calls, steps, actions and other callables */
     gts_py_program *sampled; /* borrowed: a program whose metrics are those of all programs; NULL if there is none */
     gts_py_program *alone;   /* borrowed: a program that may keep the GIL; NULL if some program may not */
     int32_t level;           /* of the metrics when all programs had it */
@@ -49,7 +58,7 @@ static inline gts_py_bound *gts_py_bound_at(const gts_py_step *self, size_t posi
 
 static inline bool gts_py_is_call(const gts_py_step *self, size_t position)
 {
-    return self->step->actions[position].call != NULL;
+    return self->step->positions[position].call != NULL;
 }
 
 /* ---- bound.c --------------------------------------------------------------------------------------------------- */
@@ -72,10 +81,16 @@ int gts_py_check_arguments(gts_py_bound *, PyObject *objects, PyObject *scalars,
 void gts_py_exchange_arguments(gts_py_bound *, gts_py_arguments *);
 void gts_py_clear_arguments(gts_py_arguments *);
 
+/* ---- action.c -------------------------------------------------------------------------------------------------- */
+
+extern PyType_Spec gts_py_action_spec;
+
 /* ---- capture.c ------------------------------------------------------------------------------------------------- */
 
 /* Adds the running call to the calls that this thread binds, if it does. */
 int gts_py_add_bound(gts_py_program *);
+/* Has the bound call of the call that has just ended, if there is one, checked before each start. Owns `checked`. */
+void gts_py_check_bound(const gts_py_program *, int (*check)(PyObject *), PyObject *checked);
 PyObject *gts_py_bind(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *gts_py_bind_program(PyObject *self, PyObject *args, PyObject *keywords);
 PyObject *gts_py_begin_capture(PyObject *module, PyObject *unused);
@@ -89,7 +104,7 @@ void gts_py_add_note(PyObject *exception, const char *text);
 /* Whether an exception is of a kind that gtstub raises itself: any other may need other arguments than a message. */
 bool gts_py_is_refusal(const PyObject *exception);
 
-/* ---- change.c -------------------------------------------------------------------------------------------------- */
+/* ---- set.c, swap.c --------------------------------------------------------------------------------------------- */
 
 PyObject *gts_py_set_in_step(PyObject *self, PyObject *args, PyObject *keywords);
 PyObject *gts_py_swap_in_step(PyObject *self, PyObject *pairs);

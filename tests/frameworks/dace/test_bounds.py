@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import itertools
 import random
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 
-from gtstub.frameworks.dace.bounds import conditions, lookups, regions
+from gtstub.frameworks.dace.bounds import conditions, lookups, names, regions
 from gtstub.frameworks.dace.bounds.access import Access as Reached
-from gtstub.frameworks.dace.bounds.access import Lookup, Range, Scope, subset_of
+from gtstub.frameworks.dace.bounds.access import Lookup, Range, Scope
 from gtstub.frameworks.dace.bounds.claims import _claim, bounds_of
+from gtstub.frameworks.dace.bounds.dataflow import subset_of
 from gtstub.frameworks.dace.bounds.simplify import canonical, simplified
 from gtstub.signature.expressions import Expression, extremum, parse, symbol
 from gtstub.signature.model import Bounds, Claim, Condition, Follow, Unknown, Use
@@ -157,6 +159,7 @@ def region(blocks: int, *edges: tuple[Any, ...]) -> dict[str, Any]:
 
 A_BELOW_B = (Condition(symbol("a"), "<", symbol("b")),)
 OTHERWISE = (Condition(symbol("b"), "<", symbol("a") + 1),)
+C_HOLDS = Condition(symbol("c"), "!=", Expression())
 
 
 @pytest.mark.parametrize(
@@ -167,13 +170,18 @@ OTHERWISE = (Condition(symbol("b"), "<", symbol("a") + 1),)
             region(4, (0, 1, "a < b"), (0, 2, "not (a < b)"), (1, 3), (2, 3)),
             {0: (), 1: A_BELOW_B, 2: OTHERWISE, 3: ()},
         ),
-        (region(4, (0, 1, "a < b"), (0, 2, "x"), (1, 3), (2, 3)), {0: (), 1: A_BELOW_B, 2: None, 3: None}),
-        (region(4, (0, 1, "x"), (0, 2, "not x"), (1, 3), (2, 3)), {0: (), 1: None, 2: None, 3: ()}),
+        (region(4, (0, 1, "a < b"), (0, 2, "x"), (1, 3), (2, 3)), {0: (), 1: A_BELOW_B, 3: None}),
+        (region(4, (0, 1, "x"), (0, 2, "not x"), (1, 3), (2, 3)), {0: (), 3: ()}),
         (region(3, (0, 1, "a < b"), (1, 2)), {0: (), 1: A_BELOW_B, 2: A_BELOW_B}),
         (region(3, (0, 1, "a < b"), (0, 2, "not (a < b)")), {0: (), 1: A_BELOW_B, 2: OTHERWISE}),
         (
             region(5, (0, 1, "a < b"), (1, 2), (0, 3, "not (a < b)"), (2, 4), (3, 4)),
             {0: (), 1: A_BELOW_B, 2: A_BELOW_B, 3: OTHERWISE, 4: ()},
+        ),
+        # A choice inside a choice, of which both ways meet again.
+        (
+            region(6, (0, 1, "a < b"), (1, 2, "c"), (1, 3, "not c"), (2, 4), (3, 4), (0, 5, "not (a < b)")),
+            {1: A_BELOW_B, 2: (*A_BELOW_B, C_HOLDS), 4: A_BELOW_B, 5: OTHERWISE},
         ),
         # Two ways into a block that need not be on any way.
         (
@@ -191,6 +199,7 @@ OTHERWISE = (Condition(symbol("b"), "<", symbol("a") + 1),)
         "an end before",
         "two ends",
         "chains",
+        "a choice in a choice",
         "joined",
         "a cycle",
         "two starts",
@@ -214,7 +223,9 @@ def test_symbols_that_edges_assign_are_found_at_any_depth() -> None:
     inner["edges"][0]["attributes"]["data"]["attributes"]["assignments"] = {"n": "a + 1"}
     conditional = {"type": "ConditionalBlock", "branches": [[None, inner]]}
     loop = {"type": "LoopRegion", "attributes": {"loop_variable": "i"}, "nodes": [conditional], "edges": []}
-    assert regions._assigned({**region(0), "nodes": [loop]}) == {"n", "i"}
+    found = names.assignments_in({**region(0), "nodes": [loop]})
+    assert found == {"n": {"a + 1"}, "i": {"", "?"}}
+    assert names.assignments_in(loop) == {"n": {"a + 1"}}
 
 
 # --- Look-ups ---------------------------------------------------------------------------------------------------------
@@ -222,7 +233,7 @@ def test_symbols_that_edges_assign_are_found_at_any_depth() -> None:
 
 def indexed(text: str, language: str = "Python") -> dict[str, list[str]]:
     found = lookups._indexed({"language": language, "string_data": text})
-    return {name: [ast.unparse(each) for each in indices] for name, indices in found.items()}
+    return {name: [ast.unparse(each) for each in element.indices] for name, element in found.items()}
 
 
 def test_tasklets_read_one_element() -> None:
@@ -236,7 +247,6 @@ def test_tasklets_read_one_element() -> None:
     "text",
     [
         "x = f[i] + 1",
-        "x = f[i] if k != -1 else 0.0",
         "x = f[i] if i == -1 else 0.0",
         "x = f[i] if i != -2 else 0.0",
         "x = f[i] if i > -1 else 0.0",
@@ -252,6 +262,19 @@ def test_tasklets_read_one_element() -> None:
 def test_other_tasklets_are_not_read(text: str) -> None:
     found = indexed(text)
     assert "f" not in found or found == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "guard"),
+    [
+        ("x = f[i]", None),
+        ("x = f[i] if i != -1 else 0.0", "i"),
+        ("x = f[i, k] if k != (-1) else 0.0", "k"),
+        ("x = f[i] if k != -1 else 0.0", "k"),
+    ],
+)
+def test_the_connector_that_guards_an_element_is_known(text: str, guard: str | None) -> None:
+    assert lookups._indexed({"language": "Python", "string_data": text})["f"].guard == guard
 
 
 def test_tasklets_in_other_languages_are_not_read() -> None:
@@ -317,9 +340,7 @@ def test_sdfgs_of_unknown_form_make_no_claims() -> None:
         "tmp": {"type": "Array", "attributes": {"transient": True}},
     }
     sdfg = {"type": "SDFG", "attributes": {"_arrays": arrays}, "nodes": [{"type": "SDFGState", "id": 0}], "edges": []}
-    assert bounds_of(regions.accesses(sdfg, ()), sdfg) == Bounds(
-        0, (), (Unknown("vn", "in a form that is not read", 1),)
-    )
+    assert bounds_of(sdfg, {}, has_domains=True) == Bounds(0, (), (Unknown("vn", "in a form that is not read", 1),))
 
 
 # --- Simplification ---------------------------------------------------------------------------------------------------
@@ -343,6 +364,11 @@ def _plus(draw: random.Random) -> Expression:
     return draw.choice((Expression(), symbol("c")))
 
 
+def _follow(draw: random.Random) -> Follow:
+    ends, columns = ((symbol("a"),), (symbol("b"),)), (draw.randint(0, 3),)
+    return Follow("t", *ends, columns, _plus(draw), draw.choice((True, False)), draw.choice("xy"), 0)
+
+
 def _claims(draw: random.Random) -> list[Claim]:
     when = [_condition(draw) for _ in range(2)]
     return [
@@ -352,10 +378,7 @@ def _claims(draw: random.Random) -> list[Claim]:
                 Use(draw.choice("xy"), draw.randint(0, 1), (_expression(draw),), (_expression(draw),))
                 for _ in range(draw.randint(0, 3))
             ),
-            tuple(
-                Follow("t", (symbol("a"),), (symbol("b"),), (draw.randint(0, 3),), _plus(draw), draw.choice("xy"), 0)
-                for _ in range(draw.randint(0, 2))
-            ),
+            tuple(_follow(draw) for _ in range(draw.randint(0, 2))),
         )
         for _ in range(draw.randint(1, 4))
     ]
@@ -376,7 +399,8 @@ def said(claims: Iterable[Claim], values: Mapping[str, int]) -> tuple[dict[Any, 
         for each in claim.follows:
             rows = range(min(value(x, values) for x in each.first), max(value(x, values) for x in each.last) + 1)
             plus = value(each.plus, values)
-            followed |= {(each.table, row, column, plus, each.array) for row in rows for column in each.columns}
+            skips = {True} if each.skips else {True, False}  # what does not skip -1 demands more
+            followed |= set(itertools.product([each.table], rows, each.columns, [plus], [each.array], skips))
     return ends, followed
 
 
@@ -444,7 +468,7 @@ def edge(src: int, dst: int, data: str = "", index: str = "", connectors: tuple[
 def bounds(arrays: Mapping[str, Any], nodes: list[Any], edges: list[Any]) -> Bounds:
     state = {"id": 0, "type": "SDFGState", "nodes": nodes, "edges": edges}
     sdfg = {"type": "SDFG", "attributes": {"_arrays": arrays}, "nodes": [state], "edges": []}
-    return bounds_of(regions.accesses(sdfg, ("n", "m")), sdfg)
+    return bounds_of(sdfg, {"n": "int32", "m": "int32"}, has_domains=True)
 
 
 READ = [node(0, "AccessNode", data="A"), node(1, "Tasklet", code={})]
@@ -493,7 +517,7 @@ def test_loops_whose_body_changes_their_variable_are_not_known(assignments: Mapp
         "edges": [{"src": "0", "dst": "1", "attributes": {"data": interstate}}],
     }
     sdfg = {"type": "SDFG", "attributes": {"_arrays": {"A": array("n")}}, "nodes": [loop], "edges": []}
-    found = bounds_of(regions.accesses(sdfg, ("n",)), sdfg)
+    found = bounds_of(sdfg, {"n": "int32"}, has_domains=True)
     assert (found.known, len(found.unknown)) == ((0, 1) if assignments else (1, 0))
 
 
@@ -510,7 +534,7 @@ def test_loops_whose_body_changes_their_variable_are_not_known(assignments: Mapp
 )
 def test_rows_and_columns_that_are_left_out_are_not_claimed(row: str, column: str, is_known: bool) -> None:
     ranges = (Range("i", read("0"), read("7")), Range("j", read("0"), read("1")))
-    lookup = Lookup("gt_conn_X", read(row), read(column), read("0"))
+    lookup = Lookup("gt_conn_X", read(row), read(column), read("0"), skips=True)
     assert (_claim(Reached("A", ranges, (), (lookup,))) is not None) == is_known
 
 

@@ -79,7 +79,7 @@ def test_globals(monkeypatch: pytest.MonkeyPatch) -> None:
         (BOX, "inner", None, "reads 'BOX.inner.w', which does not exist any more."),
         (None, "BOX", Box(), "which does not exist any more."),
         (None, "WEIGHTS", [1.0, 2.0, 3.0], "was compiled for 'WEIGHTS' = [1.0, 2.0], but it is [1.0, 2.0, 3.0] now"),
-        (None, "WEIGHTS", [1.0, 9.0], "was compiled for 'WEIGHTS[1]' = 2.0, but it is 9.0 now"),
+        (None, "WEIGHTS", [1.0, 9.0], "was compiled for 'WEIGHTS' = [1.0, 2.0], but it is [1.0, 9.0] now"),
         (None, "FIELD", None, "Argument 'FIELD' of program"),
         (None, "FIELD", np.zeros(4), "must have size 3 on axis 0 ('axis_0'), not 4."),
         (BOX, "listed", [three(1), np.zeros((3, 3))], "must have 1 dimension ('axis_0'), not 2."),
@@ -171,7 +171,7 @@ def test_values_that_dace_uses_while_it_parses(monkeypatch: pytest.MonkeyPatch) 
         context.setattr(SHIFT_OF_ORDER, "order", 1)
         check_changed(decides, "was compiled for 'self.order' = 0, but it is 1 now")
     HISTORY.append(three(5))
-    check_changed(decides, "but these are two now")
+    check_changed(decides, "was compiled for 'len(HISTORY)' = 2, but it is 3 now")
     HISTORY.pop()
     monkeypatch.setitem(globals(), "UNUSED", 2)
     monkeypatch.setitem(OTHERS, "unused", three(9))

@@ -41,6 +41,8 @@ from tests.support.gt4py_programs import CASES, Case
 pytestmark = pytest.mark.xdist_group("bounds of gt4py programs")
 
 LEAST, MOST = int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max)
+HINT = "Set GTSTUB_BOUNDS=0 to build the program without this check."
+
 INVALID = np.full((EDGES, 4), -1, np.int32)
 
 
@@ -72,7 +74,7 @@ def check_refused(program: _host.Program, arguments: Arguments, tables: common.O
     before = values_of(arguments)
     with pytest.raises(ValueError) as caught:
         program(**arguments, offset_provider=tables)
-    assert str(caught.value) == message
+    assert str(caught.value) == f"{message} {HINT}"
     for name, value in values_of(arguments).items():
         np.testing.assert_array_equal(value, before[name], err_msg=name)
 
@@ -208,8 +210,8 @@ def test_arrays_without_elements_are_not_refused(program: _host.Program, sizes: 
 @pytest.mark.parametrize(
     ("scalars", "indices"),
     [
-        ({"horizontal_end": EDGES + 1}, f"12 to {EDGES}"),
-        ({"horizontal_end": MOST}, f"12 to {MOST - 1}"),
+        ({"horizontal_end": EDGES + 1}, f"{START} to {EDGES}"),
+        ({"horizontal_end": MOST}, f"{START} to {MOST - 1}"),
         ({"horizontal_start": LEAST, "start_2nd_nudge_line_idx_e": LEAST}, f"{LEAST} to 29"),
     ],
 )
@@ -220,8 +222,8 @@ def test_sizes_at_the_ends_of_int32_do_not_overflow(
     for _ in range(3):  # then all arrays are known, and the scalars alone are new
         check_result(program, arguments, tables)
     message = (
-        f"Argument 'inv_primal_edge_length' of program 'apply_diffusion_to_vn' must have the indices {indices} "
-        "on axis 0 ('Edge'), which this call uses, not 0 to 35."
+        f"Argument 'vn' of program 'apply_diffusion_to_vn' must have the indices {indices} on axis 0 ('Edge'), "
+        "which this call uses, not 0 to 35."
     )
     check_refused(program, arguments | scalars, tables, message)
     check_result(program, arguments, tables)
@@ -307,6 +309,37 @@ def test_columns_that_are_not_used_may_have_any_indices(wrong: int) -> None:
     )
     check_refused(program, arguments, both_tables(e2v=changed), message)
     check_writes(program, arguments, both_tables(e2v=table), out=out)
+
+
+def test_a_skip_value_is_an_index_where_the_sdfg_does_not_test_for_it() -> None:
+    """gt4py does not in `a(V2E[1])`."""
+    program = built_small("first_neighbor")
+    arguments = {"a": random_field(12, small.Edge), "out": random_field(10, small.Vertex), **ROWS}
+    table = np.full((10, 2), -1, np.int32)
+    table[2:8, 1] = (0, 11, 3, 4, 9, 0)
+    out = arguments["out"].ndarray.copy()
+    out[2:8, 1:] = arguments["a"].ndarray[table[2:8, 1], 1:] + 1.0
+    check_writes(program, arguments, both_tables(v2e=table), out=out)
+    changed = table.copy()
+    changed[4, 1] = -1
+    message = (
+        "Connectivity 'V2E' of program 'first_neighbor' has index -1 in row 4, column 1, "
+        "but argument 'a' has the indices 0 to 11 on axis 0 ('Edge')."
+    )
+    check_refused(program, arguments, both_tables(v2e=changed), message)
+    check_writes(program, arguments, both_tables(v2e=table), out=out)
+
+
+def test_both_sides_of_where_are_evaluated() -> None:
+    arguments = {name: gtx.as_field({small.I: (0, 4), small.K: (0, 5)}, np.ones((4, 5))) for name in ("u", "q", "out")}
+    arguments |= {"i_end": 3, "k_end": 5}
+    program = built(Case("chosen", reaching.__name__, "chosen", RANGES, values={"i_end": 3, "k_end": 5}))
+    program(**arguments, offset_provider={})
+    message = (
+        "Argument 'q' of program 'chosen' must have the indices 0 to 4 on axis 0 ('I'), "
+        "which this call uses, not 0 to 3."
+    )
+    check_refused(program, arguments | {"i_end": 4}, {}, message)
 
 
 def test_skip_values_are_no_indices_and_each_field_has_its_own_rows() -> None:

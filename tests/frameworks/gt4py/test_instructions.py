@@ -181,7 +181,7 @@ def test_eight_variants_cost_no_more_than_one(counts: Mapping[str, float]) -> No
 def test_bounds_cost_little(counts: Mapping[str, float]) -> None:
     """Six scalars are compared in each call; 21 ends of axes and 2 tables are checked if one of them has changed."""
     assert counts["sizes"] <= counts["sizes, no bounds"] + 15
-    assert counts["another size"] <= counts["another size, no bounds"] + 200
+    assert counts["another size"] <= counts["another size, no bounds"] + 215
 
 
 def test_a_call_costs_little_more_than_its_sdfg(counts: Mapping[str, float]) -> None:

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 7
-#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 8
+#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct calling_args arguments;
@@ -214,7 +214,7 @@ static void *init(const gts_program *self)
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
-        GTS_TRY(fill(self));
+        return fill(self);
     return 0;
 }
 
@@ -394,4 +394,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: e6f93d8370153d1fbbe25faa76c9624729574c902633a23dd4a903a6d45c0e14 */
+/* gtstub: sha256 of the text above: fd63606b6e3fef4736bedf0dc056f895b7d01b97f87dfe06fefcf91b8ea9a82c */

@@ -47,10 +47,10 @@ module calling_stub
             type(c_funptr), value :: smooth       ! function of (float64[2*N + 1]) that returns float64[N]
             type(c_funptr), value :: split        ! function of (float64) that returns int32, float32[4, M]
             target :: x, y
-            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: f518f5990aaa81047cb5f0c066ffb07c873810a4ce2dfd5de873813e736eeb80
+! gtstub: sha256 of the text above: f80989946ce47b821017d4fbc6ffeddcc636b72a1c497f8443fce7f63538fd80

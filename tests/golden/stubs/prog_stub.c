@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 7
-#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 8
+#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct prog_args arguments;
@@ -74,7 +74,7 @@ static void *init(const gts_program *self)
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
-        GTS_TRY(fill(self));
+        return fill(self);
     return 0;
 }
 
@@ -217,4 +217,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: df3a64a6fdedbf134bd20de324832b978cf7cb2baf2fa9e964320ac1061fc3f4 */
+/* gtstub: sha256 of the text above: 54a1864166cdcfff26f3d75fc3111f84b184daed295b81043c2a4b70a4d15166 */

@@ -37,10 +37,10 @@ module prog_stub
             real(c_double), value :: factor         ! float64
             real(c_double), intent(inout) :: out(:) ! float64 field on [K (stride 1)], written
             target :: x, out
-            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 8e13542c6591f7223c95c8da5678f55ee92a9bab0b305c12afed655a41385f3d
+! gtstub: sha256 of the text above: c9f7de796fd268e86f6bab2c535e81808db737abc23d04d39df74bd0e8e52c7c

@@ -9,8 +9,8 @@
 
 #include "gtstub/stub.h"
 
-#if GTS_ABI != 7
-#error "This stub was generated for ABI 7 of gtstub; generate it again with the gtstub that is installed."
+#if GTS_ABI != 8
+#error "This stub was generated for ABI 8 of gtstub; generate it again with the gtstub that is installed."
 #endif
 
 typedef struct shapes_args arguments;
@@ -126,9 +126,9 @@ static void *init(const gts_program *self)
 static inline GTS_ALWAYS_INLINE int prepare(gts_program *self)
 {
     if (GTS_UNLIKELY(self->has_new_array))
-        GTS_TRY(fill(self));
-    else if (GTS_UNLIKELY(has_new_scalar(self->slots)))
-        GTS_TRY(check_scalars(self));
+        return fill(self);
+    if (GTS_UNLIKELY(has_new_scalar(self->slots)))
+        return check_scalars(self);
     return 0;
 }
 
@@ -291,4 +291,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 99f262acdb779586c69ad0eacf20f3807299bd22993274ed84c874d7267b1824 */
+/* gtstub: sha256 of the text above: ef561e42e44c8ac68260d156c50e237b7e62e641cbfe9d5dc91d76826a35f1e0 */

@@ -51,10 +51,10 @@ module shapes_stub
             real(c_double), intent(inout) :: g(:, :)
             integer(c_int32_t), value :: M           ! int32
             target :: a, edges, twice, table, odd, wide, f, g
-            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); if it is bound, it is unbound first
+            type(gts_bound_call), intent(inout) :: bound_call ! for gts_start(); an earlier one is unbound after success
             integer(c_int), intent(out), optional :: stat ! 0 or the kind of an error; if absent, errors stop the host
             character(kind=c_char, len=*), intent(inout), optional :: errmsg ! the text of an error
         end subroutine
     end interface
 end module
-! gtstub: sha256 of the text above: 0dc65372c5bd46f79cc4c4e5792f9700adbeed308a2f01bdf3dd1754d566d693
+! gtstub: sha256 of the text above: ddf75e6e0718961ef2830ca2dc2a2727db6cdcbd702886816b8d5d776d1992d6

@@ -312,7 +312,7 @@ def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(CacheError) as caught:
         build_once(Cache(tmp_path), KEY, lambda: publish(Cache(tmp_path), KEY))
     assert str(caught.value) == (
-        f"The cache cannot be written at '{tmp_path / '.claims'}': File exists. Correct this, or name another"
+        f"The cache cannot be written at '{tmp_path / '.claims'}': Not a directory. Correct this, or name another"
         " directory in GTSTUB_CACHE_DIR."
     )
 

@@ -15,7 +15,7 @@ import pytest
 
 from gtstub.building.waiting import build_once
 from gtstub.cache.cleanup import LONGEST_BUILD, set_aside, sweep
-from gtstub.cache.entry import Entry
+from gtstub.cache.entry import USE_KNOWN, Entry
 from gtstub.cache.inventory import inventory, pick
 from gtstub.cache.key import make_key as key_of
 from gtstub.cache.process import Process, this_process
@@ -175,6 +175,17 @@ def test_what_was_not_used_for_long(cache: Cache) -> None:
     assert keys(cache, older_than=30 * DAY) == ["prog-01"]
     assert keys(cache, older_than=10 * DAY) == ["prog-02", "prog-01"]
     assert keys(cache) == []
+
+
+def test_what_was_used_seconds_ago(cache: Cache) -> None:
+    """The use of an entry that was used shortly before is not recorded."""
+    path = publish_used(cache, "prog-01", 0.5)
+    assert cache.find("prog-01") is not None
+    assert keys(cache, older_than=DAY / 4) == []
+    os.utime(path, (time.time() - DAY / 2 - USE_KNOWN / 2,) * 2)
+    assert keys(cache, older_than=DAY / 2) == []
+    os.utime(path, (time.time() - DAY / 2 - 2 * USE_KNOWN,) * 2)
+    assert keys(cache, older_than=DAY / 2) == ["prog-01"]
 
 
 def test_what_there_is_no_room_for(cache: Cache) -> None:

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 import gtstub
+from gtstub import settings
 from gtstub.cache.cleanup import set_aside
-from gtstub.cache.entry import COMPILED_SDFG, DAY, LOWERED_SDFG, STAGE, Entry
+from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG, STAGE, USE_KNOWN, Entry
 from gtstub.cache.key import Difference, make_key
 from gtstub.cache.manifest import Built, Machine, Manifest, digest
 from gtstub.cache.store import Cache, open_cache
@@ -161,7 +162,7 @@ def test_every_file_is_on_the_disk_before_the_entry_has_its_name(cache: Cache, m
     monkeypatch.setattr(os, "fsync", fsync)
     publish(cache, KEY)
     assert set(synced[:3]) == {STUB, LIBRARY, "manifest.json"}
-    assert synced[3].startswith(".building-")
+    assert synced[3] == "entry"
     assert synced[4:] == [f"{cache.root.name} of an entry"]
 
 
@@ -180,7 +181,7 @@ def test_directory_that_cannot_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("unreadable", ["", "manifest.json", LIBRARY])
-def test_entry_that_another_user_may_not_read(unreadable: str) -> None:
+def test_entry_that_another_user_may_not_read(unreadable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache itself can be written."""
     code = """if True:
         import os, sys
@@ -197,9 +198,11 @@ def test_entry_that_another_user_may_not_read(unreadable: str) -> None:
     """
     with tempfile.TemporaryDirectory() as root:  # Only its owner can pass the directories of pytest.
         Path(root).chmod(0o777)
+        monkeypatch.setenv(settings.TRUST, f"layer={root}")
         path = publish(Cache(Path(root)), KEY).path
         (path / unreadable).chmod(0)
-        done = subprocess.run([sys.executable, "-c", code, root], capture_output=True, text=True, check=False)
+        command = [sys.executable, "-c", code, root]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.stderr == ""
         assert done.stdout == (
             f"This user may not read the cache entry '{path}': ask its owner to make it readable, or name another"
@@ -430,10 +433,10 @@ def test_loading_imports_nothing_big(cache: Cache, toolchain: Toolchain) -> None
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "prog []\n"
 
 
-def test_use_is_noted_once_a_day(cache: Cache, toolchain: Toolchain) -> None:
+def test_use_is_noted_once_an_hour(cache: Cache, toolchain: Toolchain) -> None:
     path = build(cache, toolchain).path
     now = time.time()
-    for last, is_noted in ((now - 3600, False), (now - 2 * DAY, True), (now + 2 * DAY, True)):
+    for last, is_noted in ((now - USE_KNOWN / 2, False), (now - 2 * USE_KNOWN, True), (now + 2 * USE_KNOWN, True)):
         for use in (lambda: cache.find(KEY), lambda: gtstub.load(path)):
             os.utime(path, (last, last))
             use()

@@ -45,3 +45,19 @@ def test_doctor_in_a_directory_that_was_deleted(tmp_path: Path) -> None:
     result = run_installed("doctor")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == "The current directory was deleted: change to another one.\n"
+
+
+def test_doctor_finds_a_cache_that_others_can_write(tmp_path: Path) -> None:
+    root, shared = tmp_path / "root", tmp_path / "shared"
+    for directory in (root, shared):
+        directory.mkdir(mode=0o755)
+    environment = {**os.environ, "GTSTUB_CACHE_DIR": str(root), "GTSTUB_SHARED_CACHE_DIR": str(shared)}
+    result = run_installed("doctor", env=environment)
+    assert result.returncode == 0
+    assert result.stdout.count(" cache ") == 2
+    shared.chmod(0o777)
+    result = run_installed("doctor", env=environment)
+    assert result.returncode == 1
+    assert "REFUSED   cache" in result.stdout
+    assert f"\ncache: '{shared}' is not used: Directory '{shared}' of user " in result.stdout
+    assert "can be written by everyone (mode 0777)" in result.stdout

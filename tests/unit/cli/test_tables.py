@@ -203,6 +203,7 @@ def test_a_plan_as_json_says_all_that_is_in_it() -> None:
         "init": ["__nk"],
         "memory_symbols": [],
         "bounds": [],
+        "facts": [],
         "known": 1,
         "unknown": [{"array": "y", "why": "in a branch on data", "count": 2}],
         "workspaces": [],

@@ -176,12 +176,12 @@ def test_a_table_must_be_a_connectivity_with_the_columns() -> None:
             make_plan(document, GATHER_PROGRAM)
 
 
-@pytest.mark.parametrize("name", ["nothing", "x", "wide"])
-def test_bounds_may_depend_on_small_integers_alone(name: str) -> None:
-    document = sdfg(array("x", Axis(start=0)), symbol("wide", dtype="int64"), symbol("n"))
-    signature = program(x=field(K), n=scalar("int32"), wide=scalar("int64"))
+@pytest.mark.parametrize("name", ["nothing", "x", "real"])
+def test_bounds_may_depend_on_integers_alone(name: str) -> None:
+    document = sdfg(array("x", Axis(start=0)), symbol("n"), symbol("real", dtype="float64"))
+    signature = program(x=field(K), n=scalar("int32"), real=scalar("float64"))
     bounds = Bounds(1, (claim("0", f"{name} + n"),), ())
-    with pytest.raises(PlanError, match=f"the bounds depend on '{name}', which is no integer of at most 32 bits"):
+    with pytest.raises(PlanError, match=f"the bounds depend on '{name}', which is no integer"):
         make_plan(dataclasses.replace(document, bounds=bounds), signature)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gtstub.abi import ABI
 from gtstub.analysis.sizes import SizeError
 from gtstub.errors import CacheError, GtstubError
 from gtstub.plan.planner import make_plan
@@ -187,12 +188,12 @@ def test_an_entry_of_another_abi_is_refused(tmp_path: Path) -> None:
     entry = publish(tmp_path)
     source = entry.path / "whole_stub.c"
     text = source.read_text(encoding="utf-8")
-    source.write_text(text.replace("#if GTS_ABI != 7\n", "#if GTS_ABI != 6\n"), encoding="utf-8")
+    source.write_text(text.replace(f"#if GTS_ABI != {ABI}\n", f"#if GTS_ABI != {ABI - 1}\n"), encoding="utf-8")
     with pytest.raises(CacheError) as refused:
         report(entry.path)
     assert str(refused.value) == (
-        f"The cache entry '{entry.path}' was built for ABI 6 of gtstub, and this gtstub has ABI 7: build it again, or"
-        " use the gtstub that built it."
+        f"The cache entry '{entry.path}' was built for ABI {ABI - 1} of gtstub, and this gtstub has ABI {ABI}: build "
+        "it again, or use the gtstub that built it."
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,8 @@ from typing import Any
 from gtstub.cache.inventory import Item, age, code_paths
 from gtstub.cache.key import MISSING, Difference
 from gtstub.cache.store import Cache, Nearest
+from gtstub.cache.wording import cut, sides, whole
 from gtstub.util.console import make_table, print_parts
-
-WIDEST = 60
-"""The most characters of a value in a table. The JSON document has the whole value."""
 
 
 def item_to_json(item: Item) -> dict[str, Any]:
@@ -34,7 +31,7 @@ def print_items(cache: Cache, items: Sequence[Item]) -> None:
     for item in items:
         used = _age(item.used) if item.layer == cache.root else ""
         size, built = _size(item.bytes), _age(item.built)
-        static = _cut(", ".join(f"{_whole(name)}={_whole(value)}" for name, value in item.static.items()))
+        static = cut(", ".join(f"{whole(name)}={whole(value)}" for name, value in item.static.items()))
         table.add_row(item.key, item.name, static, size, built, used, layers[item.layer], item.state)
     problems = "\n".join(item.problem for item in items if item.state == "broken")
     print_parts("\n".join(f"{name}: {layer}" for layer, name in layers.items()), table, problems, f"{_total(items)}.")
@@ -48,9 +45,9 @@ def print_item(item: Item) -> None:
         print_parts(head, item.problem)
         return
     flat = _flat("", manifest.ingredients)
-    ingredients = make_table("ingredient", "value", rows=((_whole(path), _cut(_whole(value))) for path, value in flat))
+    ingredients = make_table("ingredient", "value", rows=((whole(path), cut(whole(value))) for path, value in flat))
     constants = manifest.baked.items()
-    baked = make_table("compiled in", "value", rows=((_whole(name), _cut(_whole(value))) for name, value in constants))
+    baked = make_table("compiled in", "value", rows=((whole(name), cut(whole(value))) for name, value in constants))
     rows = ((name, str(file.bytes), file.sha256) for name, file in manifest.files.items())
     files = make_table("file", "bytes", "SHA-256", rows=rows)
     built, machine = manifest.built, manifest.machine
@@ -87,7 +84,7 @@ def print_differences(item: Item, nearest: Nearest | None) -> None:
     if nearest is None:
         print_parts(head, f"The cache has no older entry of program '{item.name}' to compare it with.")
         return
-    rows = ((_whole(difference.path), *_sides(difference)) for difference in nearest.differences)
+    rows = ((whole(difference.path), *sides(difference)) for difference in nearest.differences)
     table = make_table("ingredient", "this", "nearest", rows=rows)
     other = f"Nearest: '{nearest.entry.key}', built {_age(nearest.manifest.built.time)} ago."
     print_parts(f"{head}\n{other}", table)
@@ -99,28 +96,6 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _flat(f"{path}.{name}" if path else name, element)
     else:
         yield path, value
-
-
-def _sides(difference: Difference) -> tuple[str, str]:
-    """Both values. If they are long and begin alike, the texts start shortly before the first difference."""
-    ours, theirs = _whole(difference.ours), _whole(difference.theirs)
-    shorter = min(len(ours), len(theirs))
-    common = next((i for i in range(shorter) if ours[i] != theirs[i]), shorter)
-    if common < WIDEST // 2 or max(len(ours), len(theirs)) <= WIDEST:
-        return _cut(ours), _cut(theirs)
-    begin = common - WIDEST // 4
-    return _cut(f"... {ours[begin:]}"), _cut(f"... {theirs[begin:]}")
-
-
-def _whole(value: Any) -> str:
-    if value is MISSING:
-        return str(MISSING.value)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if text.isprintable() else json.dumps(value)  # Escape sequences would reach the terminal.
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 4]} ..."
 
 
 def _total(items: Sequence[Item]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gtstub.plan.indices import accesses_not_known, indices_used
 from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Function, Leaf, Slot, Unused, Value, walk
@@ -23,14 +23,21 @@ def print_plan(plan: CallPlan) -> None:
     print_parts(_title(plan), arguments, slots, "\n".join((*_agreements(plan), *_remarks(plan))))
 
 
-def print_slots(plan: CallPlan) -> None:
-    """Prints a row for each slot: its C type, its name, its source, and the contract of the source."""
+def print_slots(plan: CallPlan, evaluated: Sequence[str] = ()) -> None:
+    """
+    Prints a row for each slot: its C type, its name, its source, and the contract of the source. `evaluated` are the
+    expressions that each call from Python evaluates.
+    """
     rows = (
         (*_slot_row(slot), "; ".join(_describe_slot_contract(slot, plan)), _indices_used(slot, plan))
         for slot in plan.slots
     )
     slots = make_table("slot", "C type", "name", "source", "contract", "indices used", rows=rows)
-    print_parts(_title(plan), slots, "\n".join(_remarks(plan)))
+    remarks = list(_remarks(plan))
+    if evaluated:
+        remarks.append("Each call from Python evaluates again what DaCe has compiled in:")
+        remarks += [f"  {each}" for each in evaluated]
+    print_parts(_title(plan), slots, "\n".join(remarks))
 
 
 def _slot_row(slot: Slot) -> tuple[str, ...]:

@@ -1,4 +1,10 @@
-"""What a DaCe program reads from around it: globals, variables of enclosing functions, and attributes of `self`."""
+"""
+What a DaCe program reads from around it: globals, variables of enclosing functions, and attributes of `self`.
+
+Each evaluation of DaCe's front end (recording.py) ends in one of these ways: it reads what no call can change; calls
+read it again along a path, and compare it; calls evaluate its expression again, and compare what comes out; or the
+program is refused.
+"""
 
 from __future__ import annotations
 
@@ -6,65 +12,35 @@ import ast
 import copy
 import dataclasses
 import enum
-import sys
-from collections.abc import Iterator, Mapping
-from types import CellType, CodeType, ModuleType
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 from dace import dtypes, symbolic
-from dace.frontend.python.common import SDFGClosure
 from dace.frontend.python.parser import DaceProgram
 
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.front_end import FrontEnd
-from gtstub.frameworks.dace.source_paths import Step, Use, path_of, source_paths
+from gtstub.frameworks.dace.paths import paths_in
+from gtstub.frameworks.dace.readings import Again, Fixed, Names, Passed, Reading
+from gtstub.frameworks.dace.recording import Evaluation, Recorder, Scope, Use
 
-LIBRARIES = ("dace", "math", "numpy")
-"""The modules whose attributes never change."""
+
+class End(enum.Enum):
+    """What becomes of an evaluation."""
+
+    FIXED = enum.auto()
+    READ = enum.auto()
+    EVALUATED_AGAIN = enum.auto()
 
 
 @dataclasses.dataclass(frozen=True)
-class Passed:
-    """The argument of a call for the parameter `name`."""
+class Identical:
+    """An object that a call must read as it is: another one may be equal now, and differ later."""
 
-    name: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Reading:
-    """
-    What a call reads: `root` is a dict of globals, a cell, an argument of the call, or any other object. `steps` lead
-    from there to the object; the first one is the name of a global. `source` is the user's text for it.
-    """
-
-    root: Any
-    steps: tuple[Step, ...]
-    source: str
-
-    def plain(self, places: Mapping[str, int]) -> tuple[Any, tuple[Step, ...], str]:
-        """As the host takes it. `places` has the number of each argument of a call."""
-        root = places[self.root.name] if isinstance(self.root, Passed) else self.root
-        return root, self.steps, self.source
-
-    def read(self, arguments: Mapping[str, Any]) -> Any:
-        """What a call with these arguments reads; raises the error of the step that fails."""
-        found, steps = self.root, self.steps
-        if isinstance(found, Passed):
-            found = arguments[found.name]
-        elif isinstance(found, CellType):
-            found = found.cell_contents
-        elif isinstance(found, dict) and steps:
-            found, steps = found[steps[0]], steps[1:]
-        for step in steps:
-            match step:
-                case str():
-                    found = getattr(found, step)
-                case (index,):
-                    found = found[index]
-                case _:
-                    found = len(found)
-        return found
+    value: Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,170 +49,286 @@ class Closure:
     The arrays that a program reads and the functions that it calls, by their names in the SDFG, and the values that
     were compiled in. DaCe binds the arguments of a function that are no data; calls use what it has made. `shared` are
     the other paths to an array that was at several paths when the program was compiled, each with the array's name in
-    the SDFG.
+    the SDFG. `ends` counts what has become of DaCe's evaluations, and `again` are the expressions that each call
+    evaluates.
     """
 
     arrays: Mapping[str, Reading]
     callbacks: Mapping[str, Reading]
     constants: tuple[tuple[Reading, Any], ...]
     shared: tuple[tuple[Reading, str], ...]
+    ends: Mapping[End, int]
+    again: tuple[str, ...]
 
 
-def closure_of(program: DaceProgram, arguments: Mapping[str, Any], front_end: FrontEnd) -> Closure:
+def closure_of(program: DaceProgram, arguments: Mapping[str, Any], recorder: Recorder, front_end: FrontEnd) -> Closure:
     """
-    The closure of a program that DaCe has parsed for the arguments of a call, and of the programs that it calls.
+    The closure of a program that DaCe has parsed for the arguments of a call, from what DaCe has evaluated and parsed.
     `arguments` are those that were compiled in.
 
-    Raises SignatureError for an array that a call cannot read again.
+    Raises SignatureError for what a call can neither read nor evaluate again.
     """
-    parts = list(_parts(program, program.resolver, front_end))
-    leaves = _leaves(arguments, front_end)
-    mentioned = [
-        each for owner, part in parts for each in _mentioned(owner, part, arguments if owner is program else {})
-    ]
-    mentioned += [(reading, value, None) for reading, value in leaves]
-    arrays, shared = {}, []
+    maker = _Maker(program, arguments)
+    ends = Counter(maker.end(each) for each in recorder.evaluations)
+    for function in recorder.functions:
+        maker.compare(Reading(function, ("__code__",), f"{function.__name__}.__code__"))
+    arrays: dict[str, Reading] = {}
+    shared: list[tuple[Reading, str]] = []
+    bound = set()
     for name, (source, _, evaluator, _) in program.resolver.closure_arrays.items():
         array = evaluator()
-        readings = list({_identity(reading): reading for reading, value, _ in mentioned if value is array}.values())
+        bound.add(id(array))
+        found = [reading for reading, value in maker.arrays if value is array]
+        found = sorted(found, key=lambda reading: reading.source != source) or [
+            reading for reading, _ in maker.arrays if reading.source == source
+        ]
+        readings = list({reading.identity: reading for reading in found}.values())
         if not readings:
             raise SignatureError(
                 f"Program '{program.name}' reads the array '{source}', which a call cannot find again."
             )
-        steps = front_end.steps(array)
-        readings = [dataclasses.replace(reading, steps=(*reading.steps, *steps)) for reading in readings]
+        readings = [reading.then(*front_end.steps(array)) for reading in readings]
         arrays[name] = readings[0]
         shared += [(reading, name) for reading in readings[1:]]
-    constants = {}
-    for each, part in parts:
-        for source, value in part.closure_constants.items():
-            reading = _reading(each, source, arguments if each is program else {})
-            if reading is not None:
-                constants[_identity(reading)] = reading, value
-            elif each is not program:  # perhaps of an argument that a called program has got
-                _, _, rest = source.partition(".")
-                of_leaves = [(leaf, found) for leaf, found in leaves if rest and leaf.source.endswith(f".{rest}")]
-                constants |= {_identity(leaf): (leaf, found) for leaf, found in of_leaves}
-    for reading, value, use in mentioned:
-        if _is_plain(value):
-            constants.setdefault(_identity(reading), (reading, copy.copy(value)))
-        elif use is None:
-            continue
-        elif use.is_called or _is_compiled_in(value):
-            constants.setdefault(_identity(reading), (reading, value))
-        elif use.is_whole and isinstance(value, list | tuple | dict):
-            count = Reading(reading.root, (*reading.steps, ()), f"len({reading.source})")
-            constants.setdefault(_identity(count), (count, len(value)))
-    kept = tuple((reading, value) for reading, value in constants.values() if not _is_of_library(reading))
+    sources = {reading.identity for reading in (*arrays.values(), *(reading for reading, _ in shared))}
+    for reading, value in maker.arrays:
+        if id(value) not in bound and reading.then(*front_end.steps(value)).identity not in sources:
+            maker.compare_type(reading)
     callbacks = {
         name: Reading(function, (), source) for name, (source, function, _) in program.resolver.callbacks.items()
     }
-    return Closure(arrays, callbacks, kept, tuple(shared))
+    constants = sorted(maker.constants.values(), key=lambda each: isinstance(each[0].root, Again))
+    return Closure(arrays, callbacks, tuple(constants), tuple(shared), ends, tuple(maker.again))
 
 
-def _leaves(arguments: Mapping[str, Any], front_end: FrontEnd) -> list[tuple[Reading, Any]]:
-    """What the compile-time arguments that calls read contain."""
-    return [
-        (Reading(Passed(name), steps, ".".join((name, *steps))), leaf)
-        for name, value in arguments.items()
-        for steps, leaf in front_end.leaves(value)
-    ]
-
-
-def _parts(
-    program: DaceProgram, closure: SDFGClosure, front_end: FrontEnd
-) -> Iterator[tuple[DaceProgram, SDFGClosure]]:
-    """A program with its closure, and all DaCe programs that it calls with theirs."""
-    yield program, closure
-    called = dict(closure.closure_sdfgs.values())
-    for name, inner in closure.nested_closures:
-        if (callee := front_end.program_of(called.get(name))) is not None:
-            yield from _parts(callee, inner, front_end)
-
-
-def _mentioned(
-    program: DaceProgram, closure: SDFGClosure, arguments: Mapping[str, Any]
-) -> Iterator[tuple[Reading, Any, Use | None]]:
+class _Maker:
     """
-    What the source of a program reads from around it: how, what is there now, and what it is used for. Collections come
-    with what they contain, which the source does not use itself.
+    Decides for each evaluation how calls check it. `arrays` are the arrays that were found, `constants` what is
+    compared, by its place, and `again` the expressions that calls evaluate.
     """
-    pending: list[tuple[str, Use | None]]
-    pending = [(source, None) for source, *_, is_nested in closure.closure_arrays.values() if not is_nested]
-    pending += source_paths(program.f).items()
-    known = set()
-    while pending:
-        source, use = pending.pop(0)
-        reading = _reading(program, source, arguments)
-        if reading is None or _identity(reading) in known:
-            continue
-        known.add(_identity(reading))
+
+    def __init__(self, program: DaceProgram, arguments: Mapping[str, Any]) -> None:
+        self.arrays: list[tuple[Reading, Any]] = []
+        self.constants: dict[Any, tuple[Reading, Any]] = {}
+        self.again: dict[str, Reading] = {}
+        self._scopes: dict[Scope, Names] = {}
+        self._program = program
+        self._arguments = arguments
+        self._passed: dict[int, Reading] = {
+            id(value): Reading(Passed(name), (), name) for name, value in arguments.items() if not is_plain(value)
+        }
+
+    def end(self, evaluation: Evaluation) -> End:
+        """Has calls check an evaluation."""
+        names = self._names(evaluation.scope)
+        node = names.expanded(evaluation.node)
+        source = names.path(node)
+        if isinstance(source, Fixed):
+            return End.FIXED
+        if source is None:
+            return self._end_expression(names, node, evaluation)
+        if source.is_of_library:
+            return End.FIXED
+        value = evaluation.value
+        if isinstance(source.root, Passed) and not is_plain(value):
+            self._passed.setdefault(id(value), source)
+        if evaluation.use is Use.TRUTH and not is_plain(value):
+            return self._evaluate_again(names, node, evaluation)
+        if evaluation.use is Use.VALUE and _is_iterable(value) and not isinstance(value, list | tuple):
+            return End.READ if self._read_plain(source, value) else self._evaluate_again(names, node, evaluation)
+        self._read(source, value, evaluation.use)
+        return End.READ
+
+    def _names(self, scope: Scope) -> Names:
+        if scope not in self._scopes:
+            is_top = scope.function is getattr(self._program.f, "__func__", self._program.f)
+            self._scopes[scope] = Names(scope, self._arguments if is_top else {}, self._passed)
+        return self._scopes[scope]
+
+    def _read_plain(self, reading: Reading, value: Any) -> bool:
+        """Has calls compare a value that is the same if it is equal; False for others."""
+        is_equal = is_plain(value) or _is_code(value)
+        if is_equal:
+            self.compare(reading, value)
+        return is_equal
+
+    def _read(self, reading: Reading, value: Any, use: Use) -> None:
+        if dtypes.is_array(value):
+            self.arrays.append((reading, value))
+        elif self._read_plain(reading, value):
+            return
+        elif use is Use.BOUND and not isinstance(reading.root, Passed):
+            self.compare(reading, Identical(value))
+        elif isinstance(value, BuiltinFunctionType):  # of a collection, such as dict.items
+            self.compare_type(dataclasses.replace(reading, steps=reading.steps[:-1]))
+        elif isinstance(value, list | tuple) and use is Use.VALUE:
+            self.compare(reading.then((), source=f"len({reading.source})"))
+            for index, each in enumerate(value):
+                self._read(reading.then((index,), source=f"{reading.source}[{index}]"), each, use)
+        elif use is Use.VALUE and not isinstance(reading.root, Passed):
+            self.compare(reading, Identical(value))
+        else:
+            self.compare_type(reading)
+
+    def _end_expression(self, names: Names, node: ast.expr, evaluation: Evaluation) -> End:
+        paths = [names.path(each) for each in paths_in(node)]
+        readings = [each for each in paths if isinstance(each, Reading) and not each.is_of_library]
+        if not readings:
+            return End.FIXED
+        if evaluation.use is Use.KIND or isinstance(node, _OF_VALUES):
+            try:
+                found = [(reading, reading.read(self._arguments)) for reading in readings]
+            except Exception as error:  # of any object's attributes
+                raise self._refusal(ast.unparse(node)) from error
+            if evaluation.use is Use.KIND or (_is_of_values(node) and all(is_plain(value) for _, value in found)):
+                for reading, value in found:
+                    self._read(reading, value, Use.KIND)
+                return End.READ
+        return self._evaluate_again(names, node, evaluation)
+
+    def _evaluate_again(self, names: Names, node: ast.expr, evaluation: Evaluation) -> End:
+        value, source = evaluation.value, ast.unparse(node)
+        convert: Callable[[Any], Any] | None = None
+        if evaluation.use is Use.TRUTH and not isinstance(value, symbolic.sympy.Basic):
+            convert, source = bool, source if isinstance(value, bool) else f"bool({source})"
+        elif dtypes.is_array(value):
+            self.arrays.append((self._again(names, node, None, source), value))
+            return End.EVALUATED_AGAIN
+        elif isinstance(value, Iterator):
+            if names.again(node, None, source).read(self._arguments) is value:  # DaCe has used it up
+                raise self._refusal(source)
+            self.compare(self._again(names, node, kept, source))
+            return End.EVALUATED_AGAIN
+        elif evaluation.use is not Use.BOUND and _is_iterable(value):
+            convert = kept
+        elif not (is_plain(value) or _is_code(value)):
+            value = Identical(value)
+        self.compare(self._again(names, node, convert, source), convert(value) if convert else value)
+        return End.EVALUATED_AGAIN
+
+    def _again(self, names: Names, node: ast.expr, convert: Callable[[Any], Any] | None, source: str) -> Reading:
         try:
-            value = reading.read(arguments)
-        except Exception:  # of any object's attributes
-            continue
-        yield reading, value, use
-        if isinstance(value, list | tuple):
-            pending += [(f"{source}[{index}]", None) for index in range(len(value))]
-        elif isinstance(value, dict) and value is not reading.root:
-            pending += [(f"{source}[{key!r}]", None) for key in value if isinstance(key, str | int)]
+            reading = names.again(node, convert, source)
+        except (SyntaxError, TypeError, ValueError) as error:
+            raise self._refusal(source) from error
+        self.again.setdefault(source, reading)
+        return reading
+
+    def compare(self, reading: Reading, value: Any = ...) -> None:
+        """Has calls compare what they read with `value`, or with what is there now."""
+        if reading.identity in self.constants or self._is_compared_whole(reading):
+            return
+        try:
+            now = reading.read(self._arguments)
+        except Exception as error:  # of any object's attributes
+            raise self._refusal(reading.source) from error
+        value = now if value is ... else value
+        if not (now is value.value if isinstance(value, Identical) else same(now, value)):
+            raise self._refusal(reading.source)
+        self.constants[reading.identity] = reading, copy.deepcopy(value) if _is_collection(value) else value
+
+    def _is_compared_whole(self, reading: Reading) -> bool:
+        """Whether it is an item of a collection that calls compare with all its items."""
+        if not reading.steps or not isinstance(reading.steps[-1], tuple):
+            return False
+        whole = dataclasses.replace(reading, steps=reading.steps[:-1])
+        return whole.identity in self.constants and is_plain(self.constants[whole.identity][1])
+
+    def compare_type(self, reading: Reading) -> None:
+        """Has calls compare the type of what they read."""
+        self.compare(reading.then("__class__", source=f"type({reading.source})"))
+
+    def _refusal(self, source: str) -> SignatureError:
+        return SignatureError(
+            f"Program '{self._program.name}' was parsed with the value of '{source}', which a call cannot find again."
+        )
 
 
-def _identity(reading: Reading) -> tuple[Any, tuple[Step, ...]]:
-    return reading.root if isinstance(reading.root, Passed) else id(reading.root), reading.steps
+_OF_VALUES = (
+    ast.Compare
+    | ast.BoolOp
+    | ast.BinOp
+    | ast.UnaryOp
+    | ast.IfExp
+    | ast.Tuple
+    | ast.List
+    | ast.JoinedStr
+    | ast.Subscript
+    | ast.Slice
+)
 
 
-def _is_compiled_in(value: Any) -> bool:
-    """
-    Whether DaCe compiles in what it finds, or what follows from it: an index of a collection, as in `weights[order]`, a
-    member of an enumeration, the type of elements, or a size.
-    """
-    is_type = isinstance(value, np.dtype | dtypes.typeclass) or (
-        isinstance(value, type) and issubclass(value, np.generic)
+def _is_of_values(node: ast.expr) -> bool:
+    """Whether an expression depends on nothing but the values of its paths."""
+    inner = {id(each) for path in paths_in(node) for each in ast.walk(path)}
+    allowed = _OF_VALUES | ast.Constant | ast.FormattedValue
+    return all(
+        isinstance(each, allowed) for each in ast.walk(node) if isinstance(each, ast.expr) and id(each) not in inner
     )
-    return bool(dtypes.isconstant(value)) or is_type or isinstance(value, enum.Enum | symbolic.sympy.Basic)
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether it is a collection of numbers and texts, whose size may be compiled in, too."""
-    if isinstance(value, dict):
-        value = [*value, *value.values()]
-    elif not isinstance(value, list | tuple | set | frozenset):
+def is_plain(value: Any) -> bool:
+    """
+    Whether it is a number, a text, a type, a function without a state, or a collection of these: what is the same if it
+    is equal.
+    """
+    if _is_collection(value):
+        each_of = [*value, *value.values()] if isinstance(value, dict) else value
+        return all(is_plain(each) for each in each_of)
+    is_type = isinstance(value, np.dtype | dtypes.typeclass | type)
+    is_value = isinstance(value, bytes | enum.Enum | symbolic.sympy.Basic | range)
+    return bool(dtypes.isconstant(value)) or is_type or is_value
+
+
+def _is_code(value: Any) -> bool:
+    """Whether it is something that DaCe calls or parses."""
+    return isinstance(value, FunctionType | MethodType | ModuleType) or hasattr(value, "__sdfg__")
+
+
+def _is_collection(value: Any) -> bool:
+    return type(value) in (list, tuple, dict, set, frozenset)
+
+
+def _is_iterable(value: Any) -> bool:
+    return _is_collection(value) or isinstance(value, Iterator) or type(value) in _VIEWS
+
+
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+
+
+def kept(value: Any) -> Any:
+    """
+    What calls compare of a collection: its numbers, texts, types and functions, and the types of the other objects,
+    which are read by themselves.
+    """
+    if isinstance(value, list | Iterator) or type(value) in _VIEWS:
+        return [kept(each) for each in value]
+    match value:
+        case tuple():
+            return tuple(kept(each) for each in value)
+        case dict():
+            return [(kept(key), kept(each)) for key, each in value.items()]
+        case set() | frozenset():
+            return [kept(each) for each in value]
+    return value if is_plain(value) or _is_code(value) else type(value)
+
+
+def same(a: Any, b: Any) -> bool:
+    """As the host compares what it reads with what was compiled in."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
         return False
-    return all(isinstance(each, bool | int | float | str | None) for each in value)
-
-
-def _reading(program: DaceProgram, source: str, arguments: Mapping[str, Any]) -> Reading | None:
-    """How to read `source`, a text in a program; None if it is the default of a parameter, or not a path."""
+    match a:
+        case float():
+            return np.float64(a).tobytes() == np.float64(b).tobytes()
+        case list() | tuple():
+            return len(a) == len(b) and all(map(same, a, b))
+        case dict():
+            return same(list(a.items()), list(b.items()))
+        case set() | frozenset():
+            return a == b and {(type(each), repr(each)) for each in a} == {(type(each), repr(each)) for each in b}
     try:
-        node = ast.parse(source, mode="eval").body
-    except SyntaxError:
-        return None
-    if (path := path_of(node)) is None:
-        return None
-    (root, steps), function = path, program.f
-    if root in arguments:
-        return Reading(Passed(root), steps, source)
-    if root == program.objname and program.methodobj is not None:
-        return Reading(program.methodobj, steps, source)
-    if root in _parameters(function.__code__):
-        return None
-    if function.__closure__ is not None and root in function.__code__.co_freevars:
-        cell = function.__closure__[function.__code__.co_freevars.index(root)]
-        return Reading(cell, steps, source)
-    if root in function.__globals__:
-        return Reading(function.__globals__, (sys.intern(root), *steps), source)
-    return None
-
-
-def _parameters(code: CodeType) -> tuple[str, ...]:
-    count = code.co_argcount + code.co_kwonlyargcount
-    return code.co_varnames[: count + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)]
-
-
-def _is_of_library(reading: Reading) -> bool:
-    """Whether it is an attribute of a library."""
-    if not isinstance(reading.root, dict) or not isinstance(reading.steps[0], str):
+        return bool(a == b)
+    except Exception:  # of any object's comparison
         return False
-    first = reading.root.get(reading.steps[0])
-    return isinstance(first, ModuleType) and first.__name__.partition(".")[0] in LIBRARIES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,6 @@ class FrontEnd:
         Otherwise the object itself is compiled in.
         """
         return False
-
-    def leaves(self, value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ARG002
-        """What a compile-time argument that is read contains: arrays and other values, with the attributes to them."""
-        return iter(())
 
     def program_of(self, callee: Any) -> DaceProgram | None:
         """The program that a call of an object in another program calls; None if it is none of DaCe's."""

@@ -14,8 +14,6 @@ from dace.frontend.python import parser
 from dace.frontend.python.parser import DaceProgram
 from dace.sdfg import type_inference
 
-from gtstub.frameworks.dace.source_paths import source_paths
-
 
 def fixed_settings() -> dict[str, Any]:
     """The settings that change generated code and that DaCe reads only on import, with their values at that time."""
@@ -43,7 +41,7 @@ class Types:
 
 def types_of(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Types:
     """As DaceProgram.__call__ finds them, in DaCe 2.0.0a10."""
-    _refresh(program)
+    refresh(program)
     descriptors, _, values, given = program._get_type_annotations(args, dict(kwargs))
     names = frozenset(name for name in (*given, *kwargs) if isinstance(name, str))
     parameters = program.signature.parameters.values()
@@ -94,7 +92,7 @@ def number_types(dtype: dace.typeclass) -> tuple[type, ...]:
 
 def parse_program(program: DaceProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dace.SDFG:
     """Parses a program for the arguments of a call, and optimises it if it says so, as DaceProgram.compile does."""
-    _refresh(program)
+    refresh(program)
     sdfg = program._parse(args, dict(kwargs))
     if config.Config.get_bool("optimizer", "autooptimize") or program.autoopt:
         sdfg = program.auto_optimize(sdfg)
@@ -127,23 +125,8 @@ def program_of(callee: Any) -> DaceProgram | None:
     return callee if isinstance(callee, DaceProgram) else None
 
 
-def _refresh(program: DaceProgram, known: frozenset[int] = frozenset()) -> None:
-    """Reads the globals of a program and of those that it calls again, because DaCe keeps copies of them."""
-    if id(program) in known:
-        return
+def refresh(program: DaceProgram) -> None:
+    """Reads the globals of a program again, because DaCe keeps copies of them."""
     program.global_vars = parser._get_locals_and_globals(program.f)
     if program.methodobj is not None:
         program.global_vars[program.objname] = program.methodobj
-    for path, use in source_paths(program.f).items():
-        if use.is_called:
-            inner = program_of(_evaluate(path, program.global_vars))
-            if inner is not None:
-                _refresh(inner, known | {id(program)})
-
-
-def _evaluate(path: str, names: dict[str, Any]) -> Any:
-    """What a path in the source of a program is; None if that does not exist."""
-    try:
-        return eval(path, names)
-    except Exception:  # of any object's attributes
-        return None

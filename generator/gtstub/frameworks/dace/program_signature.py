@@ -9,7 +9,7 @@ from typing import Any
 
 import dace
 
-from gtstub.frameworks.dace.closures import Reading
+from gtstub.frameworks.dace.readings import Reading
 from gtstub.signature.model import (
     Argument,
     Bounds,

@@ -16,13 +16,11 @@ from gtstub.analysis.document import SdfgError, parse
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import init_symbols
 from gtstub.frameworks.dace.bounds.claims import bounds_of
-from gtstub.frameworks.dace.bounds.regions import accesses
 from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, check_devices
 from gtstub.frameworks.dace.shapes import ShapeReader
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import (
     CONNECTIVITY_PREFIX,
-    INDEX_TYPES,
     Access,
     Argument,
     ArrayArgument,
@@ -39,7 +37,13 @@ from gtstub.signature.model import (
 
 
 def sdfg_signature(
-    sdfg: dace.SDFG, raw: Mapping[str, Any], gpu: Device = "cuda", *, bounds: bool = True, has_domains: bool = True
+    sdfg: dace.SDFG,
+    raw: Mapping[str, Any],
+    gpu: Device = "cuda",
+    *,
+    bounds: bool = True,
+    has_domains: bool = True,
+    evaluates_both: bool = False,
 ) -> SdfgSignature:
     """
     The C interface of the library that DaCe builds from `sdfg`, whose JSON form is `raw`.
@@ -47,7 +51,8 @@ def sdfg_signature(
     DaCe provides the arguments and their order; the raw form provides the fixed values of their descriptors. `gpu` is
     the kind of GPU on this machine. Without `bounds`, the stub will not check which elements the program accesses. If
     it `has_domains`, as those of gt4py do, the symbols in sizes are starts and stops of domains; otherwise, arrays
-    start at 0. Raises SignatureError for arguments that no stub supports.
+    start at 0. If it `evaluates_both` sides of a choice that depends on data, as `where` does, calls need the elements
+    of both. Raises SignatureError for arguments that no stub supports.
     """
     reduced = _reduction().input_value(raw).first()
     name = cast(str, reduced["name"])
@@ -99,7 +104,6 @@ def sdfg_signature(
     symbols = {symbol: ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()}
     arguments: Mapping[str, Argument] = {**arrays, **symbols, **callbacks}
     memory = set(reduced["memory"])
-    integers = [name for name, dtype in scalars.items() if dtype in INDEX_TYPES]
     return SdfgSignature(
         name=name,
         device=gpu if reduced["gpu"] or any(array.device != "cpu" for array in arrays.values()) else "cpu",
@@ -110,7 +114,7 @@ def sdfg_signature(
         workspaces=tuple(
             Workspace(storage, _device(name, "(workspace)", storage, gpu)) for storage in reduced["external"]
         ),
-        bounds=bounds_of(accesses(raw, integers), raw) if bounds else None,
+        bounds=bounds_of(raw, scalars, has_domains=has_domains, evaluates_both=evaluates_both) if bounds else None,
         shapes=None if shapes is None else shapes.found(scalars, callbacks.values(), sdfg.symbols),
     )
 

@@ -20,10 +20,12 @@ from gtstub.cache.entry import Entry
 from gtstub.codegen.stub import make_stub
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.call_arguments import Arguments
-from gtstub.frameworks.dace.closures import Closure, Passed, Reading, closure_of
+from gtstub.frameworks.dace.closures import Closure, Identical, closure_of
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
-from gtstub.frameworks.dace.internals import Types, number_types, parse_program
+from gtstub.frameworks.dace.internals import Types, number_types, parse_program, refresh
 from gtstub.frameworks.dace.program_signature import Parameters, program_signature, renamed, results_of
+from gtstub.frameworks.dace.readings import Passed, Reading
+from gtstub.frameworks.dace.recording import recording
 from gtstub.frameworks.dace.request import make_request
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.versions import dace_versions
@@ -96,7 +98,12 @@ class Variant:
             (*passed, *(-1 - number[name] for name in self.parameters.read)),
             tuple(reading.plain(call.places) for reading in readings.values()),
             (
-                *((*reading.plain(call.places), value) for reading, value in (*constants, *self.closure.constants)),
+                *(
+                    (*reading.plain(call.places), value.value, IDENTICAL)
+                    if isinstance(value, Identical)
+                    else (*reading.plain(call.places), value)
+                    for reading, value in (*constants, *self.closure.constants)
+                ),
                 *(
                     (*reading.plain(call.places), None, number[name])
                     for reading, name in self.closure.shared
@@ -178,6 +185,9 @@ class Variant:
 
 DACE = FrontEnd()
 
+IDENTICAL = -2
+"""As the host is told that an object must be the very one that was compiled in."""
+
 NAMES_OF_NUMPY = {"bool": "bool_"}
 
 
@@ -208,14 +218,26 @@ def build_variant(
     Raises SignatureError and PlanError for what no stub can carry, TypeError for unknown names of arguments, the errors
     of DaCe, and those of a build.
     """
-    if compiled is None:
-        with options.build("cpu").context():
-            sdfg = parse_program(program, args, kwargs)
-    else:
-        sdfg = compiled.sdfg
+
+    def meet(value: Any) -> None:
+        if (met := front_end.program_of(value)) is not None:
+            refresh(met)
+
+    with recording(meet) as recorder:
+        if compiled is None:
+            with options.build("cpu").context():
+                sdfg = parse_program(program, args, kwargs)
+        else:  # by another package, which has parsed it, too
+            sdfg = compiled.sdfg
+            program.closure_resolver(dict(types.values), set(types.given))
     given = call.by_name
     _check_names(program, sdfg, given)
-    closure = closure_of(program, {name: given[name] for name in types.values if name in given}, front_end)
+    closure = closure_of(
+        program,
+        {name: given[name] for name in types.values if name in given},
+        recorder,
+        front_end,
+    )
     raw = sdfg.to_json()
     described = sdfg_signature(sdfg, raw, bounds=options.bounds and settings.bounds(), has_domains=False)
     parameters = _parameters(sdfg, described, types, given, closure)
@@ -238,6 +260,8 @@ def build_variant(
         "dace_config": build.ingredients,
         "cpu": cpu.key_features(build.flags),
     }
+    if closure.again:
+        ingredients["evaluated"] = list(closure.again)
     if compiled is not None:
         ingredients["library"] = hashlib.sha256(compiled.library.read_bytes()).hexdigest()
     request = make_request(sdfg.name, ingredients, baked, build)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from gt4py.next import backend as gtx_backend
+from gt4py.next import common
+from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.backends.choice import Choice
-from gtstub.backends.tables import Backend
+from gtstub.backends.tables import OWN_FILE, Backend
 from gtstub.errors import ConfigError
 from gtstub.frameworks.gt4py import options
 from gtstub.frameworks.gt4py.backend import make_backend
@@ -26,13 +29,17 @@ OBJECTS: Mapping[Backend, options.Known] = {
 """Options that are objects, so that a descriptor can have them but no table."""
 
 
-def make_chosen_backend(choice: Choice, descriptor: Mapping[str, Any] = NOTHING) -> gtx_backend.Backend[Any]:
+def make_chosen_backend(
+    choice: Choice, descriptor: Mapping[str, Any] = NOTHING, types: Mapping[str, Any] = NOTHING
+) -> gtx_backend.Backend[Any]:
     """
-    The chosen backend. `descriptor` is a backend descriptor of icon4py with the device and factory of the choice; its
-    options override those of the choice.
+    The chosen backend for a program with parameters of these types. `descriptor` is a backend descriptor of icon4py
+    with the device and factory of the choice; its options override those of the choice.
 
-    Raises ConfigError for an unknown option, with the line of the table that sets it.
+    Raises ConfigError for an option that is unknown or does not fit the program, with the line of the table that sets
+    it.
     """
+    choice = _fitted(choice, types)
     gpu = choice.device == "gpu"
     merged = _merged(converted(choice), _overrides(choice, descriptor))
     if choice.backend != "gtfn":
@@ -40,6 +47,33 @@ def make_chosen_backend(choice: Choice, descriptor: Mapping[str, Any] = NOTHING)
         return make_one(gpu, **merged)
     steps = {name: value for name, value in merged.items() if name in options.GTFN_WORKFLOW}
     return make_gtfn_backend(gpu, steps, {name: value for name, value in merged.items() if name not in steps})
+
+
+def _fitted(choice: Choice, types: Mapping[str, Any]) -> Choice:
+    """
+    Leaves out the unit stride, which gt4py refuses for fields with several horizontal dimensions, if it is the default
+    of gtstub's table.
+    """
+    argument = next((name for name, type_ in types.items() if len(_horizontal(type_)) > 1), None)
+    if choice.backend == "gtfn" or argument is None or not choice.options.get(options.UNIT_STRIDE):
+        return choice
+    setting = next(each.setting for each in choice.reasons if each.setting.path[1:] == (options.UNIT_STRIDE,))
+    if setting.file != OWN_FILE:
+        dims = ", ".join(f"'{dim}'" for dim in _horizontal(types[argument]))
+        raise ConfigError(
+            f"{setting.place}: {_option(choice, (options.UNIT_STRIDE,))} must be false or left out, because argument"
+            f" '{argument}' has several horizontal dimensions: {dims}."
+        )
+    left = {name: value for name, value in choice.options.items() if name != options.UNIT_STRIDE}
+    return dataclasses.replace(choice, options=left)
+
+
+def _horizontal(type_: Any) -> list[str]:
+    """The horizontal dimensions of a field; of a tuple, those of its first field with several."""
+    if isinstance(type_, ts.TupleType):
+        return next((dims for each in type_.types if len(dims := _horizontal(each)) > 1), [])
+    found: list[common.Dimension] = type_.dims if isinstance(type_, ts.FieldType) else []
+    return [dim.value for dim in found if dim.kind == common.DimensionKind.HORIZONTAL]
 
 
 def converted(choice: Choice) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from gtstub.errors import ConfigError
 from gtstub.frameworks.dace.program import StubbedProgram
 from gtstub.frameworks.dace.program import program as dace_program
 from gtstub.frameworks.gt4py import fingerprint
+from gtstub.frameworks.gt4py.argument_types import parameter_types
 from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, versions
@@ -213,7 +214,8 @@ def _target(program: Any, options: CompileOptions) -> EmbeddedTarget | CompiledT
         return EmbeddedTarget(program)
     if backend is None:
         tag = Tag(tag or Tag.CPU)
-        backend = make_chosen_backend(choose(program.__name__, tag, arch(tag.device), load_tables()))
+        choice = choose(program.__name__, tag, arch(tag.device), load_tables())
+        backend = make_chosen_backend(choice, types=parameter_types(program))
     return CompiledTarget(program, backend)
 
 

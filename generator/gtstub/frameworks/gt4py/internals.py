@@ -8,9 +8,10 @@ After an upgrade of gt4py, check this module first. No other module asks for a v
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 from gt4py.next import backend, config
 from gt4py.next.common import _connectivity as make_connectivity
@@ -103,6 +104,7 @@ __all__ = [
     "make_dace_backend",
     "make_field",
     "make_gtfn_backend",
+    "prepare_workers",
     "replace_default_runner",
     "versions",
 ]
@@ -117,6 +119,21 @@ def replace_default_runner(runner: type) -> None:
         runners.from_config = runner
         if runners._default_runner is not None and not isinstance(runners._default_runner, runner):
             runners._default_runner = runner(runners._default_runner)
+
+
+def prepare_workers(runner: runners.Runner, prepare: Callable[[], None]) -> None:
+    """Lets each worker process that a runner starts from now on call a function of a module first."""
+    pool = getattr(runner, "_pool", None)
+    if isinstance(pool, ProcessPoolExecutor):
+        pool_of_cpython = cast(Any, pool)
+        initializer, arguments = pool_of_cpython._initializer, pool_of_cpython._initargs
+        pool_of_cpython._initializer, pool_of_cpython._initargs = _prepare, (prepare, initializer, arguments)
+
+
+def _prepare(prepare: Callable[[], None], initializer: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+    prepare()
+    if initializer is not None:
+        initializer(*arguments)
 
 
 def versions() -> dict[str, Any]:

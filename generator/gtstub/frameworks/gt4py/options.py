@@ -28,6 +28,9 @@ from gtstub.util.suggest import did_you_mean
 type Known = Mapping[str, Any]
 """Names of options with the types of their values; a mapping is a table of options."""
 
+UNIT_STRIDE = "unstructured_horizontal_has_unit_stride"
+"""An option that gt4py refuses for fields with several horizontal dimensions."""
+
 HOOKS = {hook.name: hook for hook in transformations.GT4PyAutoOptHook}
 
 OPTIMIZATION_ARGS: Known = {
@@ -49,7 +52,7 @@ GTSTUB: Known = {
     "dace_config": nested((name.split("."), type(value)) for name, value in dace_config.defaults().items()),
 }
 
-GTFN_WORKFLOW: Known = {"cmake_build_type": config.CMakeBuildType, "unstructured_horizontal_has_unit_stride": bool}
+GTFN_WORKFLOW: Known = {"cmake_build_type": config.CMakeBuildType, UNIT_STRIDE: bool}
 
 _HINTS = typing.get_type_hints(gtfn_module.GTFNTranslationStep)
 

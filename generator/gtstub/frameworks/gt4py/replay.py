@@ -37,7 +37,7 @@ class GtProgram:
         backend = None
         if tag != EMBEDDED:
             choice = choose(str(program.__name__), tag, arch(Tag(tag).device), load_tables())
-            backend = make_chosen_backend(choice)
+            backend = make_chosen_backend(choice, types=self._types)
         self._call = program.with_backend(backend)
 
     def is_of(self, _replay: Replay, _index: int) -> bool:

@@ -12,8 +12,9 @@ from typing import Any
 
 from gt4py.next.otf import runners
 
+from gtstub.building.orphans import end_with_parent
 from gtstub.building.pending import done
-from gtstub.frameworks.gt4py.internals import replace_default_runner
+from gtstub.frameworks.gt4py.internals import prepare_workers, replace_default_runner
 from gtstub.frameworks.gt4py.stages import FoundProgramDef
 
 
@@ -32,6 +33,7 @@ class FindingRunner:
         with self._making:
             if self._own is None:
                 self._own = _from_config()
+                prepare_workers(self._own, end_with_parent)
         future: concurrent.futures.Future[Any] = self._own.submit(task)
         return future
 

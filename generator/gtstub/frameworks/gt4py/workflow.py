@@ -25,7 +25,7 @@ from gtstub.cache.entry import Entry
 from gtstub.cache.key import differences
 from gtstub.cache.lookup import Request
 from gtstub.codegen.stub import Stub, make_stub
-from gtstub.errors import CacheError
+from gtstub.errors import CacheError, ConfigError
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.dace.streams import make_asynchronous
@@ -41,6 +41,7 @@ from gtstub.frameworks.gt4py.internals import (
     add_trace_markers,
     versions,
 )
+from gtstub.frameworks.gt4py.options import UNIT_STRIDE
 from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.frameworks.gt4py.sdfg_checks import KeptStages, warn_of_broken_rules
 from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
@@ -106,9 +107,13 @@ class FindingTransforms(gtx_backend.Transforms):
 
 @dataclasses.dataclass(frozen=True)
 class SignedSource(ProgramSource[SDFGCodeSpec]):
-    """An SDFG with the signature of its program, and that of each stage before it, if these are kept."""
+    """
+    An SDFG with the signature of its program, and that of each stage before it, if these are kept. A field operator
+    `evaluates_both` sides of `where`; a program that was written in gt4py's IR does not.
+    """
 
     signature: ProgramSignature
+    evaluates_both: bool
     request: Request | None
     stages: Mapping[str, Document] = dataclasses.field(default_factory=dict)
 
@@ -131,9 +136,23 @@ class SigningTranslation:
         step, stages = self.step, KeptStages()
         if settings.keeps_stages():
             step = self._keeping(inp, stages)
-        source = step(inp)
+        try:
+            source = step(inp)
+        except NotImplementedError as error:
+            if getattr(self.step, UNIT_STRIDE, False) and "multiple horizontal dimensions" in str(error):
+                raise ConfigError(
+                    f"Program '{inp.data.id}' has fields with several horizontal dimensions, so its backend must be"
+                    f" made without the option '{UNIT_STRIDE}'. gt4py says: {error}"
+                ) from error
+            raise
         signature = program_signature(inp, source, inp.parameter_types)
-        return SignedSource(**vars(source), signature=signature, request=inp.request, stages=stages.kept)
+        return SignedSource(
+            **vars(source),
+            signature=signature,
+            evaluates_both=bool(inp.parameter_types),
+            request=inp.request,
+            stages=stages.kept,
+        )
 
     def _keeping(self, inp: LoweredProgramDef, stages: KeptStages) -> workflow.Workflow[Any, Any]:
         """
@@ -158,7 +177,9 @@ class StubBindings:
 
     def __call__(self, inp: SignedSource) -> ExtensionSource[Any, Any]:
         raw = cast(Mapping[str, Any], inp.source_code)
-        sdfg = sdfg_signature(dace.SDFG.from_json(raw), raw, self.gpu, bounds=self.bounds)
+        sdfg = sdfg_signature(
+            dace.SDFG.from_json(raw), raw, self.gpu, bounds=self.bounds, evaluates_both=inp.evaluates_both
+        )
         stub = make_stub(sdfg, inp.signature)
         return ExtensionSource(inp, StubSource(stub.files[stub.source], (), stub=stub, sdfg=sdfg))
 

@@ -1,7 +1,4 @@
-"""
-The accesses of an SDFG to its arguments, what its names and containers mean at a place, and what the edges of a state
-connect.
-"""
+"""The accesses of an SDFG to its containers, and what its names and containers mean at a place."""
 
 from __future__ import annotations
 
@@ -12,24 +9,34 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from gtstub.frameworks.dace.bounds.dataflow import Subset
 from gtstub.signature.expressions import Expression, parse, symbol
+from gtstub.signature.facts import canonical
 from gtstub.signature.model import Condition
 
-Json = Mapping[str, Any]
-
 DATA_CONDITION = "in a branch on data"
+SCALAR_CONDITION = "in a branch on scalars"
+LOOP = "in a loop of unknown length"
 COMPUTED = "at computed indices"
 OTHER = "in a form that is not read"
 """Why it is not known which elements an access reaches."""
 
 
+Conditions = tuple[Condition, ...]
+"""All of which hold."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """A variable of a loop, which takes all values from `first` to `last`, or none if `last` is less than `first`."""
+    """
+    A variable of a loop, which takes all values from `first` to `last`, or none if `last` is less than `first`. The
+    rounds of a loop that `is_parallel` use nothing of each other.
+    """
 
     variable: str
     first: Expression
     last: Expression
+    is_parallel: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,48 +64,78 @@ class Location:
 
 @dataclasses.dataclass(frozen=True)
 class Lookup:
-    """An index that is read from a table, at `row` and `column`, with `plus` added. -1 may stand for no neighbor."""
+    """
+    An index that is read from a table, at `row` and `column`, with `plus` added. If it `skips` them, there is no access
+    where the table has -1.
+    """
 
     table: str
     row: Expression
     column: Expression
     plus: Expression
+    skips: bool
+
+
+Indices = tuple[Expression, Expression] | Lookup
+"""The first and the last index of an access on an axis."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Access:
     """
-    The access to the elements between `first` and `last` on each axis, for all values of the variables of `ranges`, if
-    `conditions` hold. An axis with a lookup has no expressions.
+    The access to the elements between the first and the last index on each axis, for all values of the variables of
+    `ranges`, if `conditions` hold. It is to an argument, or to a temporary with `sizes`. `unit` is the unit of
+    computation that it is part of: what a unit writes may depend on all that it reads in the same round of its parallel
+    loops, and on nothing else.
     """
 
     array: str
     ranges: tuple[Range, ...]
-    conditions: tuple[Condition, ...]
-    axes: tuple[tuple[Expression, Expression] | Lookup, ...]
+    conditions: Conditions
+    axes: tuple[Indices, ...]
     sizes: tuple[Expression | None, ...] | None = None
+    unit: int = 0
+    is_write: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
 class Unread:
-    """An access of which it is not known which elements it reaches."""
+    """
+    An access of which it is not known which elements it reaches. The array is an argument, unless it `is_temporary` or
+    not known itself.
+    """
 
     array: str
     why: str
+    unit: int = 0
+    is_write: bool = False
+    is_temporary: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
 class Scope:
     """
     What holds at a place in the SDFG: the meaning of each symbol in terms of the SDFG's arguments and of variables, the
-    location of each container, the loops around the place, and the conditions under which it is reached. They are
-    None if they are not known.
+    symbols and containers that depend on elements of arrays (`data`), the location of each container, the loops around
+    the place, and the conditions under which it is reached. `doubt` says why these are not known. `choices` has those
+    under which a symbol that stands for a condition is true, and those under which it is false. `texts` are the names
+    that depend on scalar arguments alone, as expressions of these, and `facts` the symbols that stand for conditions on
+    them, by the text of the condition. `unit` is None outside of all units of computation.
+
+    If the program `evaluates_both` sides of a choice that depends on data, as gt4py does, that choice is no condition.
     """
 
     symbols: Mapping[str, Expression]
     containers: Mapping[str, Location]
+    data: frozenset[str] = frozenset()
+    choices: Mapping[str, tuple[Conditions, Conditions]] = dataclasses.field(default_factory=dict)
+    evaluates_both: bool = False
     ranges: tuple[Range, ...] = ()
-    conditions: tuple[Condition, ...] | None = ()
+    conditions: Conditions = ()
+    doubt: str = ""
+    texts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    facts: dict[str, str] = dataclasses.field(default_factory=dict)
+    unit: int | None = None
     counter: Iterator[int] = dataclasses.field(default_factory=itertools.count)
 
     def value(self, text: Any) -> Expression | None:
@@ -114,76 +151,76 @@ class Scope:
         known = tuple(value for value in found if value is not None)
         return known if len(known) == len(found) else None
 
-    def inside(self, loops: Mapping[str, tuple[Expression | None, Expression | None]]) -> Scope:
+    def inside(
+        self, loops: Mapping[str, tuple[Expression | None, Expression | None]], *, is_parallel: bool = False
+    ) -> Scope:
         """The scope in loops over variables of these names. Loops with unknown ends make it unknown what is reached."""
-        symbols, ranges, conditions = dict(self.symbols), list(self.ranges), self.conditions
+        scope, ranges, doubt = self.without(loops), list(self.ranges), self.doubt
+        symbols = dict(scope.symbols)
         for name, (first, last) in loops.items():
-            symbols.pop(name, None)
             if first is None or last is None:
-                conditions = None
+                doubt = doubt or LOOP
                 continue
-            variable = f"{name}#{next(self.counter)}"
-            symbols[name] = symbol(variable)
-            ranges.append(Range(variable, first, last))
-        return dataclasses.replace(self, symbols=symbols, ranges=tuple(ranges), conditions=conditions)
+            made = Range(f"{name}#{next(self.counter)}", first, last, is_parallel)
+            symbols[name] = symbol(made.variable)
+            ranges.append(made)
+        return dataclasses.replace(scope, symbols=symbols, ranges=tuple(ranges), doubt=doubt)
 
-    def when(self, conditions: tuple[Condition, ...] | None) -> Scope:
+    def as_unit(self) -> Scope:
+        """The scope in a unit of computation: a new one, unless the place is in one already."""
+        return dataclasses.replace(self, unit=next(self.counter)) if self.unit is None else self
+
+    def when(self, conditions: Iterable[Condition]) -> Scope:
         """The scope in a branch."""
-        known = None if self.conditions is None or conditions is None else (*self.conditions, *conditions)
-        return dataclasses.replace(self, conditions=known)
+        return dataclasses.replace(self, conditions=(*self.conditions, *conditions))
 
-    def without(self, names: set[str]) -> Scope:
+    def in_doubt(self, why: str) -> Scope:
+        """The scope of a place of which it is not known when it is reached."""
+        return dataclasses.replace(self, doubt=self.doubt or why)
+
+    def without(self, names: Iterable[str]) -> Scope:
         """The scope in which these symbols have unknown values."""
-        left = {name: value for name, value in self.symbols.items() if name not in names}
-        return dataclasses.replace(self, symbols=left)
+        hidden = set(names)
+        symbols = {name: value for name, value in self.symbols.items() if name not in hidden}
+        texts = {name: text for name, text in self.texts.items() if name not in hidden}
+        return dataclasses.replace(self, symbols=symbols, texts=texts)
 
-    def unread(self, name: str, why: str) -> Unread | None:
-        """An unknown access to a container, and why it is unknown inside known conditions; None for a temporary."""
-        location = self.containers.get(name)
-        if location is None or location.sizes is not None:
-            return None
-        return Unread(location.array, DATA_CONDITION if self.conditions is None else why)
+    def fact(self, text: str) -> Expression | None:
+        """The symbol for a condition on scalar arguments; None for another condition."""
+        found = canonical(text, self.texts)
+        return None if found is None else symbol(self.facts.setdefault(found, f"__fact_{len(self.facts)}"))
 
-    def access(self, name: str, subset: Subset, is_dynamic: bool = False) -> Access | Unread | None:
-        """
-        The access to a subset of a container, of which a dynamic one may leave out elements. None if the container is a
-        temporary.
-        """
+    def depends_on_data(self, text: str) -> bool:
+        """Whether a text in Python has names that depend on elements of arrays."""
+        return not self.data.isdisjoint(NAME.findall(text))
+
+    def unread(self, name: str, why: str, *, is_write: bool) -> Iterator[Unread]:
+        """An unknown access to a container, and why it is unknown if it is known when the place is reached."""
         location = self.containers.get(name)
-        if location is None or location.sizes is not None:
-            return None
-        if self.conditions is None or subset is None or is_dynamic:
-            return self.unread(name, DATA_CONDITION if is_dynamic else OTHER)
+        array = name if location is None else location.array
+        is_temporary = location is None or location.sizes is not None
+        yield Unread(array, self.doubt or why, self.as_unit().unit or 0, is_write, is_temporary)
+
+    def access(
+        self, name: str, subset: Subset, *, is_write: bool, is_dynamic: bool = False
+    ) -> Iterator[Access | Unread]:
+        """The access to a subset of a container, of which a dynamic one may leave out elements."""
+        location = self.containers.get(name)
+        if location is None or self.doubt or subset is None or is_dynamic:
+            yield from self.unread(name, DATA_CONDITION if is_dynamic else OTHER, is_write=is_write)
+            return
         firsts, lasts = self.values(first for first, _ in subset), self.values(last for _, last in subset)
         if firsts is None or lasts is None or len(subset) != len(location.axes):
-            return self.unread(name, OTHER)
-        axes = zip(location.index(firsts), location.index(lasts), strict=True)
-        return Access(location.array, self.ranges, self.conditions, tuple(axes))
+            is_computed = any(self.depends_on_data(text) for ends in subset for text in ends)
+            yield from self.unread(name, COMPUTED if is_computed else OTHER, is_write=is_write)
+            return
+        axes = tuple(zip(location.index(firsts), location.index(lasts), strict=True))
+        unit = self.as_unit().unit or 0
+        yield Access(location.array, self.ranges, self.conditions, axes, location.sizes, unit, is_write)
 
 
-def arrays_of(sdfg: Json) -> Json:
-    """The descriptors of all containers of an SDFG by name."""
-    found: Json = sdfg["attributes"].get("_arrays", {})
-    return found
-
-
-def has_offset(descriptor: Json) -> bool:
-    """Whether DaCe adds something to the indices of a container."""
-    return any(str(each) != "0" for each in descriptor["attributes"].get("offset") or ())
-
-
-Subset = tuple[tuple[str, str], ...] | None
-"""The texts of the first and the last index on each axis; None for subsets of another kind."""
-
-
-def subset_of(document: Any) -> Subset:
-    """A subset in a memlet's JSON form."""
-    if not isinstance(document, dict) or document.get("type") != "Range":
-        return None
-    ranges = document["ranges"]
-    if any(str(each["step"]) != "1" or str(each["tile"]) != "1" for each in ranges):
-        return None
-    return tuple((str(each["start"]), str(each["end"])) for each in ranges)
+NAME = re.compile(r"[A-Za-z_]\w*")
+"""A name in an expression."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -193,91 +230,3 @@ def _parsed(text: str) -> Expression | None:
 
 _TYPED_SYMBOL = re.compile(r"symbol\((\$?\w+), dtype=dace\.\w+\)")
 """DaCe's text for a symbol whose type differs from that of the others in an expression."""
-
-
-# --- The dataflow of a state ------------------------------------------------------------------------------------------
-
-
-class State:
-    """The nodes and edges of a state by their relations."""
-
-    def __init__(self, state: Json, sdfg: Json) -> None:
-        self.arrays = arrays_of(sdfg)
-        self.nodes: dict[int, Json] = {int(node["id"]): node for node in state["nodes"]}
-        self.edges: list[Json] = [
-            edge for edge in state["edges"] if edge["attributes"]["data"].get("attributes", {}).get("data")
-        ]
-        self.into: dict[int, list[Json]] = {node: [] for node in self.nodes}
-        self.out: dict[int, list[Json]] = {node: [] for node in self.nodes}
-        for edge in self.edges:
-            self.into[int(edge["dst"])].append(edge)
-            self.out[int(edge["src"])].append(edge)
-
-    def kind(self, node: str | int) -> str:
-        return str(self.nodes[int(node)]["type"])
-
-    def source(self, edge: Json) -> str | None:
-        """The container from which the data of an edge comes, through the entries of maps."""
-        first = self.first(edge)
-        return None if first is None else self._container(first["src"])
-
-    def first(self, edge: Json) -> Json | None:
-        """The edge that brings the data of an edge to the entry of the outermost map that it passes, or the edge."""
-        while self.kind(edge["src"]).endswith("Entry"):
-            connector = str(edge["src_connector"]).replace("OUT_", "IN_", 1)
-            outer = [each for each in self.into[int(edge["src"])] if each["dst_connector"] == connector]
-            if len(outer) != 1:
-                return None
-            edge = outer[0]
-        return edge
-
-    def destination(self, edge: Json) -> str | None:
-        """The container to which the data of an edge goes, through the exits of maps."""
-        while self.kind(edge["dst"]).endswith("Exit"):
-            connector = str(edge["dst_connector"]).replace("IN_", "OUT_", 1)
-            outer = [each for each in self.out[int(edge["dst"])] if each["src_connector"] == connector]
-            if len(outer) != 1:
-                return None
-            edge = outer[0]
-        return self._container(edge["dst"])
-
-    def _container(self, node: str | int) -> str | None:
-        if self.kind(node) != "AccessNode":
-            return None
-        return str(self.nodes[int(node)]["attributes"]["data"])
-
-    def is_view(self, container: str | None) -> bool:
-        """Whether a container is a name for a part of another one: a view, or a reference."""
-        type_ = self.arrays.get(container or "", {"type": ""})["type"]
-        return "View" in type_ or "Reference" in type_
-
-
-def subset(edge: Json, source: str | None, destination: str | None, *, of_source: bool) -> Subset:
-    """The subset of the container at one end of an edge. The other end may be no container."""
-    memlet = edge["attributes"]["data"]["attributes"]
-    is_about_source = memlet["data"] == source
-    if source == destination:
-        is_about_source = bool(memlet.get("is_data_src", True))
-    elif not is_about_source and memlet["data"] != destination:
-        return None
-    return subset_of(memlet.get("subset" if is_about_source == of_source else "other_subset"))
-
-
-def is_dynamic(edge: Json) -> bool:
-    """Whether an edge may move fewer elements than its subset has, depending on data."""
-    return bool(edge["attributes"]["data"]["attributes"].get("dynamic"))
-
-
-def accessed(
-    scope: Scope, edge: Json, source: str | None, destination: str | None, *, of_source: bool
-) -> Iterator[Access | Unread]:
-    """The access to the container at one end of an edge; none if it is a temporary."""
-    name = source if of_source else destination
-    if name is not None:
-        part = subset(edge, source, destination, of_source=of_source)
-        yield from one(scope.access(name, part, is_dynamic(edge)))
-
-
-def one(found: Access | Unread | None) -> Iterator[Access | Unread]:
-    if found is not None:
-        yield found

@@ -3,46 +3,102 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from gtstub.frameworks.dace.bounds.access import OTHER, Access, Json, Lookup, Range, Unread, arrays_of
-from gtstub.frameworks.dace.bounds.simplify import canonical, simplified
-from gtstub.signature.expressions import Atom, Expression, parse
+from gtstub.frameworks.dace.bounds.access import OTHER, Access, Conditions, Lookup, Unread
+from gtstub.frameworks.dace.bounds.conditions import unknown_in
+from gtstub.frameworks.dace.bounds.dataflow import Json, arrays_of
+from gtstub.frameworks.dace.bounds.extremes import extreme
+from gtstub.frameworks.dace.bounds.needs import Needs
+from gtstub.frameworks.dace.bounds.regions import accesses
+from gtstub.frameworks.dace.bounds.simplify import canonical, says, simplified
+from gtstub.signature.dtypes import DType
+from gtstub.signature.expressions import Expression, parse
 from gtstub.signature.model import Bounds, Claim, Condition, Follow, Unknown, Use
 
 MOST_COLUMNS = 64
 """A stub has the columns of a table as the bits of a word."""
 
+MOST_CLAIMS = 1000
+"""What a signature may contain (signature/schema/sdfg.schema.json)."""
 
-def bounds_of(found: Iterable[Access | Unread], sdfg: Json) -> Bounds:
-    """Summarises the accesses that are `found` in an SDFG. An SDFG of unknown form has no claims."""
+
+def bounds_of(sdfg: Json, scalars: Mapping[str, DType], *, has_domains: bool, evaluates_both: bool = False) -> Bounds:
+    """
+    The bounds of an SDFG with these scalar arguments. An SDFG of unknown form has no claims.
+
+    If the program `has_domains`, a call can add elements to an array that the program reads but need not have. If it
+    `evaluates_both` sides of a choice that depends on data, it needs the elements of both.
+    """
     try:
-        return _bounds_of(found, sdfg)
+        found, facts = accesses(sdfg, scalars, evaluates_both=evaluates_both)
+        bounds = _bounds_of(found, sdfg, has_domains=has_domains)
+        used = frozenset().union(*(claim.symbols for claim in bounds.claims))
+        return dataclasses.replace(bounds, facts=tuple(each for each in facts if each.name in used))
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError, MemoryError):
         names = sorted(name for name, each in arrays_of(sdfg).items() if not each["attributes"].get("transient"))
         return Bounds(0, (), tuple(Unknown(name, OTHER, 1) for name in names))
 
 
-def _bounds_of(found: Iterable[Access | Unread], sdfg: Json) -> Bounds:
-    known = 0
-    unknown: collections.Counter[tuple[str, str]] = collections.Counter()
-    claims: dict[tuple[Condition, ...], Claim] = {}
-    for access in found:
-        claim = _claim(access) if isinstance(access, Access) else None
-        if claim is None:
-            why = access.why if isinstance(access, Unread) else OTHER
-            unknown[access.array, why] += 1
-            continue
-        known += 1
-        when = canonical(claim.when)
-        if when is None:
-            continue  # an empty range: no element is accessed
-        before = claims.get(when, Claim(when, (), ()))
-        claims[when] = Claim(when, (*before.uses, *claim.uses), (*before.follows, *claim.follows))
+def _bounds_of(found: Sequence[Access | Unread], sdfg: Json, *, has_domains: bool) -> Bounds:
     shapes = {name: each["attributes"].get("shape", ()) for name, each in arrays_of(sdfg).items()}
-    left = tuple(Unknown(array, why, count) for (array, why), count in sorted(unknown.items()))
-    return Bounds(known, simplified(claims.values(), shapes), left)
+    needs, needed, others, known = Needs(found), _Claims(), _Claims(), 0
+    unknown: collections.Counter[tuple[str, str]] = collections.Counter()
+    unsure: list[tuple[str, str, Sequence[Claim]]] = []
+    for access in found:
+        if isinstance(access, Unread):
+            unknown[access.array, access.why] += not access.is_temporary
+        elif access.sizes is None or any(isinstance(each, Lookup) for each in access.axes):
+            if (claim := _claim(access)) is None:
+                unknown[access.array, OTHER] += access.sizes is None
+                continue
+            known += 1
+            can_add = has_domains and not access.is_write and access.sizes is None
+            parts = _needed_claims(access, claim, needs) if can_add else [claim]
+            needed.add(parts)
+            if can_add:
+                others.add([_without_unknown(claim)])
+            elif why := unknown_in(access.conditions):
+                unsure.append((access.array, why, parts))
+    kept = [each for each in simplified(needed.claims, shapes) if not unknown_in(each.when)]
+    more = simplified(others.claims, shapes, kept)
+    if len(kept) + len(more) > MOST_CLAIMS:
+        raise ValueError("there are too many claims")
+    for array, why, claims in unsure:
+        if not all(says(kept, _without_unknown(each)) for each in claims):
+            known -= 1
+            unknown[array, why] += 1
+    left = tuple(Unknown(array, why, count) for (array, why), count in sorted(unknown.items()) if count)
+    return Bounds(known, (*kept, *(dataclasses.replace(each, is_needed=False) for each in more)), left)
+
+
+class _Claims:
+    """Claims by the conditions under which they hold."""
+
+    def __init__(self) -> None:
+        self._by_condition: dict[Conditions, Claim] = {}
+
+    def add(self, claims: Iterable[Claim]) -> None:
+        for claim in claims:
+            if (when := canonical(claim.when)) is not None:  # else a range is empty: no element is accessed
+                before = self._by_condition.get(when, Claim(when, (), ()))
+                self._by_condition[when] = Claim(when, (*before.uses, *claim.uses), (*before.follows, *claim.follows))
+
+    @property
+    def claims(self) -> Iterable[Claim]:
+        return self._by_condition.values()
+
+
+def _needed_claims(access: Access, claim: Claim, needs: Needs) -> list[Claim]:
+    """The part of the claim of an access on which results depend."""
+    parts = [_claim(rounds.of(access)) for rounds in needs.rounds(access.unit)]
+    return [claim] if None in parts else [part for part in parts if part is not None]
+
+
+def _without_unknown(claim: Claim) -> Claim:
+    return dataclasses.replace(claim, when=tuple(each for each in claim.when if not unknown_in((each,))))
 
 
 def _claim(access: Access) -> Claim | None:
@@ -63,7 +119,7 @@ def _claim(access: Access) -> Claim | None:
             follows.append(follow)
             continue
         first, last = indices
-        lowest, highest = _extreme(first, access.ranges, "min"), _extreme(last, access.ranges, "max")
+        lowest, highest = extreme(first, access.ranges, "min"), extreme(last, access.ranges, "max")
         if lowest is None or highest is None:
             return None
         if first != last:
@@ -84,8 +140,8 @@ def _same_length(first: Expression, last: Expression, variables: set[str]) -> bo
 
 
 def _follow(access: Access, axis: int, lookup: Lookup) -> Follow | None:
-    first, last = (_extreme(lookup.row, access.ranges, which) for which in _ENDS)
-    left, right = (_extreme(lookup.column, access.ranges, which) for which in _ENDS)
+    first, last = (extreme(lookup.row, access.ranges, which) for which in _ENDS)
+    left, right = (extreme(lookup.column, access.ranges, which) for which in _ENDS)
     if first is None or last is None or left is None or right is None or lookup.plus.symbols & _variables(access):
         return None
     if not _is_dense(lookup, _variables(access)):
@@ -93,10 +149,11 @@ def _follow(access: Access, axis: int, lookup: Lookup) -> Follow | None:
     if not left.is_constant or not right.is_constant or not 0 <= left.constant <= right.constant < MOST_COLUMNS:
         return None
     columns = tuple(range(left.constant, right.constant + 1))
+    found = Follow(lookup.table, (first,), (last,), columns, lookup.plus, lookup.skips)
     if access.sizes is None:
-        return Follow(lookup.table, (first,), (last,), columns, lookup.plus, access.array, axis)
+        return dataclasses.replace(found, array=access.array, axis=axis)
     size = access.sizes[axis]
-    return None if size is None else Follow(lookup.table, (first,), (last,), columns, lookup.plus, size=size)
+    return None if size is None else dataclasses.replace(found, size=size)
 
 
 def _is_dense(lookup: Lookup, variables: set[str]) -> bool:
@@ -112,30 +169,3 @@ def _variables(access: Access) -> set[str]:
 
 
 _ENDS: tuple[Literal["min"], Literal["max"]] = ("min", "max")
-
-
-def _extreme(value: Expression, ranges: Iterable[Range], which: Literal["min", "max"]) -> Expression | None:
-    """The least or the greatest value over all rounds of the loops; None if it rises and falls with one variable."""
-    for loop in ranges:
-        direction = _direction(value, loop.variable)
-        if direction is None:
-            return None
-        if direction:
-            end = loop.last if (direction > 0) == (which == "max") else loop.first
-            value = value.replace({loop.variable: end})
-    return value
-
-
-def _direction(value: Expression, variable: str) -> int | None:
-    """1 if an expression never falls as a variable rises, -1 if it never rises, 0 without it, None if it is unclear."""
-    found = {sign for atom, factor in value.terms if (sign := _of_atom(atom, variable, factor)) != 0}
-    return None if len(found) > 1 or None in found else next(iter(found), 0)
-
-
-def _of_atom(atom: Atom, variable: str, factor: int) -> int | None:
-    sign = 1 if factor > 0 else -1
-    if isinstance(atom, str):
-        return sign if atom == variable else 0
-    found = {each for part in atom.of if (each := _direction(part, variable)) != 0}
-    inner = next(iter(found), 0)
-    return None if len(found) > 1 or inner is None else sign * inner

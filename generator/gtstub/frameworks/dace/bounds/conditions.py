@@ -4,22 +4,52 @@ from __future__ import annotations
 
 import ast
 
-from gtstub.frameworks.dace.bounds.access import Scope
-from gtstub.signature.expressions import Expression, syntax_tree
+from gtstub.frameworks.dace.bounds.access import DATA_CONDITION, SCALAR_CONDITION, Conditions, Scope
+from gtstub.signature.expressions import Expression, symbol, syntax_tree
 from gtstub.signature.model import Condition
 
-Conditions = tuple[Condition, ...] | None
-"""All of which hold; None if they are not known."""
+_UNKNOWN = {"__unknown_data_": DATA_CONDITION, "__unknown_scalars_": SCALAR_CONDITION}
+"""The beginning of the names of symbols that stand for a condition of another form."""
 
 
-def read(text: str, scope: Scope) -> Conditions:
-    """The conditions that a text in Python states."""
+def choice(text: str, scope: Scope, number: int) -> tuple[Conditions, Conditions]:
+    """
+    The conditions under which a text in Python is true, and those under which it is false. What is no relation of
+    integers is a fact; a condition that is not understood is that an unknown symbol is not 0, which has this number.
+    """
+    match syntax_tree(text):
+        case ast.Name(id=name) if name in scope.choices:
+            return scope.choices[name]
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)) if name in scope.choices:
+            true, false = scope.choices[name]
+            return false, true
+    depends_on_data = scope.depends_on_data(text)
+    if depends_on_data and scope.evaluates_both:
+        return (), ()
+    found = (None, None) if depends_on_data else (read(text, scope), negated(text, scope))
+    fact = None if depends_on_data else scope.fact(text)
+    if fact is None:
+        fact = symbol(f"{'__unknown_data_' if depends_on_data else '__unknown_scalars_'}{number}")
+    return (
+        (Condition(fact, "!=", Expression()),) if found[0] is None else found[0],
+        (Condition(fact, "==", Expression()),) if found[1] is None else found[1],
+    )
+
+
+def unknown_in(conditions: Conditions) -> str:
+    """Why it is not known whether conditions hold; empty if it is."""
+    names = (name for each in conditions for name in sorted(each.left.symbols | each.right.symbols))
+    return next((why for name in names for start, why in _UNKNOWN.items() if name.startswith(start)), "")
+
+
+def read(text: str, scope: Scope) -> Conditions | None:
+    """The conditions that a text in Python states; None if it is of another form."""
     tree = syntax_tree(text)
     return None if tree is None else _conditions(tree, scope)
 
 
-def negated(text: str, scope: Scope) -> Conditions:
-    """The conditions under which a text in Python is false."""
+def negated(text: str, scope: Scope) -> Conditions | None:
+    """The conditions under which a text in Python is false; None if it is of another form."""
     return _none_of(read(text, scope))
 
 
@@ -72,7 +102,7 @@ def loop(init: str, condition: str, update: str, variable: str, scope: Scope) ->
     return None
 
 
-def _conditions(tree: ast.expr, scope: Scope) -> Conditions:
+def _conditions(tree: ast.expr, scope: Scope) -> Conditions | None:
     match tree:
         case ast.Constant(value=True | 1):
             return ()
@@ -88,7 +118,7 @@ def _conditions(tree: ast.expr, scope: Scope) -> Conditions:
     return None if flag is None else (Condition(flag, "!=", Expression()),)
 
 
-def _compared(a: Expression, op: ast.cmpop, b: Expression) -> Conditions:
+def _compared(a: Expression, op: ast.cmpop, b: Expression) -> Conditions | None:
     match op:
         case ast.Lt():
             return (Condition(a, "<", b),)
@@ -105,7 +135,7 @@ def _compared(a: Expression, op: ast.cmpop, b: Expression) -> Conditions:
     return None
 
 
-def _none_of(found: Conditions) -> Conditions:
+def _none_of(found: Conditions | None) -> Conditions | None:
     """The opposite of one condition; not known for several, of which one may be false."""
     return (_not(found[0]),) if found is not None and len(found) == 1 else None
 

@@ -9,25 +9,14 @@ import ast
 import dataclasses
 from collections.abc import Iterator
 
-from gtstub.frameworks.dace.bounds.access import (
-    COMPUTED,
-    Access,
-    Json,
-    Lookup,
-    Scope,
-    State,
-    Subset,
-    Unread,
-    is_dynamic,
-    one,
-    subset,
-)
+from gtstub.frameworks.dace.bounds.access import COMPUTED, DATA_CONDITION, Access, Indices, Lookup, Scope, Unread
+from gtstub.frameworks.dace.bounds.dataflow import Json, State, Subset, is_dynamic, subset
 from gtstub.signature.expressions import Expression, symbol
 from gtstub.signature.model import CONNECTIVITY_PREFIX
 
 
 def of_tasklet(state: State, node: int, scope: Scope) -> Iterator[Access | Unread]:
-    """The accesses of a tasklet to its arguments, and to temporaries if an index comes from a table."""
+    """The accesses of a tasklet."""
     document = state.nodes[node]
     indexed = _indexed(document["attributes"].get("code", {}))
     for edge in state.into[node]:
@@ -36,15 +25,17 @@ def of_tasklet(state: State, node: int, scope: Scope) -> Iterator[Access | Unrea
             continue
         part = subset(edge, name, None, of_source=True)
         if _is_element(part) or is_dynamic(edge):
-            yield from one(scope.access(name, part, is_dynamic(edge)))
-        elif name in scope.containers:
+            yield from scope.access(name, part, is_write=False, is_dynamic=is_dynamic(edge))
+        else:
             yield from _at(state, node, scope, name, part, indexed.get(str(edge["dst_connector"])))
     for edge in state.out[node]:
-        name = state.destination(edge)
-        if name is not None and name in scope.containers:
-            part = subset(edge, None, name, of_source=False)
-            found = scope.access(name, part, is_dynamic(edge)) if _is_element(part) else scope.unread(name, COMPUTED)
-            yield from one(found)
+        if (name := state.destination(edge)) is None:
+            continue
+        part = subset(edge, None, name, of_source=False)
+        if _is_element(part):
+            yield from scope.access(name, part, is_write=True, is_dynamic=is_dynamic(edge))
+        else:
+            yield from scope.unread(name, COMPUTED, is_write=True)
 
 
 def _is_element(part: Subset) -> bool:
@@ -52,27 +43,28 @@ def _is_element(part: Subset) -> bool:
 
 
 def _at(
-    state: State, node: int, scope: Scope, name: str, part: Subset, indices: tuple[ast.expr, ...] | None
+    state: State, node: int, scope: Scope, name: str, part: Subset, element: _Element | None
 ) -> Iterator[Access | Unread]:
-    """The access of a tasklet to the element of a container with these indices."""
-    location = scope.containers[name]
+    """The access of a tasklet to an element of a container."""
+    location = scope.containers.get(name)
     firsts = scope.values(first for first, _ in part or ())
-    if scope.conditions is None or indices is None or part is None or firsts is None:
-        yield from one(scope.unread(name, COMPUTED))
+    if location is None or scope.doubt or element is None or part is None or firsts is None:
+        yield from scope.unread(name, COMPUTED, is_write=False)
         return
+    indices = element.indices
     # Axes of one element have no index in the tasklet.
     axes = [axis for axis, (first, last) in enumerate(part) if first != last]
     if len(indices) == len(part):
         axes = list(range(len(part)))
     if len(indices) != len(axes):
-        yield from one(scope.unread(name, COMPUTED))
+        yield from scope.unread(name, COMPUTED, is_write=False)
         return
-    found: list[tuple[Expression, Expression] | Lookup] = [(value, value) for value in location.index(firsts)]
+    found: list[Indices] = [(value, value) for value in location.index(firsts)]
     for axis, tree in zip(axes, indices, strict=True):
         outer = location.axes[axis]
-        made = _index(state, node, scope, tree)
+        made = _index(state, node, scope, tree, element.guard)
         if made is None or outer is None:
-            yield from one(scope.unread(name, COMPUTED))
+            yield from scope.unread(name, COMPUTED, is_write=False)
             return
         start = found[outer]
         assert isinstance(start, tuple)
@@ -80,12 +72,19 @@ def _at(
             found[outer] = dataclasses.replace(made, plus=made.plus + start[0])
         else:
             found[outer] = (start[0] + made, start[1] + made)
-    if location.sizes is None or any(isinstance(each, Lookup) for each in found):
-        yield Access(location.array, scope.ranges, scope.conditions, tuple(found), location.sizes)
+    looked_up = [each for each in found if isinstance(each, Lookup)]
+    if element.guard is not None and not (looked_up and all(each.skips for each in looked_up)):
+        yield from scope.unread(name, DATA_CONDITION, is_write=False)
+    else:
+        unit = scope.unit or 0
+        yield Access(location.array, scope.ranges, scope.conditions, tuple(found), location.sizes, unit)
 
 
-def _index(state: State, node: int, scope: Scope, tree: ast.expr) -> Expression | Lookup | None:
-    """An index in a tasklet: an expression over symbols, or the value of one connector plus such an expression."""
+def _index(state: State, node: int, scope: Scope, tree: ast.expr, guard: str | None) -> Expression | Lookup | None:
+    """
+    An index in a tasklet: an expression over symbols, or the value of one connector plus such an expression. The
+    element is read unless the connector `guard` is -1.
+    """
     connectors = {str(edge["dst_connector"]): edge for edge in state.into[node]}
     names = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)} & connectors.keys()
     if not names:
@@ -97,10 +96,10 @@ def _index(state: State, node: int, scope: Scope, tree: ast.expr) -> Expression 
     plus = dataclasses.replace(scope, symbols={**scope.symbols, name: value}).value(ast.unparse(tree))
     if plus is None or (name, 1) not in plus.terms or name in (plus - value).symbols:
         return None
-    return _table_element(state, connectors[name], scope, plus - value)
+    return _table_element(state, connectors[name], scope, plus - value, skips=name == guard)
 
 
-def _table_element(state: State, edge: Json, scope: Scope, plus: Expression) -> Lookup | None:
+def _table_element(state: State, edge: Json, scope: Scope, plus: Expression, *, skips: bool) -> Lookup | None:
     """The element of a table at the source of an edge, also through temporaries of one element."""
     for _ in state.nodes:
         name = state.source(edge)
@@ -115,7 +114,7 @@ def _table_element(state: State, edge: Json, scope: Scope, plus: Expression) -> 
             if not location.array.startswith(CONNECTIVITY_PREFIX) or indices is None:
                 return None
             row, column = location.index(indices)
-            return Lookup(location.array, row, column, plus)
+            return Lookup(location.array, row, column, plus, skips)
         writes = [
             each for each in state.edges if state.kind(each["dst"]) == "AccessNode" and state.destination(each) == name
         ]
@@ -131,10 +130,18 @@ def _table_element(state: State, edge: Json, scope: Scope, plus: Expression) -> 
     return None
 
 
-def _indexed(code: Json) -> dict[str, tuple[ast.expr, ...]]:
+@dataclasses.dataclass(frozen=True)
+class _Element:
+    """The element of a container with these indices, which is not read if the connector `guard` is -1."""
+
+    indices: tuple[ast.expr, ...]
+    guard: str | None
+
+
+def _indexed(code: Json) -> dict[str, _Element]:
     """
-    The indices at which a tasklet reads each container, if it reads one element of it: `x = f[i, j]`, or
-    `x = f[i, j] if i != -1 else nan`.
+    The element that a tasklet reads of each container, if it reads one: `x = f[i, j]`, or `x = f[i, j] if i != -1 else
+    nan`.
     """
     if code.get("language") != "Python":
         return {}
@@ -147,22 +154,21 @@ def _indexed(code: Json) -> dict[str, tuple[ast.expr, ...]]:
             pass
         case _:
             return {}
+    guard = None
     match value:
-        case ast.IfExp(body=guarded, test=test) if _is_skip_test(test, guarded):
+        case ast.IfExp(body=guarded, test=test) if (guard := _guard(test)) is not None:
             value = guarded
     match value:
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=elements)):
-            return {name: tuple(elements)}
+            return {name: _Element(tuple(elements), guard)}
         case ast.Subscript(value=ast.Name(id=name), slice=index):
-            return {name: (index,)}
+            return {name: _Element((index,), guard)}
     return {}
 
 
-def _is_skip_test(test: ast.expr, guarded: ast.expr) -> bool:
-    """Whether a test is that a connector in the index is not -1."""
+def _guard(test: ast.expr) -> str | None:
+    """The connector of which this tests that it is not -1; None for another test."""
     match test:
         case ast.Compare(left=ast.Name(id=name), ops=[ast.NotEq()], comparators=[other]):
-            return ast.unparse(other) in ("-1", "(-1)") and name in {
-                each.id for each in ast.walk(guarded) if isinstance(each, ast.Name)
-            }
-    return False
+            return name if ast.unparse(other) in ("-1", "(-1)") else None
+    return None

@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from gtstub.frameworks.dace.bounds import conditions, states
-from gtstub.frameworks.dace.bounds.access import OTHER, Access, Json, Location, Scope, Unread, arrays_of, has_offset
-from gtstub.frameworks.dace.bounds.conditions import Conditions
-from gtstub.signature.expressions import Expression, symbol
+from gtstub.frameworks.dace.bounds import conditions, names, states
+from gtstub.frameworks.dace.bounds.access import NAME, OTHER, Access, Conditions, Location, Scope, Unread
+from gtstub.frameworks.dace.bounds.dataflow import Json, State, arrays_of, has_offset
+from gtstub.signature.dtypes import DType
+from gtstub.signature.expressions import Expression, symbol, syntax_tree
+from gtstub.signature.facts import Fact
+from gtstub.signature.model import INDEX_TYPES
 
 _LEAVING = {"BreakBlock", "ContinueBlock", "ReturnBlock"}
 
 
-def accesses(sdfg: Json, integers: Iterable[str]) -> Iterator[Access | Unread]:
-    """The accesses of a whole SDFG to its arguments. `integers` are its scalar arguments that expressions may have."""
+def accesses(
+    sdfg: Json, scalars: Mapping[str, DType], *, evaluates_both: bool = False
+) -> tuple[list[Access | Unread], tuple[Fact, ...]]:
+    """
+    The accesses of a whole SDFG to its arguments and temporaries, and the facts in their conditions. `scalars` are its
+    scalar arguments. Does the program `evaluates_both` sides of a choice that depends on data?
+    """
     arrays = arrays_of(sdfg)
-    scope = Scope({name: symbol(name) for name in integers}, {})
-    arguments = {name: each for name, each in arrays.items() if not _is_transient(each)}
+    integers = {name: symbol(name) for name, dtype in scalars.items() if dtype in INDEX_TYPES}
+    scope = Scope(integers, {}, evaluates_both=evaluates_both, texts={name: name for name in scalars})
+    arguments = {name: each for name, each in arrays.items() if not _is_transient(each) and each["type"] != "Scalar"}
     containers = {name: _whole(name, each, scope) for name, each in arguments.items() if not has_offset(each)}
-    yield from (Unread(name, OTHER) for name in sorted(arguments.keys() - containers.keys()))
-    yield from in_sdfg(sdfg, dataclasses.replace(scope, containers=containers))
+    found = list(in_sdfg(sdfg, dataclasses.replace(scope, containers=containers)))
+    # Nothing is left out: what no reader has found is an access of another form.
+    seen = {each.array for each in found if isinstance(each, Access) or not each.is_temporary}
+    left = _accessed(sdfg) & arguments.keys() - seen
+    facts = tuple(Fact(name, text) for text, name in scope.facts.items())
+    return [*found, *(Unread(name, OTHER) for name in sorted(left))], facts
+
+
+def _accessed(sdfg: Json) -> set[str]:
+    """The containers that the states of an SDFG access."""
+    found = set()
+    for document in names.states_in(sdfg):
+        state = State(document, sdfg)
+        found |= {state.container(node) for node in state.nodes if state.into[node] or state.out[node]}
+    return {name for name in found if name is not None}
 
 
 def _whole(name: str, descriptor: Json, scope: Scope) -> Location:
@@ -33,8 +56,8 @@ def _whole(name: str, descriptor: Json, scope: Scope) -> Location:
 def in_sdfg(sdfg: Json, scope: Scope) -> Iterator[Access | Unread]:
     """The accesses of an SDFG, possibly a nested one, whose arguments `scope` already contains."""
     if _leaves(sdfg):
-        scope = scope.when(None)
-    scope = scope.without({*arrays_of(sdfg), *_assigned(sdfg)})
+        scope = scope.in_doubt(OTHER)
+    scope = names.enter(sdfg, scope)
     temporaries = dict(scope.containers)
     for name, descriptor in arrays_of(sdfg).items():
         if _is_transient(descriptor) and descriptor["type"] in ("Array", "Scalar") and not has_offset(descriptor):
@@ -50,35 +73,38 @@ def _is_transient(descriptor: Json) -> bool:
 
 def _leaves(region: Json) -> bool:
     """Whether blocks that leave a loop or the program are anywhere in an SDFG, so that any block may be skipped."""
-    return any(block["type"] in _LEAVING or _leaves(block) for block in _blocks(region))
-
-
-def _assigned(region: Json) -> set[str]:
-    """The symbols that edges between the blocks of a region, and the loops in it, assign."""
-    own = {name for edge in _edges(region) for name in edge["attributes"]["data"]["attributes"].get("assignments", {})}
-    own |= {
-        block["attributes"].get("loop_variable") or "" for block in _blocks(region) if block["type"] == "LoopRegion"
-    }
-    return own.union(*(_assigned(block) for block in _blocks(region)))
-
-
-def _blocks(region: Json) -> list[Json]:
-    match region["type"]:
-        case "SDFGState":
-            return []
-        case "ConditionalBlock":
-            return [branch[1] for branch in region["branches"]]
-    return list(region.get("nodes", []))
-
-
-def _edges(region: Json) -> list[Json]:
-    return list(region.get("edges", [])) if region["type"] not in ("SDFGState", "ConditionalBlock") else []
+    return any(each["type"] in _LEAVING for each in names.regions_in(region))
 
 
 def _in_region(region: Json, scope: Scope, sdfg: Json) -> Iterator[Access | Unread]:
     reached = _reached(region, scope)
-    for block in _blocks(region):
-        yield from _in_block(block, scope.when(reached[int(block["id"])]), sdfg)
+    for block in names.blocks_of(region):
+        found = reached[int(block["id"])]
+        yield from _in_block(block, scope.in_doubt(OTHER) if found is None else scope.when(found), sdfg)
+    for edge in names.edges_of(region):
+        data = edge["attributes"]["data"]["attributes"]
+        found = reached[int(edge["src"])]
+        here = scope.in_doubt(OTHER) if found is None else scope.when(found)
+        yield from _in_text(_condition(data), here)
+        true, _ = conditions.choice(_condition(data), scope, next(scope.counter))
+        for text in data.get("assignments", {}).values():
+            yield from _in_text(str(text), here.when(true))
+
+
+def _in_text(text: str, scope: Scope) -> Iterator[Access | Unread]:
+    """The elements of containers that a condition or an assignment reads."""
+    tree = syntax_tree(text)
+    unit = scope.as_unit()
+    inner: set[str] = set()
+    for node in ast.walk(tree) if tree is not None else ():
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=index):
+                inner.add(name)
+                parts = index.elts if isinstance(index, ast.Tuple) else [index]
+                texts = tuple(ast.unparse(each) for each in parts)
+                yield from unit.access(name, tuple((each, each) for each in texts), is_write=False)
+    for name in sorted(unit.containers.keys() & set(NAME.findall(text)) - inner):
+        yield from unit.access(name, (("0", "0"),) * len(unit.containers[name].axes), is_write=False)
 
 
 def _in_block(block: Json, scope: Scope, sdfg: Json) -> Iterator[Access | Unread]:
@@ -88,17 +114,19 @@ def _in_block(block: Json, scope: Scope, sdfg: Json) -> Iterator[Access | Unread
         case "ControlFlowRegion":
             yield from _in_region(block, scope, sdfg)
         case "ConditionalBlock":
-            before: Conditions = ()
             for condition, branch in block["branches"]:
                 text = condition["string_data"] if condition else "True"
-                own = conditions.read(text, scope)
-                yield from _in_region(branch, scope.when(before).when(own), sdfg)
-                otherwise = conditions.negated(text, scope)
-                before = None if before is None or otherwise is None else (*before, *otherwise)
+                yield from _in_text(text, scope)
+                true, false = conditions.choice(text, scope, next(scope.counter))
+                yield from _in_region(branch, scope.when(true), sdfg)
+                scope = scope.when(false) if condition else scope
         case "LoopRegion":
+            attributes = block["attributes"]
+            for each in _LOOP:
+                yield from _in_text((attributes.get(each) or {}).get("string_data", ""), scope)
             yield from _in_region(block, _in_loop(block, scope), sdfg)
         case _:
-            yield from _in_region(block, scope.when(None), sdfg)
+            yield from _in_region(block, scope.in_doubt(OTHER), sdfg)
 
 
 def _in_loop(loop: Json, scope: Scope) -> Scope:
@@ -106,21 +134,26 @@ def _in_loop(loop: Json, scope: Scope) -> Scope:
     variable = attributes.get("loop_variable") or ""
     init, condition, update = ((attributes.get(name) or {}).get("string_data", "") for name in _LOOP)
     ends = conditions.loop(init, condition, update, variable, scope)
-    if ends is None or variable in _assigned(loop) or attributes.get("inverted"):
-        return scope.without({variable}).when(None)
-    return scope.inside({variable: ends})
+    inside = dataclasses.replace(scope, data=scope.data | {variable})
+    if ends is None or variable in names.assignments_in(loop) or attributes.get("inverted"):
+        return inside.inside({variable: (None, None)})
+    return inside.inside({variable: ends})
 
 
 _LOOP = ("init_statement", "loop_condition", "update_statement")
 
 
-def _reached(region: Json, scope: Scope) -> dict[int, Conditions]:
+def _reached(region: Json, scope: Scope) -> dict[int, Conditions | None]:
     """
-    For each block the conditions under which it runs, once: none if each path through the region has the block, those
-    of the edges to it if there is only one path to it. Not known in other cases and if there are cycles.
+    For each block the conditions under which it runs, once: those of the last block before it that is on all paths to
+    it if each path on from there has the block, or those and that of the edge from there if no other leads to the
+    block. Not known in other cases and if there are cycles.
     """
-    blocks = [int(block["id"]) for block in _blocks(region)]
-    edges = [(int(edge["src"]), int(edge["dst"]), edge["attributes"]["data"]["attributes"]) for edge in _edges(region)]
+    blocks = [int(block["id"]) for block in names.blocks_of(region)]
+    edges = [
+        (int(each["src"]), int(each["dst"]), each["attributes"]["data"]["attributes"])
+        for each in names.edges_of(region)
+    ]
     into = {block: [(src, data) for src, dst, data in edges if dst == block] for block in blocks}
     out = {block: {dst for src, dst, _ in edges if src == block} for block in blocks}
     starts = [block for block in blocks if not into[block]]
@@ -128,16 +161,49 @@ def _reached(region: Json, scope: Scope) -> dict[int, Conditions]:
     order = _in_order(blocks, out)
     if len(starts) != 1 or order is None:
         return dict.fromkeys(blocks)
-    found: dict[int, Conditions] = {}
-    for block in order:
-        if _is_on_all_paths(block, starts[0], out, ends):
-            found[block] = ()
-        elif len(into[block]) == 1 and (before := found[into[block][0][0]]) is not None:
-            own = conditions.read(_condition(into[block][0][1]), scope)
-            found[block] = None if own is None else (*before, *own)
+    choices: dict[tuple[int, str], tuple[Conditions, Conditions]] = {}
+    found: dict[int, Conditions | None] = {starts[0]: ()}
+    dominators = _dominators(order, {block: [src for src, _ in edges] for block, edges in into.items()})
+    for block in order[1:]:
+        before = found[dominators[block]]
+        if before is None or _is_on_all_paths(block, dominators[block], out, ends):
+            found[block] = before
+        elif len(into[block]) == 1:
+            ((source, data),) = into[block]
+            text, is_negated = _without_not(_condition(data))
+            if (source, text) not in choices:
+                choices[source, text] = conditions.choice(text, scope, next(scope.counter))
+            found[block] = (*before, *choices[source, text][is_negated])
         else:
             found[block] = None
     return found
+
+
+def _dominators(order: list[int], before: Mapping[int, list[int]]) -> dict[int, int]:
+    """For each block but the first the last block before it that is on all paths to it."""
+    found: dict[int, int] = {}
+    place = {block: number for number, block in enumerate(order)}
+    for block in order[1:]:
+        common = before[block][0]
+        for other in before[block][1:]:
+            while common != other:
+                if place[common] > place[other]:
+                    common = found[common]
+                else:
+                    other = found[other]
+        found[block] = common
+    return found
+
+
+def _without_not(text: str) -> tuple[str, bool]:
+    """A condition without 'not', and whether it had one: both edges out of a block then have the same text."""
+    match syntax_tree(text):
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return ast.unparse(operand), True
+        case None:
+            return text, False
+        case tree:
+            return ast.unparse(tree), False
 
 
 def _condition(edge: Json) -> str:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import dataclasses
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from gtstub.signature.expressions import Expression, Extremum, difference, parse
 from gtstub.signature.model import Claim, Condition, Follow, Use
 
 
-def simplified(claims: Iterable[Claim], shapes: Mapping[str, Sequence[Any]]) -> tuple[Claim, ...]:
-    """The same claims with few comparisons, those under fewer conditions first. `shapes` are those of the arguments."""
+def simplified(
+    claims: Iterable[Claim], shapes: Mapping[str, Sequence[Any]], said: Sequence[Claim] = ()
+) -> tuple[Claim, ...]:
+    """
+    The same claims with few comparisons, those under fewer conditions first. `shapes` are those of the arguments, and
+    `said` are other claims.
+    """
     made: list[Claim] = []
     for claim in sorted(_without_cases(claims), key=lambda claim: (len(claim.when), tuple(map(str, claim.when)))):
-        weaker = [other for other in made if set(other.when) <= set(claim.when)]
+        weaker = [other for other in (*said, *made) if set(other.when) <= set(claim.when)]
         uses = [use for use in _merged_uses(claim) if not _is_given(use, shapes)]
         left = Claim(
             claim.when,
@@ -25,19 +32,39 @@ def simplified(claims: Iterable[Claim], shapes: Mapping[str, Sequence[Any]]) -> 
                 if not any(_follows_too(each, follow) for other in weaker for each in other.follows)
             ),
         )
-        if (left.uses or left.follows) and _fits(left):
-            made.append(left)
-    return tuple(made) if len(made) <= MOST_CLAIMS else ()
+        if left.uses or left.follows:
+            made += _within_limits(left)
+    return tuple(made)
 
 
-MOST_CLAIMS = 1000
+def says(claims: Iterable[Claim], claim: Claim) -> bool:
+    """Whether some claims contain another one."""
+    when = set(canonical(claim.when) or ())
+    weaker = [each for each in claims if set(each.when) <= when]
+    return all(any(_covers(each, use) for other in weaker for each in other.uses) for use in claim.uses) and all(
+        any(_follows_too(each, follow) for other in weaker for each in other.follows) for follow in claim.follows
+    )
+
+
 MOST_ENDS = 100
 """What a signature may contain (signature/schema/sdfg.schema.json)."""
 
 
-def _fits(claim: Claim) -> bool:
-    ends = [claim.when, *(each for use in claim.uses for each in (use.lowest, use.highest))]
-    return all(len(each) <= MOST_ENDS for each in ends)
+def _within_limits(claim: Claim) -> Iterator[Claim]:
+    """
+    A claim as several of which none has more expressions for an end than a signature may contain. Raises ValueError for
+    too many conditions.
+    """
+    if len(claim.when) > MOST_ENDS:
+        raise ValueError("there are too many conditions")
+    uses = [
+        dataclasses.replace(use, lowest=lowest, highest=highest)
+        for use in claim.uses
+        for lowest, highest in itertools.product(
+            itertools.batched(use.lowest, MOST_ENDS), itertools.batched(use.highest, MOST_ENDS)
+        )
+    ]
+    yield dataclasses.replace(claim, uses=tuple(uses))
 
 
 def _without_cases(claims: Iterable[Claim]) -> list[Claim]:
@@ -75,13 +102,13 @@ def _merged_uses(claim: Claim) -> list[Use]:
 
 
 def _merged_follows(follows: Iterable[Follow]) -> list[Follow]:
-    by_target: dict[Any, list[Follow]] = collections.defaultdict(list)
+    by_target: dict[Follow, list[Follow]] = collections.defaultdict(list)
     for each in follows:
-        by_target[each.table, each.first, each.last, each.plus, each.array, each.axis, each.size].append(each)
+        by_target[dataclasses.replace(each, columns=())].append(each)
     made = []
-    for (table, first, last, plus, array, axis, size), group in by_target.items():
+    for target, group in by_target.items():
         columns = tuple(sorted({column for each in group for column in each.columns}))
-        made.append(Follow(table, first, last, columns, plus, array, axis, size))
+        made.append(dataclasses.replace(target, columns=columns))
     return sorted(made, key=str)
 
 
@@ -145,8 +172,8 @@ def _is_given(use: Use, shapes: Mapping[str, Sequence[Any]]) -> bool:
     size = parse(str(shapes[use.array][use.axis]))
     return (
         size is not None
-        and all(value.is_constant and value.constant >= 0 for value in use.lowest)
-        and all((found := difference(value, size)) is not None and found < 0 for value in use.highest)
+        and all(_is_at_least(value, Expression()) for value in use.lowest)
+        and all(_is_at_least(size - 1, value) for value in use.highest)
     )
 
 
@@ -160,8 +187,11 @@ def _covers(a: Use, b: Use) -> bool:
 
 
 def _follows_too(a: Follow, b: Follow) -> bool:
-    same = (a.table, a.first, a.last, a.plus, a.array, a.axis, a.size)
-    return same == (b.table, b.first, b.last, b.plus, b.array, b.axis, b.size) and set(b.columns) <= set(a.columns)
+    """Whether `a` demands of a table all that `b` demands: without -1, if `a` does not skip it."""
+    is_stricter = a.skips <= b.skips and set(b.columns) <= set(a.columns)
+    return is_stricter and dataclasses.replace(a, columns=(), skips=True) == dataclasses.replace(
+        b, columns=(), skips=True
+    )
 
 
 # --- Conditions -------------------------------------------------------------------------------------------------------

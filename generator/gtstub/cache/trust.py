@@ -1,0 +1,88 @@
+"""
+Whose entries are loaded. Loading an entry runs its code, so only this user, root, and those whom GTSTUB_TRUST names may
+have been able to write it. The runtime decides (runtime/program/trust.c), because hosts in C and Fortran load, too.
+
+Directories that gtstub makes get the permissions that this requires. Extension modules are imported in the functions,
+because commands that only inspect entries do not need the host.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from gtstub.errors import ConfigError, TrustError
+
+
+def check_directory(directory: int, path: Path) -> None:
+    """
+    Raises TrustError if somebody who is not trusted could have written a directory, of which `directory` is a
+    descriptor, or for an entry one of those from the root of the cache down to it. ConfigError if GTSTUB_TRUST is
+    malformed.
+    """
+    from gtstub import _host
+
+    _raise(lambda: _host.trust_directory(directory, os.fsencode(path)), path)
+
+
+def check_file(file: int, directory: int, path: Path) -> None:
+    """Does the same for a file in a directory, both of them descriptors."""
+    from gtstub import _host
+
+    _raise(lambda: _host.trust_file(file, directory, os.fsencode(path)), path.parent)
+
+
+def check_root(root: Path) -> None:
+    """Does the same for the directory of a cache, before a program is built that could not be loaded from there."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        check_directory(descriptor, root)
+    finally:
+        os.close(descriptor)
+
+
+def make_directory(path: Path, mode: int = 0o755, *, exist_ok: bool = False) -> None:
+    """Makes a directory of the cache and those above it, whatever the umask is. Raises OSError."""
+    if not path.parent.exists():
+        make_directory(path.parent, exist_ok=True)
+    try:
+        path.mkdir(mode)
+    except FileExistsError:
+        if not stat.S_ISDIR(path.stat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
+        if not exist_ok:
+            raise
+    else:
+        restrict(path)
+
+
+def restrict(path: Path) -> None:
+    """
+    Takes from a file or a directory, which this process has just made, the permissions with which it would not be
+    loaded. A directory in a group cache, whose bit 'setgid' gives it its group, gets those that the group needs.
+    """
+    from gtstub import _host
+
+    status = path.stat()
+    mode = stat.S_IMODE(status.st_mode)
+    wanted = mode & ~stat.S_IWOTH
+    if not _host.trusts_group(status.st_gid):
+        wanted &= ~stat.S_IWGRP
+    elif stat.S_ISDIR(status.st_mode):
+        above = path.parent.stat()
+        if above.st_mode & stat.S_ISGID and above.st_mode & stat.S_IWGRP and above.st_gid == status.st_gid:
+            wanted |= stat.S_IRWXG
+    if wanted != mode:
+        path.chmod(wanted)
+
+
+def _raise(check: Callable[[], None], path: Path) -> None:
+    try:
+        check()
+    except RuntimeError as error:
+        raise TrustError(f"'{path}' is not used: {error}") from None
+    except ValueError as error:
+        raise ConfigError(str(error)) from None

@@ -1,0 +1,36 @@
+"""The least and the greatest value that an expression takes over all rounds of loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from gtstub.frameworks.dace.bounds.access import Range
+from gtstub.signature.expressions import Atom, Expression
+
+
+def extreme(value: Expression, ranges: Iterable[Range], which: Literal["min", "max"]) -> Expression | None:
+    """The least or the greatest value over all rounds of the loops; None if it rises and falls with one variable."""
+    for loop in ranges:
+        direction = _direction(value, loop.variable)
+        if direction is None:
+            return None
+        if direction:
+            end = loop.last if (direction > 0) == (which == "max") else loop.first
+            value = value.replace({loop.variable: end})
+    return value
+
+
+def _direction(value: Expression, variable: str) -> int | None:
+    """1 if an expression never falls as a variable rises, -1 if it never rises, 0 without it, None if it is unclear."""
+    found = {sign for atom, factor in value.terms if (sign := _of_atom(atom, variable, factor)) != 0}
+    return None if len(found) > 1 or None in found else next(iter(found), 0)
+
+
+def _of_atom(atom: Atom, variable: str, factor: int) -> int | None:
+    sign = 1 if factor > 0 else -1
+    if isinstance(atom, str):
+        return sign if atom == variable else 0
+    found = {each for part in atom.of if (each := _direction(part, variable)) != 0}
+    inner = next(iter(found), 0)
+    return None if len(found) > 1 or inner is None else sign * inner

@@ -1,0 +1,189 @@
+"""
+Which accesses of an SDFG to its arguments the results depend on.
+
+gt4py computes a temporary on one box, and may read parts of this box only: what it computes for `concat_where` in the
+middle of a domain, it computes for the whole domain. So an SDFG may read elements of which it uses nothing. Here, the
+boxes of each temporary that units of computation read are followed back to the rounds of the units that write it.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import itertools
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
+
+from gtstub.frameworks.dace.bounds.access import Access, Conditions, Indices, Lookup, Range, Unread
+from gtstub.frameworks.dace.bounds.conditions import unknown_in
+from gtstub.frameworks.dace.bounds.extremes import extreme
+from gtstub.signature.expressions import Expression, extremum, symbol
+from gtstub.signature.model import Condition
+
+MOST_BOXES = 32
+"""The most boxes of a temporary that are told apart."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Box:
+    """
+    Elements of a temporary: from the first to the last index of each axis, or all of an axis, if `conditions` hold. The
+    box `is_sure` if no other condition decides whether they are used.
+    """
+
+    axes: tuple[tuple[Expression, Expression] | None, ...]
+    conditions: Conditions
+    is_sure: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Rounds:
+    """
+    The rounds of a unit in which the variables of its loops are from the first to the last, if `conditions` hold. If
+    they are `all_used`, the unit must have each of them, because nothing else writes what they write: gt4py copies
+    whole arguments, so that its loops have no rounds for elements that the argument lacks.
+    """
+
+    limits: tuple[tuple[str, Expression, Expression], ...] = ()
+    conditions: Conditions = ()
+    all_used: bool = False
+
+    def of(self, access: Access) -> Access:
+        """What an access of the unit reaches in these rounds."""
+        ranges = []
+        for loop in access.ranges:
+            limits = [limit[1:] for limit in self.limits if limit[0] == loop.variable]
+            if not limits or not self.all_used:
+                limits.append((loop.first, loop.last))
+            firsts, lasts = zip(*limits, strict=True)
+            first = functools.reduce(functools.partial(_shortest, "max"), firsts)
+            last = functools.reduce(functools.partial(_shortest, "min"), lasts)
+            ranges.append(dataclasses.replace(loop, first=first, last=last))
+        return dataclasses.replace(access, ranges=tuple(ranges), conditions=(*access.conditions, *self.conditions))
+
+
+def _shortest(which: Literal["min", "max"], a: Expression, b: Expression) -> Expression:
+    """The least or the greatest of two expressions, with the term before it that makes it shortest: x + max(a, b)."""
+    terms = (Expression(0, (term,)) for term in (*a.terms, *b.terms))
+    return min((extremum(which, (a - each, b - each)) + each for each in (Expression(), *terms)), key=_length)
+
+
+def _length(value: Expression) -> int:
+    return sum(1 if isinstance(atom, str) else 1 + sum(map(_length, atom.of)) for atom, _ in value.terms)
+
+
+ALL = (Rounds(),)
+"""All rounds of a unit."""
+
+
+class Needs:
+    """The rounds of each unit on which results depend, from all accesses of an SDFG."""
+
+    def __init__(self, accesses: Iterable[Access | Unread]) -> None:
+        self._writes: collections.defaultdict[int, list[Access | Unread]] = collections.defaultdict(list)
+        self._reads: collections.defaultdict[str, list[Access | Unread]] = collections.defaultdict(list)
+        self._writers: collections.defaultdict[str, set[int]] = collections.defaultdict(set)
+        for each in accesses:
+            if each.is_write:
+                self._writes[each.unit].append(each)
+                self._writers[each.array].add(each.unit)
+            elif _is_temporary(each):
+                self._reads[each.array].append(each)
+        self._rounds: dict[int, Sequence[Rounds]] = {}
+        self._boxes: dict[str, Sequence[Box] | None] = {}
+
+    def rounds(self, unit: int) -> Sequence[Rounds]:
+        """The rounds of a unit on which results depend."""
+        if unit not in self._rounds:
+            self._rounds[unit] = ALL  # of a unit whose results it uses itself, in a loop around it
+            self._rounds[unit] = self._rounds_of(unit)
+        return self._rounds[unit]
+
+    def _rounds_of(self, unit: int) -> Sequence[Rounds]:
+        found: dict[Rounds, None] = {}
+        for write in self._writes[unit]:
+            if isinstance(write, Unread) or not _is_temporary(write) or any(_around(write)):
+                return ALL
+            boxes = self.boxes(write.array, unit)
+            if boxes is None:
+                return ALL
+            is_only = len(self._writers[write.array]) == 1
+            found |= dict.fromkeys(_rounds_for(write, box, is_only=is_only) for box in boxes)
+        return tuple(found) if self._writes[unit] and len(found) <= MOST_BOXES else ALL
+
+    def boxes(self, temporary: str, writer: int) -> Sequence[Box] | None:
+        """The boxes of a temporary that other units than its writer use; None if it may be all of it."""
+        found: dict[Box, None] = {}
+        for read in self._reads[temporary]:
+            if read.unit == writer:
+                continue  # in the same round, so that it matters as much as what the round writes
+            if isinstance(read, Unread):
+                return None
+            found |= dict.fromkeys(_box(each.of(read)) for each in self.rounds(read.unit))
+        return tuple(found) if len(found) <= MOST_BOXES else None
+
+
+def _is_temporary(access: Access | Unread) -> bool:
+    return access.is_temporary if isinstance(access, Unread) else access.sizes is not None
+
+
+def _around(write: Access) -> Iterable[Range]:
+    """The loops around the unit of a write, whose rounds may use what earlier rounds have written."""
+    return itertools.takewhile(lambda loop: not loop.is_parallel, write.ranges)
+
+
+def _box(read: Access) -> Box:
+    """The elements that an access reads in all rounds."""
+    variables = {loop.variable: loop for loop in read.ranges}
+    axes = tuple(_ends(indices, read) for indices in read.axes)
+    # Whether a loop has rounds is seen from its axis.
+    seen = {_variable(indices, variables) for indices, ends in zip(read.axes, axes, strict=True) if ends is not None}
+    ends = [Condition(loop.first, "<", loop.last + 1) for loop in read.ranges if loop.variable not in seen]
+    conditions = tuple(each for each in (*read.conditions, *ends) if is_known(each, variables))
+    return Box(axes, conditions, is_sure=len(conditions) == len(read.conditions) + len(ends))
+
+
+def _variable(indices: Indices, variables: Collection[str]) -> str | None:
+    """The variable of a loop to which only something constant is added in an index."""
+    if isinstance(indices, Lookup) or indices[0] != indices[1]:
+        return None
+    match [name for name, factor in indices[0].terms if name in variables and factor == 1]:
+        case [str(name)] if (indices[0] - symbol(name)).symbols.isdisjoint(variables):
+            return name
+    return None
+
+
+def is_known(condition: Condition, variables: Collection[str]) -> bool:
+    """Whether a condition is one on arguments alone."""
+    return (condition.left.symbols | condition.right.symbols).isdisjoint(variables) and not unknown_in((condition,))
+
+
+def _ends(indices: Indices, read: Access) -> tuple[Expression, Expression] | None:
+    if isinstance(indices, Lookup):
+        return None
+    first, last = extreme(indices[0], read.ranges, "min"), extreme(indices[1], read.ranges, "max")
+    variables = {loop.variable for loop in read.ranges}
+    if first is None or last is None or not variables.isdisjoint(first.symbols | last.symbols):
+        return None
+    return first, last
+
+
+def _rounds_for(write: Access, box: Box, *, is_only: bool) -> Rounds:
+    """The rounds of a unit in which it may write elements of a box; `is_only` if nothing else writes them."""
+    variables = {loop.variable: loop for loop in write.ranges}
+    limits, conditions = [], list(box.conditions)
+    for indices, ends in zip(write.axes, box.axes, strict=True):
+        if ends is None:
+            continue
+        name = _variable(indices, variables)
+        if isinstance(indices, Lookup):
+            conditions.append(Condition(ends[0], "<", ends[1] + 1))
+        elif name is not None and variables[name].is_parallel:
+            start = indices[0] - symbol(name)
+            limits.append((name, ends[0] - start, ends[1] - start))
+        elif variables.keys().isdisjoint(indices[0].symbols | indices[1].symbols):
+            conditions += [Condition(ends[0], "<", indices[1] + 1), Condition(indices[0], "<", ends[1] + 1)]
+        else:
+            conditions.append(Condition(ends[0], "<", ends[1] + 1))
+    return Rounds(tuple(limits), tuple(conditions), all_used=is_only and box.is_sure)

@@ -1,0 +1,269 @@
+"""How a call reads again what DaCe has read: along a path, or by evaluating an expression once more."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+from dace import symbolic
+from dace.frontend.python import astutils
+
+from gtstub.frameworks.dace.paths import Step, own_names, path_of
+from gtstub.frameworks.dace.recording import Scope
+
+LIBRARIES = ("dace", "math", "numpy")
+"""The modules whose attributes never change."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Passed:
+    """The argument of a call for the parameter `name`."""
+
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Again:
+    """An expression that calls evaluate: a function of the arguments for the parameters `names`."""
+
+    function: Callable[..., Any]
+    names: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """
+    What a call reads: `root` is a dict of globals, a cell, an argument of the call, an expression that it evaluates, or
+    any other object. `steps` lead from there to the object; the first one is the name of a global. `source` is the
+    user's text for it.
+    """
+
+    root: Any
+    steps: tuple[Step, ...]
+    source: str
+
+    def plain(self, places: Mapping[str, int]) -> tuple[Any, tuple[Step, ...], str]:
+        """As the host takes it. `places` has the number of each argument of a call."""
+        match self.root:
+            case Passed(name):
+                return places[name], self.steps, self.source
+            case Again(function, names):
+                return (function, tuple(places[name] for name in names)), self.steps, self.source
+        return self.root, self.steps, self.source
+
+    def read(self, arguments: Mapping[str, Any]) -> Any:
+        """What a call with these arguments reads; raises the error of the step that fails."""
+        found, steps = self.root, self.steps
+        if isinstance(found, Passed):
+            found = arguments[found.name]
+        elif isinstance(found, Again):
+            found = found.function(*(arguments[name] for name in found.names))
+        elif isinstance(found, CellType):
+            found = found.cell_contents
+        elif isinstance(found, dict) and steps:
+            found, steps = found[steps[0]], steps[1:]
+        for step in steps:
+            match step:
+                case str():
+                    found = getattr(found, step)
+                case (index,):
+                    found = found[index]
+                case _:
+                    found = len(found)
+        return found
+
+    def then(self, *steps: Step, source: str | None = None) -> Reading:
+        """The reading of an attribute or item of this."""
+        return Reading(self.root, (*self.steps, *steps), self.source if source is None else source)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """The same for two readings of one place."""
+        match self.root:
+            case Passed():
+                return self.root, self.steps
+            case Again(function=FunctionType() as function, names=names):
+                cells = tuple(id(each) for each in function.__closure__ or ())
+                return self.source, id(function.__globals__), cells, names, self.steps
+        return id(self.root), self.steps
+
+    @property
+    def is_of_library(self) -> bool:
+        """Whether it is an attribute of a library."""
+        match self.root:
+            case dict() as names if self.steps and isinstance(self.steps[0], str):
+                return _is_library(names.get(self.steps[0]))
+            case CellType() as cell:
+                return _is_library(cell.cell_contents)
+        return False
+
+
+def _is_library(value: Any) -> bool:
+    return isinstance(value, ModuleType) and value.__name__.partition(".")[0] in LIBRARIES
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    """
+    What a name stands for that no call can change: a builtin function, the `self` of a method, or what a calling
+    program passes. Where the latter has it from is an evaluation of that program.
+    """
+
+    value: Any
+
+
+class Names:
+    """Finds what the names in a function that DaCe parses stand for. `arguments` are those that were compiled in."""
+
+    def __init__(self, scope: Scope, arguments: Mapping[str, Any], passed: Mapping[int, Reading]) -> None:
+        self._scope = scope
+        self._arguments = arguments
+        self._passed = passed
+
+    def find(self, name: str) -> Reading | Fixed:
+        """How a call reads a name."""
+        scope, function = self._scope, self._scope.function
+        code = function.__code__
+        if name in self._arguments:
+            return Reading(Passed(name), (), name)
+        if name in _parameters(code):
+            if name in scope.defaults:
+                return Reading(function, _default(function, name), name)
+            value = scope.values.get(name)
+            return self._passed[id(value)] if id(value) in self._passed else Fixed(value)
+        if name in code.co_freevars and function.__closure__ is not None:
+            return Reading(function.__closure__[code.co_freevars.index(name)], (), name)
+        if name in function.__globals__ and not self._is_symbol(name):
+            return Reading(function.__globals__, (sys.intern(name),), name)
+        if name in scope.values:
+            return Fixed(scope.values[name])
+        return Fixed(getattr(builtins, name, None))
+
+    def _is_symbol(self, name: str) -> bool:
+        """Whether DaCe has put a symbol of this name in the place of the global."""
+        value = self._scope.values.get(name)
+        return isinstance(value, symbolic.symbol) and value is not self._scope.function.__globals__[name]
+
+    def path(self, node: ast.expr) -> Reading | Fixed | None:
+        """How a call reads a path; None for an expression that is none."""
+        if (path := path_of(node)) is None:
+            return None
+        name, steps = path
+        source = ast.unparse(node)
+        found = self.find(name)
+        if isinstance(found, Reading):
+            return found.then(*steps, source=source)
+        if not steps or _is_library(found.value):
+            return found
+        is_special = isinstance(found.value, dict | tuple | int | CellType)
+        return Reading(CellType(found.value) if is_special else found.value, steps, source)
+
+    def expanded(self, node: ast.expr) -> ast.expr:
+        """An expression in the function's own names, without those that DaCe has made up."""
+        return _Expanded(self._scope).visit(astutils.copy_tree(node))  # type: ignore[no-any-return]
+
+    def again(self, node: ast.expr, convert: Callable[[Any], Any] | None, source: str) -> Reading:
+        """A reading that evaluates an expression, and converts what comes out."""
+        bound = _Bound(self, own_names(node))
+        body = bound.visit(astutils.copy_tree(node))
+        if convert is not None:
+            body = ast.Call(func=bound.fixed(convert), args=[body], keywords=[])
+        inner = ast.Lambda(args=_arguments_of(bound.passed), body=body)
+        outer = ast.Expression(ast.Lambda(args=_arguments_of(bound.cells), body=inner))
+        globals_ = self._scope.function.__globals__
+        made = eval(compile(ast.fix_missing_locations(outer), source, "eval"), globals_)
+        code = made(*bound.cells).__code__
+        cells = tuple(bound.cells[name] for name in code.co_freevars)
+        names = tuple(bound.passed.values())
+        return Reading(Again(FunctionType(code, globals_, source, None, cells), names), (), source)
+
+
+class _Expanded(ast.NodeTransformer):
+    """Replaces the names that DaCe has made up."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        node.ctx = node.ctx if isinstance(node.ctx, ast.expr_context) else ast.Load()
+        if node.id in self._scope.derived:
+            return self.visit(astutils.copy_tree(self._scope.derived[node.id]))  # type: ignore[no-any-return]
+        if node.id in self._scope.aliases and node.id not in self._scope.function.__globals__:
+            return ast.Name(id=self._scope.aliases[node.id], ctx=ast.Load())
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        name = getattr(node.value, "__name__", None)
+        is_builtin = isinstance(name, str) and getattr(builtins, name, None) is node.value
+        return ast.Name(id=name, ctx=ast.Load()) if is_builtin and name is not None else node
+
+
+class _Bound(ast.NodeTransformer):
+    """
+    Makes an expression that can be compiled: variables of enclosing functions and objects without a name become
+    `cells`, and arguments parameters: `passed` has the name of each argument by that of its parameter.
+    """
+
+    def __init__(self, names: Names, own: frozenset[str]) -> None:
+        self.cells: dict[str, CellType] = {}
+        self.passed: dict[str, str] = {}
+        self._names = names
+        self._own = own
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self._own:
+            return node
+        match self._names.find(node.id):
+            case Reading(root=Passed(name), steps=steps):
+                self.passed[f"passed_{name}"] = name
+                return _with_steps(ast.Name(id=f"passed_{name}", ctx=ast.Load()), steps)
+            case Reading(root=CellType() as cell, steps=()):
+                self.cells[node.id] = cell
+            case Reading(root=FunctionType() as function, steps=steps):
+                return _with_steps(self.fixed(function), steps)
+            case Fixed(value) if not hasattr(builtins, node.id) or value is not getattr(builtins, node.id):
+                return self.fixed(value)
+        return ast.Name(id=node.id, ctx=ast.Load())
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        is_literal = node.value is ... or isinstance(node.value, bool | int | float | complex | str | bytes | None)
+        return node if is_literal and type(node.value).__module__ == "builtins" else self.fixed(node.value)
+
+    def fixed(self, value: Any) -> ast.expr:
+        """The name of a cell with a value."""
+        name = f"fixed_{len(self.cells)}"
+        self.cells[name] = CellType(value)
+        return ast.Name(id=name, ctx=ast.Load())
+
+
+def _with_steps(node: ast.expr, steps: Iterable[Step]) -> ast.expr:
+    for step in steps:
+        if isinstance(step, str):
+            node = ast.Attribute(value=node, attr=step, ctx=ast.Load())
+        else:
+            node = ast.Subscript(value=node, slice=ast.Constant(value=step[0]), ctx=ast.Load())
+    return node
+
+
+def _arguments_of(names: Iterable[str]) -> ast.arguments:
+    args = [ast.arg(arg=name) for name in names]
+    return ast.arguments(posonlyargs=[], args=args, kwonlyargs=[], kw_defaults=[], defaults=[])
+
+
+def _parameters(code: CodeType) -> tuple[str, ...]:
+    count = code.co_argcount + code.co_kwonlyargcount
+    return code.co_varnames[: count + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)]
+
+
+def _default(function: FunctionType, name: str) -> tuple[Step, ...]:
+    """The steps from a function to the default of one of its parameters."""
+    code = function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    if name in positional:
+        return "__defaults__", (positional.index(name) - len(positional),)
+    return "__kwdefaults__", (name,)

@@ -1,0 +1,316 @@
+"""
+Records what DaCe's front end evaluates while it parses a program: the expression, where it stands, and the value.
+
+DaCe 2.0.0a10 evaluates in two places: `astutils.evalnode`, and `GlobalResolver.global_value_to_node` for the names and
+expressions that it replaces. Both are observed for the time of one parse, in the thread that parses.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import dataclasses
+import enum
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
+from typing import Any, override
+
+from dace import symbolic
+from dace.frontend.python import astutils, newast, preprocessing
+
+_LOCK = threading.RLock()
+
+_OF_LOOP = re.compile(r"gen\d+_(\d+)(?:_(\d+))?")
+"""DaCe's names for the elements of an unrolled loop: the line, the element, and the part of it."""
+
+
+class Use(enum.Enum):
+    """What DaCe does with a value."""
+
+    VALUE = enum.auto()
+    """DaCe compiles it in, or what follows from it."""
+    TRUTH = enum.auto()
+    """DaCe asks whether it is true."""
+    BOUND = enum.auto()
+    """DaCe passes it to a program that it parses next, as a value of one of its parameters."""
+    KIND = enum.auto()
+    """DaCe leaves the expression as it is, because the value is none that it compiles in."""
+
+
+@dataclasses.dataclass(eq=False)
+class Scope:
+    """
+    A function that DaCe parses: what its names stand for, and which parameters have their defaults. `derived` has the
+    expressions behind the names that DaCe makes up, and `aliases` the function's names of modules by their own.
+    """
+
+    function: FunctionType
+    values: Mapping[str, Any]
+    defaults: frozenset[str]
+    aliases: Mapping[str, str]
+    derived: dict[str, ast.expr] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(eq=False)
+class Evaluation:
+    """An expression that DaCe evaluates in a function, and what came out."""
+
+    scope: Scope
+    node: ast.expr
+    value: Any
+    use: Use
+
+
+class Recorder:
+    """
+    What DaCe evaluates in one thread, and the functions that it parses. `meet` is called with each value, before DaCe
+    goes on with it.
+    """
+
+    def __init__(self, meet: Callable[[Any], None]) -> None:
+        self.evaluations: list[Evaluation] = []
+        self.functions: dict[FunctionType, None] = {}
+        self._meet = meet
+        self._thread = threading.get_ident()
+        self._scopes: list[Scope] = []
+        self._of_tree: dict[int, tuple[Any, Scope]] = {}
+        self._use: Use | None = Use.VALUE
+        self._evaluated: Evaluation | None = None
+        self._replacing: tuple[str, Evaluation] | None = None
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether this is the thread that is recorded; others may parse meanwhile."""
+        return threading.get_ident() == self._thread
+
+    @property
+    def _is_on(self) -> bool:
+        return self._is_here and bool(self._scopes)
+
+    @contextlib.contextmanager
+    def scope(self, scope: Scope | None) -> Iterator[None]:
+        """Evaluations in the block are of this function."""
+        if not self._is_here:
+            yield
+            return
+        saved = self._use, self._evaluated, self._replacing
+        self._use, self._evaluated, self._replacing = Use.VALUE, None, None
+        if scope is not None:
+            self._scopes.append(scope)
+            self.functions[scope.function] = None
+        try:
+            yield
+        finally:
+            self._use, self._evaluated, self._replacing = saved
+            if scope is not None:
+                self._scopes.pop()
+
+    @contextlib.contextmanager
+    def used(self, use: Use | None) -> Iterator[None]:
+        """Evaluations in the block are for this. None: DaCe asks only whether they are symbolic expressions."""
+        if not self._is_here:
+            yield
+            return
+        saved, self._use = self._use, use
+        try:
+            yield
+        finally:
+            self._use = saved
+
+    def add_tree(self, tree: Any, scope: Scope) -> None:
+        """`tree` is what DaCe has made of the source of the function."""
+        if self._is_here:
+            self._of_tree[id(tree)] = tree, scope
+
+    def scope_of_tree(self, tree: Any) -> Scope | None:
+        return self._of_tree.get(id(tree), (None, None))[1]
+
+    def add_evaluated(self, node: Any, value: Any) -> None:
+        """DaCe has evaluated an expression."""
+        if not self._is_on or not isinstance(node, ast.expr) or isinstance(node, ast.Constant):
+            return
+        is_symbolic = isinstance(value, symbolic.sympy.Basic)
+        if self._use is None and not is_symbolic:
+            return
+        self._evaluated = self._add(node, value, Use.VALUE if self._use is None or is_symbolic else self._use)
+
+    def _add(self, node: ast.expr, value: Any, use: Use) -> Evaluation:
+        self._meet(value)
+        evaluation = Evaluation(self._scopes[-1], astutils.copy_tree(node), value, use)
+        self.evaluations.append(evaluation)
+        return evaluation
+
+    def replace(
+        self, make: Callable[[], ast.AST | None], value: Any, node: Any, name: str, *, keeps: bool
+    ) -> ast.AST | None:
+        """
+        DaCe replaces `node` by what `make` makes of `value`; `name` is its text for it. `keeps`: DaCe makes up a name
+        for an object that it has no other one for.
+        """
+        outer = self._replacing
+        if not self._is_on or isinstance(node, ast.Constant) or (outer is not None and outer[0] == name):
+            return make()
+        evaluation = self._evaluation_of(value, node, name, outer)
+        if evaluation is None:
+            return make()
+        self._replacing = name, evaluation
+        count = len(self.evaluations)
+        try:
+            made = make()
+        finally:
+            self._replacing = outer
+        if made is None and evaluation.use is Use.VALUE:
+            evaluation.use = Use.KIND
+            if isinstance(value, list | tuple):  # DaCe leaves its items as they are, too
+                del self.evaluations[count:]
+        if keeps and isinstance(made, ast.Name):
+            evaluation.scope.derived[made.id] = evaluation.node
+        return made
+
+    def _evaluation_of(
+        self, value: Any, node: Any, name: str, outer: tuple[str, Evaluation] | None
+    ) -> Evaluation | None:
+        """The evaluation with which DaCe has got a value that it replaces something by."""
+        if outer is not None and name.startswith(f"{outer[0]}["):  # an item of a list
+            return self._add(item(outer[1].node, int(name[len(outer[0]) + 1 : -1])), value, Use.VALUE)
+        if isinstance(node, ast.Name) and node.id == name:
+            return self._add(node, value, Use.VALUE)
+        last = self._evaluated
+        if last is not None and (match := _OF_LOOP.fullmatch(name)):
+            element = item(_listed(last.node, last.value), int(match[1]))
+            part = match[2]
+            return self._add(element if part is None else item(call("list", element), int(part)), value, Use.VALUE)
+        if last is not None and last.value is value:
+            return last
+        if last is not None and isinstance(last.value, list | tuple):
+            for number, each in enumerate(last.value):
+                if each is value:
+                    return self._add(item(last.node, number), value, Use.VALUE)
+        try:
+            parsed = ast.parse(name, mode="eval").body
+        except SyntaxError:
+            return None
+        return None if isinstance(parsed, ast.Constant) else self._add(parsed, value, Use.VALUE)
+
+
+def item(node: ast.expr, index: int) -> ast.expr:
+    """The expression for an item."""
+    return ast.Subscript(value=node, slice=ast.Constant(value=index), ctx=ast.Load())
+
+
+def call(builtin: str, node: ast.expr) -> ast.expr:
+    """The expression for the call of a builtin function."""
+    name = ast.Constant(value=getattr(builtins, builtin))
+    return ast.Call(func=name, args=[node], keywords=[])
+
+
+def _listed(node: ast.expr, value: Any) -> ast.expr:
+    return node if isinstance(value, list | tuple) else call("list", node)
+
+
+@contextlib.contextmanager
+def recording(meet: Callable[[Any], None]) -> Iterator[Recorder]:
+    """
+    Records what DaCe evaluates in the block, in this thread. `meet` is called with each value, before DaCe goes on with
+    it.
+    """
+    with _LOCK, _observed(Recorder(meet)) as recorder:
+        yield recorder
+
+
+@contextlib.contextmanager
+def _observed(recorder: Recorder) -> Iterator[Recorder]:
+    """Has DaCe tell a recorder what it evaluates."""
+    evaluate, preprocess, parse = astutils.evalnode, preprocessing.preprocess_dace_program, newast.parse_dace_program
+
+    def evalnode(node: Any, gvars: dict[str, Any]) -> Any:
+        value = evaluate(node, gvars)
+        recorder.add_evaluated(node, value)
+        return value
+
+    def preprocess_dace_program(
+        f: Any,
+        argtypes: dict[str, Any],
+        global_vars: dict[str, Any],
+        modules: Mapping[str, str],
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        function = getattr(f, "__func__", f)
+        defaults = frozenset(kwargs.get("default_args") or ())
+        aliases = {own: name for name, own in modules.items() if name != "builtins"}
+        scope = Scope(function, dict(global_vars), defaults, aliases)
+        with recorder.scope(scope):
+            tree, closure = preprocess(f, argtypes, global_vars, modules, *args, **kwargs)
+        recorder.add_tree(tree, scope)
+        return tree, closure
+
+    def parse_dace_program(name: str, preprocessed_ast: Any, *args: Any, **kwargs: Any) -> Any:
+        with recorder.scope(recorder.scope_of_tree(preprocessed_ast)):
+            return parse(name, preprocessed_ast, *args, **kwargs)
+
+    class GlobalResolver(preprocessing.GlobalResolver):
+        @override
+        def global_value_to_node(
+            self,
+            value: Any,
+            parent_node: Any,
+            qualname: str,
+            recurse: bool = False,
+            detect_callables: bool = False,
+            keep_object: bool = False,
+        ) -> ast.AST | None:
+            def make() -> ast.AST | None:
+                return before.global_value_to_node(  # type: ignore[no-any-return]
+                    self, value, parent_node, qualname, recurse, detect_callables, keep_object
+                )
+
+            return recorder.replace(make, value, parent_node, qualname, keeps=keep_object)
+
+        @override
+        def visit_Assert(self, node: ast.Assert) -> Any:
+            with recorder.used(Use.TRUTH):
+                return super().visit_Assert(node)
+
+    class ConditionalCodeResolver(preprocessing.ConditionalCodeResolver):
+        @override
+        def visit_If(self, node: ast.If) -> Any:
+            with recorder.used(Use.TRUTH):
+                return super().visit_If(node)
+
+    class CallTreeResolver(preprocessing.CallTreeResolver):
+        @override
+        def _eval_args(self, node: ast.Call) -> dict[Any, Any]:
+            with recorder.used(Use.BOUND):
+                return super()._eval_args(node)  # type: ignore[no-any-return]
+
+    class RewriteSympyEquality(preprocessing.RewriteSympyEquality):
+        @override
+        def visit_Compare(self, node: ast.Compare) -> Any:
+            with recorder.used(None):
+                return super().visit_Compare(node)
+
+    before = preprocessing.GlobalResolver
+    places = {
+        astutils: (evalnode,),
+        preprocessing: (
+            preprocess_dace_program,
+            GlobalResolver,
+            ConditionalCodeResolver,
+            CallTreeResolver,
+            RewriteSympyEquality,
+        ),
+        newast: (parse_dace_program,),
+    }
+    old = [(module, new.__name__, getattr(module, new.__name__)) for module, all_ in places.items() for new in all_]
+    try:
+        for module, all_ in places.items():
+            for new in all_:
+                setattr(module, new.__name__, new)
+        yield recorder
+    finally:
+        for module, name, value in old:
+            setattr(module, name, value)

@@ -1,0 +1,91 @@
+"""Facts: conditions on scalar arguments that are no relations of integer expressions, such as 'dt > 0.5'."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from gtstub.signature.expressions import LONGEST_TEXT, syntax_tree
+
+OPERATORS: Mapping[type[ast.AST], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.And: "&&",
+    ast.Or: "||",
+}
+"""Those of Python in a fact, as C writes them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Fact:
+    """A condition in Python, `text`. In conditions of claims, the symbol `name` is 1 if it holds and 0 otherwise."""
+
+    name: str
+    text: str
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of all scalar arguments in it."""
+        tree = syntax_tree(self.text)
+        return frozenset() if tree is None else _names(tree)
+
+
+def canonical(text: str, names: Mapping[str, str]) -> str | None:
+    """
+    A condition with `names` in place of its own, as Python writes it; None if it has other names, or if C would not
+    mean the same by it.
+    """
+    tree = syntax_tree(text) if len(text) <= LONGEST_TEXT else None
+    if tree is None or not _names(tree) <= names.keys():
+        return None
+    made = _Renaming(names).visit(tree)
+    try:
+        written(made, str)
+    except (TypeError, RecursionError):
+        return None
+    found = ast.unparse(made)
+    return found if len(found) <= LONGEST_TEXT else None
+
+
+def written(tree: ast.expr, symbol: Callable[[str], str]) -> str:
+    """A condition in C, in which `symbol` writes names. Raises TypeError for what is no fact."""
+    match tree:
+        case ast.Name(id=name):
+            return symbol(name)
+        case ast.Constant(value=bool() | int() | float() as value):
+            return repr(int(value) if isinstance(value, bool) else value)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return f"!{written(operand, symbol)}"
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return f"-{written(operand, symbol)}"
+        case ast.BoolOp(op=op, values=values):
+            parts = [written(each, symbol) for each in values]
+        case ast.Compare(left=left, ops=[op], comparators=[right]) | ast.BinOp(left=left, op=op, right=right):
+            parts = [written(left, symbol), written(right, symbol)]
+        case _:
+            raise TypeError("not a fact")
+    if type(op) not in OPERATORS:
+        raise TypeError("not a fact")
+    return f"({f' {OPERATORS[type(op)]} '.join(parts)})"
+
+
+def _names(tree: ast.expr) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+
+
+class _Renaming(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._trees = {name: syntax_tree(text) for name, text in names.items()}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        found = self._trees[node.id]
+        assert found is not None, "the texts of names are expressions"
+        return found

@@ -1,0 +1,171 @@
+#include "base/section.h"
+
+#include "base/element.h"
+
+/* The combinations of indices that gts_overlap() tries at most. Arrays of which each axis encloses the next need a few. */
+#define MOST_TRIED 4096
+
+bool gts_have_one_layout(const gts_array *a, const gts_array *b)
+{
+    if (a->dtype != b->dtype || a->device != b->device || a->rank != b->rank)
+        return false;
+    for (int32_t axis = 0; axis < a->rank; ++axis) {
+        if (a->origin[axis] != b->origin[axis] || a->shape[axis] != b->shape[axis] ||
+            (a->strides[axis] != b->strides[axis] && a->shape[axis] != 1))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Where the elements are ------------------------------------------------------------------------------------- */
+
+/* Axes with more than one element and a stride above 0, longest stride first. */
+typedef struct axes {
+    int64_t shape[2 * GTS_MAX_RANK], strides[2 * GTS_MAX_RANK]; /* strides in elements */
+    int32_t rank;
+} axes;
+
+/* The elements of an array, counted from the one at the lowest address. */
+typedef struct places {
+    axes axes;
+    uintptr_t first; /* address */
+    int64_t size;    /* of an element in bytes */
+} places;
+
+static void add_axis(axes *self, int64_t shape, int64_t stride)
+{
+    int32_t place = self->rank++;
+    for (; place > 0 && self->strides[place - 1] < stride; --place) {
+        self->shape[place] = self->shape[place - 1];
+        self->strides[place] = self->strides[place - 1];
+    }
+    self->shape[place] = shape;
+    self->strides[place] = stride;
+}
+
+/* Finds where the elements of an array are; false if it has none. */
+static bool find_places(const gts_array *array, places *found)
+{
+    *found = (places){.size = (int64_t)gts_dtype_size(array->dtype)};
+    int64_t lowest = 0;
+    for (int32_t axis = 0; axis < array->rank; ++axis) {
+        const int64_t shape = axis < GTS_MAX_RANK ? array->shape[axis] : 0, stride = array->strides[axis];
+        if (shape <= 0)
+            return false;
+        lowest += stride < 0 ? (shape - 1) * stride : 0;
+        if (shape > 1 && stride != 0)
+            add_axis(&found->axes, shape, stride < 0 ? -stride : stride);
+    }
+    found->first = (uintptr_t)array->data + (uintptr_t)(lowest * found->size);
+    return array->data != NULL && found->size > 0;
+}
+
+/* Joins axes that continue each other, as those of a contiguous array do. */
+static void join(axes *self)
+{
+    int32_t last = 0;
+    for (int32_t axis = 1; axis < self->rank; ++axis) {
+        const bool continues = self->strides[last] == self->shape[axis] * self->strides[axis];
+        last += continues ? 0 : 1;
+        self->shape[last] = self->shape[axis] * (continues ? self->shape[last] : 1);
+        self->strides[last] = self->strides[axis];
+    }
+    self->rank = self->rank == 0 ? 0 : last + 1;
+}
+
+/*
+ * Finds the indices of the element at an address; false if there is none. The axes are visited from the longest stride
+ * to the shortest, and each contributes as many strides as fit: no two elements of a field share memory.
+ */
+static bool find_indices(const places *self, uintptr_t address, int64_t indices[])
+{
+    if (address < self->first || (address - self->first) % (uintptr_t)self->size != 0)
+        return false;
+    int64_t left = (int64_t)((address - self->first) / (uintptr_t)self->size);
+    for (int32_t axis = 0; axis < self->axes.rank; ++axis) {
+        indices[axis] = left / self->axes.strides[axis];
+        left %= self->axes.strides[axis];
+        if (indices[axis] >= self->axes.shape[axis])
+            return false;
+    }
+    return left == 0;
+}
+
+bool gts_has_element(const gts_array *array, const void *data)
+{
+    places found;
+    int64_t indices[GTS_MAX_RANK];
+    return find_places(array, &found) && find_indices(&found, (uintptr_t)data, indices);
+}
+
+/* The indices of the elements move by the same numbers along an axis of the section, so that its corners decide. */
+bool gts_is_section(const gts_array *section, const gts_array *of)
+{
+    places part, whole;
+    int64_t first[GTS_MAX_RANK], next[GTS_MAX_RANK], low[GTS_MAX_RANK], high[GTS_MAX_RANK];
+    if (!find_places(section, &part) || !find_places(of, &whole) || part.size != whole.size)
+        return false;
+    join(&whole.axes);
+    if (!find_indices(&whole, part.first, first))
+        return false;
+    for (int32_t i = 0; i < whole.axes.rank; ++i)
+        low[i] = high[i] = first[i];
+    for (int32_t axis = 0; axis < part.axes.rank; ++axis) {
+        if (!find_indices(&whole, part.first + (uintptr_t)(part.axes.strides[axis] * part.size), next))
+            return false;
+        for (int32_t i = 0; i < whole.axes.rank; ++i) {
+            const int64_t distance = (part.axes.shape[axis] - 1) * (next[i] - first[i]);
+            low[i] += distance < 0 ? distance : 0;
+            high[i] += distance > 0 ? distance : 0;
+        }
+    }
+    for (int32_t i = 0; i < whole.axes.rank; ++i) {
+        if (low[i] < 0 || high[i] >= whole.axes.shape[i])
+            return false;
+    }
+    return true;
+}
+
+/* ---- Arrays that share memory ----------------------------------------------------------------------------------- */
+
+/* The distance from the first element to the last one, in elements, on the axes from one on. */
+static int64_t reach(const axes *self, int32_t axis)
+{
+    int64_t sum = 0;
+    for (; axis < self->rank; ++axis)
+        sum += (self->shape[axis] - 1) * self->strides[axis];
+    return sum;
+}
+
+/* Whether an element is at this distance from the first one, on the axes from one on; true if `left` gets 0. */
+static bool reaches(const axes *self, int32_t axis, int64_t distance, int32_t *left)
+{
+    if (axis == self->rank || *left == 0)
+        return distance == 0 || *left == 0;
+    const int64_t stride = self->strides[axis], most = self->shape[axis] - 1, rest = reach(self, axis + 1);
+    int64_t index = distance <= rest ? 0 : (distance - rest + stride - 1) / stride;
+    for (; index <= most && index * stride <= distance; ++index) {
+        *left -= *left > 0;
+        if (reaches(self, axis + 1, distance - index * stride, left))
+            return true;
+    }
+    return false;
+}
+
+/* They share an element if the differences of the indices of both, from the last one of `b` on, contain the distance. */
+bool gts_overlap(const gts_array *a, const gts_array *b)
+{
+    places one, other;
+    if (!find_places(a, &one) || !find_places(b, &other))
+        return false;
+    const int64_t distance = (int64_t)(other.first - one.first);
+    if (distance >= (reach(&one.axes, 0) + 1) * one.size || -distance >= (reach(&other.axes, 0) + 1) * other.size)
+        return false;
+    if (one.size != other.size || distance % one.size != 0)
+        return true;
+    axes both = one.axes;
+    for (int32_t axis = 0; axis < other.axes.rank; ++axis)
+        add_axis(&both, other.axes.shape[axis], other.axes.strides[axis]);
+    int32_t left = MOST_TRIED;
+    return reaches(&both, 0, distance / one.size + reach(&other.axes, 0), &left);
+}

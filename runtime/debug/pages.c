@@ -1,0 +1,189 @@
+/* Guarded memory, and the handler of SIGSEGV that notes accesses to it. It knows nothing about programs. */
+#define _GNU_SOURCE
+#include "debug/pages.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+/* Handlers read the list without the lock. An element stays in it for good, and is reused. */
+static gts_pages *all;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t accesses; /* that were noted in this process */
+
+size_t gts_page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- The handler: only what a handler of a signal may call -------------------------------------------------------- */
+
+static unsigned int watchers;
+static struct sigaction before; /* what was done with SIGSEGV before there were watchers */
+
+static gts_pages *find(uintptr_t address)
+{
+    gts_pages *pages = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
+    while (pages != NULL && (address < __atomic_load_n(&pages->begin, __ATOMIC_ACQUIRE) ||
+                             address >= __atomic_load_n(&pages->end, __ATOMIC_ACQUIRE)))
+        pages = pages->next;
+    return pages;
+}
+
+static gts_access_kind kind_of(const ucontext_t *context)
+{
+#if defined __x86_64__
+    return (context->uc_mcontext.gregs[REG_ERR] & 2) != 0 ? GTS_WRITTEN : GTS_READ;
+#else
+    (void)context;
+    return GTS_ACCESSED;
+#endif
+}
+
+static bool note(gts_pages *pages, uintptr_t address, gts_access_kind kind)
+{
+    const size_t index = __atomic_fetch_add(&pages->count, 1, __ATOMIC_RELAXED);
+    if (index >= pages->most)
+        return gts_pages_open(pages->begin, pages->end);
+    pages->noted[index] = (gts_access){address, __atomic_fetch_add(&accesses, 1, __ATOMIC_RELAXED), kind};
+    return gts_pages_open(address, address + 1);
+}
+
+/* Does what would have been done without this handler. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    const bool is_sent = info->si_code <= 0; /* by kill(), which does not repeat it */
+    if ((before.sa_flags & SA_SIGINFO) != 0) {
+        before.sa_sigaction(number, info, context);
+    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+        before.sa_handler(number);
+    } else if (before.sa_handler == SIG_DFL || !is_sent) {
+        (void)signal(number, SIG_DFL); /* the access is repeated, and ends the process */
+        if (is_sent)
+            (void)raise(number);
+    }
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    const int error = errno;
+    const uintptr_t address = (uintptr_t)info->si_addr;
+    gts_pages *const pages = info->si_code > 0 ? find(address) : NULL;
+    if (pages == NULL || !note(pages, address, kind_of(context)))
+        pass_on(number, info, context);
+    errno = error;
+}
+
+static bool is_ours(void)
+{
+    struct sigaction now;
+    return sigaction(SIGSEGV, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault;
+}
+
+void gts_pages_watch(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (watchers++ == 0 && !is_ours()) {
+        struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+        action.sa_sigaction = on_fault;
+        (void)sigemptyset(&action.sa_mask);
+        (void)sigaction(SIGSEGV, NULL, &before);
+        (void)sigaction(SIGSEGV, &action, NULL);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void gts_pages_unwatch(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (--watchers == 0 && is_ours()) /* otherwise somebody has replaced it meanwhile */
+        (void)sigaction(SIGSEGV, &before, NULL);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+/* An element of the list that has no memory, with space for `most` accesses. The lock is held. */
+static gts_pages *take(size_t most)
+{
+    gts_pages *pages = all;
+    while (pages != NULL && (pages->is_taken || pages->most != most))
+        pages = pages->next;
+    if (pages != NULL)
+        return pages;
+    pages = calloc(1, sizeof *pages);
+    gts_access *const noted = calloc(most, sizeof *noted);
+    if (pages == NULL || noted == NULL) {
+        free(pages);
+        free(noted);
+        return NULL;
+    }
+    pages->most = most;
+    pages->noted = noted;
+    pages->next = all;
+    __atomic_store_n(&all, pages, __ATOMIC_RELEASE);
+    return pages;
+}
+
+gts_pages *gts_pages_reserve(size_t size, size_t most)
+{
+    void *const memory = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    (void)pthread_mutex_lock(&lock);
+    gts_pages *const self = take(most);
+    if (self != NULL) {
+        self->is_taken = true;
+        self->count = 0;
+        __atomic_store_n(&self->end, (uintptr_t)memory + size, __ATOMIC_RELEASE);
+        __atomic_store_n(&self->begin, (uintptr_t)memory, __ATOMIC_RELEASE);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    if (self == NULL)
+        (void)munmap(memory, size);
+    return self;
+}
+
+void gts_pages_release(gts_pages *self)
+{
+    if (self == NULL)
+        return;
+    (void)pthread_mutex_lock(&lock);
+    const uintptr_t begin = self->begin, end = self->end;
+    __atomic_store_n(&self->end, 0, __ATOMIC_RELEASE); /* first, so that no address is between them */
+    __atomic_store_n(&self->begin, 0, __ATOMIC_RELEASE);
+    self->is_taken = false;
+    (void)munmap((void *)begin, end - begin);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+static bool protect(uintptr_t begin, uintptr_t end, int access)
+{
+    const uintptr_t first = begin & ~((uintptr_t)gts_page_size() - 1);
+    return begin == end || mprotect((void *)first, end - first, access) == 0;
+}
+
+bool gts_pages_open(uintptr_t begin, uintptr_t end)
+{
+    return protect(begin, end, PROT_READ | PROT_WRITE);
+}
+
+bool gts_pages_close(uintptr_t begin, uintptr_t end)
+{
+    return protect(begin, end, PROT_NONE);
+}
+
+size_t gts_pages_count(const gts_pages *self)
+{
+    return __atomic_load_n(&self->count, __ATOMIC_ACQUIRE);
+}
+
+void gts_pages_forget(void)
+{
+    (void)pthread_mutex_init(&lock, NULL);
+}

@@ -1,0 +1,42 @@
+/*
+ * Inside the runtime: whose files are loaded. What is loaded runs, so nobody may have been able to write it but this
+ * user, root, and those whom GTSTUB_TRUST names.
+ */
+#ifndef GTSTUB_PROGRAM_TRUST_H
+#define GTSTUB_PROGRAM_TRUST_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+
+/* ---- trust.c --------------------------------------------------------------------------------------------------- */
+
+/*
+ * Does what gts_trust_directory() does. *is_exposed says whether others can rename a directory above those that were
+ * checked, so that a path through it may lead elsewhere at any time.
+ */
+int gts_trust_place(int directory, const char *path, bool *is_exposed);
+
+/* ---- trusted.c ------------------------------------------------------------------------------------------------- */
+
+/* Reads GTSTUB_TRUST if it has changed. Returns 0, or -1 after setting gts_own_error if it is malformed. */
+int gts_trusted_read(void);
+
+/* Whether GTSTUB_TRUST names a user, a group, or a directory as a layer. */
+bool gts_trusted_has_user(uid_t user);
+bool gts_trusted_has_group(gid_t group);
+bool gts_trusted_has_layer(const struct stat *directory);
+
+/* Whether a group is the one of this user alone: it has the user's name, and no other member. */
+bool gts_trusted_is_private(gid_t group);
+
+/* The name of a user or a group, or else the number. */
+#define GTS_NAME_SIZE 64
+void gts_trusted_name_user(uid_t user, char name[GTS_NAME_SIZE]);
+void gts_trusted_name_group(gid_t group, char name[GTS_NAME_SIZE]);
+
+/* Frees the lock in a forked child. */
+void gts_trusted_forget(void);
+
+#endif

@@ -1,0 +1,173 @@
+/* What a call reads from around its program, and how it is compared with what was compiled in. */
+#include <stddef.h>
+
+#include "python/dispatch/overloads.h"
+
+enum { IDENTICAL = -2 }; /* in place of the number of a reading: the value must be the very object */
+
+/* ---- Reading --------------------------------------------------------------------------------------------------- */
+
+static GTS_COLD PyObject *refuse_missing(const gts_py_overload *self, const gts_py_reading *reading)
+{
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_AttributeError) && !PyErr_ExceptionMatches(PyExc_LookupError))
+        return NULL;
+    PyErr_Clear();
+    return PyErr_Format(PyExc_ValueError, "Program '%s' reads '%U', which does not exist any more.",
+                        self->program->program->stub->name, reading->text);
+}
+
+/* The object that a step leads to: an attribute, an item, or the number of items. */
+static PyObject *take_step(PyObject *object, PyObject *step)
+{
+    if (!PyTuple_CheckExact(step))
+        return PyObject_GetAttr(object, step);
+    if (PyTuple_GET_SIZE(step) > 0)
+        return PyObject_GetItem(object, PyTuple_GET_ITEM(step, 0));
+    const Py_ssize_t size = PyObject_Size(object);
+    return size < 0 ? NULL : PyLong_FromSsize_t(size);
+}
+
+/* Evaluates an expression with the arguments of the call that it needs. */
+static PyObject *evaluate(const gts_py_reading *reading, PyObject *const *args)
+{
+    PyObject *values[GTS_PY_MAX_PARAMETERS];
+    const Py_ssize_t count = PyTuple_GET_SIZE(reading->arguments);
+    for (Py_ssize_t i = 0; i < count; ++i)
+        values[i] = args[PyLong_AsLong(PyTuple_GET_ITEM(reading->arguments, i))];
+    return PyObject_Vectorcall(reading->root, values, (size_t)count, NULL);
+}
+
+/* A new reference to the object with which a reading begins; *next is the first of its steps from there. */
+static PyObject *find_root(const gts_py_reading *reading, PyObject *const *args, Py_ssize_t *next)
+{
+    PyObject *const root = reading->root;
+    *next = 0;
+    if (reading->argument >= 0)
+        return Py_NewRef(args[reading->argument]);
+    if (reading->arguments != NULL)
+        return evaluate(reading, args);
+    if (PyDict_CheckExact(root) && PyTuple_GET_SIZE(reading->names) > 0) {
+        *next = 1;
+        return Py_XNewRef(PyDict_GetItemWithError(root, PyTuple_GET_ITEM(reading->names, 0)));
+    }
+    return PyCell_Check(root) ? PyCell_Get(root) : Py_NewRef(root);
+}
+
+PyObject *gts_py_read(const gts_py_overload *self, const gts_py_reading *reading, PyObject *const *args,
+                      PyObject **owner)
+{
+    Py_ssize_t next;
+    PyObject *object = find_root(reading, args, &next);
+    const Py_ssize_t count = PyTuple_GET_SIZE(reading->names);
+    for (; object != NULL && next < count; ++next) {
+        if (owner != NULL && next + 1 == count)
+            *owner = Py_NewRef(object);
+        Py_SETREF(object, take_step(object, PyTuple_GET_ITEM(reading->names, next)));
+    }
+    return GTS_LIKELY(object != NULL) ? object : refuse_missing(self, reading);
+}
+
+static GTS_COLD int refuse_change(const gts_py_overload *self, const gts_py_reading *constant, PyObject *found)
+{
+    PyErr_Format(
+        PyExc_ValueError,
+        "Program '%s' was compiled for '%U' = %R, but it is %R now; call its method clear() to compile it anew.",
+        self->program->program->stub->name, constant->text, constant->value, found);
+    return -1;
+}
+
+static GTS_COLD int refuse_another(const gts_py_overload *self, const gts_py_reading *constant)
+{
+    PyErr_Format(PyExc_ValueError,
+                 "Program '%s' was compiled for one array as '%U' and '%U', but these are two now; call its method "
+                 "clear() to compile it anew.",
+                 self->program->program->stub->name, self->readings[constant->same].text, constant->text);
+    return -1;
+}
+
+/* Checks that a path still leads to the array that another reading reads, too. */
+static int check_shared(const gts_py_overload *self, const gts_py_reading *constant, PyObject *const *args)
+{
+    PyObject *const found = gts_py_read(self, constant, args, NULL);
+    PyObject *const expected = found == NULL ? NULL : gts_py_read(self, &self->readings[constant->same], args, NULL);
+    const int status = expected == NULL ? -1 : expected == found ? 0 : refuse_another(self, constant);
+    Py_XDECREF(found);
+    Py_XDECREF(expected);
+    return status;
+}
+
+int gts_py_check_constant(const gts_py_overload *self, const gts_py_reading *constant, PyObject *const *args,
+                          bool *refused)
+{
+    if (constant->same >= 0)
+        return check_shared(self, constant, args);
+    PyObject *const found = gts_py_read(self, constant, args, NULL);
+    const bool is_right = found != NULL && (found == constant->value ||
+                                            (!constant->is_identical && gts_py_is_same(found, constant->value)));
+    *refused = !is_right && gts_py_reads_argument(constant);
+    if (found == NULL)
+        return -1;
+    if (!is_right)
+        (void)refuse_change(self, constant, found);
+    Py_DECREF(found);
+    return is_right ? 0 : -1;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------------------------- */
+
+/* Reads the root of a reading: an argument's number, (function, numbers of arguments), or any other object. */
+static int set_root(gts_py_overload *self, gts_py_reading *reading)
+{
+    reading->argument = -1;
+    if (PyLong_CheckExact(reading->root)) {
+        reading->argument = (int32_t)PyLong_AsLong(reading->root);
+        if (reading->argument == -1 && PyErr_Occurred())
+            return -1;
+        if (reading->argument >= self->least_arguments)
+            self->least_arguments = reading->argument + 1;
+        return 0;
+    }
+    if (!PyTuple_CheckExact(reading->root))
+        return 0;
+    if (!PyArg_ParseTuple(reading->root, "OO!:expression", &reading->root, &PyTuple_Type, &reading->arguments))
+        return -1;
+    if (PyTuple_GET_SIZE(reading->arguments) > GTS_PY_MAX_PARAMETERS)
+        return gts_py_fail(PyExc_ValueError, "An expression has %zd arguments.", PyTuple_GET_SIZE(reading->arguments));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(reading->arguments); ++i) {
+        const long number = PyLong_AsLong(PyTuple_GET_ITEM(reading->arguments, i));
+        if (number == -1 && PyErr_Occurred())
+            return -1;
+        if (number < 0 || number > INT16_MAX)
+            return gts_py_fail(PyExc_ValueError, "There is no argument %ld.", number);
+        if (number >= self->least_arguments)
+            self->least_arguments = (int32_t)number + 1;
+    }
+    return 0;
+}
+
+int gts_py_set_readings(gts_py_overload *self, PyObject *items, bool have_values, gts_py_reading **readings,
+                        uint32_t *count)
+{
+    const Py_ssize_t length = PyTuple_GET_SIZE(items);
+    *readings = PyMem_Calloc((size_t)length + 1, sizeof **readings);
+    if (*readings == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < length; ++i) {
+        gts_py_reading *const reading = &(*readings)[i];
+        reading->same = -1;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, i), have_values ? "OO!UO|i:constant" : "OO!U:reading",
+                              &reading->root, &PyTuple_Type, &reading->names, &reading->text, &reading->value,
+                              &reading->same))
+            return -1;
+        if (set_root(self, reading) != 0)
+            return -1;
+        reading->is_identical = reading->same == IDENTICAL;
+        reading->same = reading->is_identical ? -1 : reading->same;
+        if (reading->same < -1 || reading->same >= (int32_t)self->reading_count)
+            return gts_py_fail(PyExc_ValueError, "There is no reading %d.", (int)reading->same);
+        ++*count;
+    }
+    return 0;
+}

@@ -1,0 +1,177 @@
+/* Exchanges arrays in all bound calls and actions of a step. An array is known by its memory, whatever object has it. */
+#include "base/section.h"
+#include "python/step/tree.h"
+
+/* An array that is exchanged with another one. */
+typedef struct member {
+    PyObject *object;
+    PyObject *owner; /* of the memory, if that is not the object; a strong reference */
+    bool has_memory; /* is an array with elements */
+    gts_array array; /* if it has; without names of dimensions */
+    bool is_there;   /* something of the step has it */
+} member;
+
+typedef struct members {
+    member *member; /* [count]; each even one is exchanged with the next */
+    Py_ssize_t count;
+} members;
+
+/* Reads the array of any object. Returns 1, 0 if it is none, or -1 after an exception that is no Exception. */
+static int read_array(const gts_py_tree *tree, PyObject *object, gts_array *array, PyObject **owner)
+{
+    static const gts_contract ANY = {.rank = 0};
+    gts_error refusal;
+    gts_py_leaf leaf = {
+        .argument = {.state = tree->state, .program = tree->steps[0]->step->name, .path = "array", .error = &refusal},
+        .contract = &ANY,
+    };
+    const int status = gts_py_read_field(&leaf, object, array, owner);
+    Py_XDECREF(leaf.domain.object);
+    for (int axis = 0; axis < GTS_MAX_RANK; ++axis) {
+        Py_XDECREF(leaf.dimension[axis]);
+        Py_XDECREF(leaf.other_name[axis]);
+    }
+    if (status != 0)
+        Py_CLEAR(*owner);
+    if (status != 0 && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    PyErr_Clear();
+    return status == 0 && gts_has_elements(array);
+}
+
+/* ---- What is exchanged ----------------------------------------------------------------------------------------- */
+
+static int read_members(const gts_py_tree *tree, PyObject *pairs, members *all)
+{
+    for (Py_ssize_t i = 0; i < all->count; ++i) {
+        member *const new = &all->member[i];
+        new->object = PyTuple_GET_ITEM(pairs, i);
+        const int status = read_array(tree, new->object, &new->array, &new->owner);
+        if (status < 0)
+            return -1;
+        new->has_memory = status > 0;
+        for (Py_ssize_t j = 0; j < i; ++j) {
+            const member *const other = &all->member[j];
+            if (other->object == new->object ||
+                (other->has_memory && new->has_memory && other->array.data == new->array.data))
+                return gts_py_fail(PyExc_ValueError, "Arrays %zd and %zd of swap() are the same.", j + 1, i + 1);
+        }
+    }
+    return 0;
+}
+
+/*
+ * Finds the member that an object of a place is; `array` is the array of the object, or NULL. Returns its index, -1 if it
+ * is none, or -2 after an exception.
+ */
+static Py_ssize_t find_member(members *all, const PyObject *object, const gts_array *array)
+{
+    for (Py_ssize_t i = 0; i < all->count; ++i) {
+        member *const each = &all->member[i];
+        const bool is_it = each->object == object && object != Py_None;
+        if (!is_it && (array == NULL || !each->has_memory || !gts_overlap(array, &each->array)))
+            continue;
+        if (!is_it && (array->data != each->array.data || !gts_have_one_layout(array, &each->array))) {
+            (void)gts_py_fail(PyExc_ValueError,
+                              "Array %zd of swap() shares elements with another array there, which differs in address, "
+                              "type, size, stride or origin.",
+                              i + 1);
+            return -2;
+        }
+        each->is_there = true;
+        return i;
+    }
+    return -1;
+}
+
+/* ---- Where it is exchanged ------------------------------------------------------------------------------------- */
+
+/* Finds the member that an object is whose array is not known. */
+static Py_ssize_t find_object(const gts_py_tree *tree, members *all, PyObject *object)
+{
+    const Py_ssize_t found = find_member(all, object, NULL);
+    if (found >= 0)
+        return found;
+    gts_array array;
+    PyObject *owner;
+    const int status = read_array(tree, object, &array, &owner);
+    if (status <= 0)
+        return status < 0 ? -2 : -1;
+    const Py_ssize_t member = find_member(all, object, &array);
+    Py_XDECREF(owner);
+    return member;
+}
+
+/* Finds the member that an object of a place is. */
+static Py_ssize_t find(const gts_py_tree *tree, members *all, const gts_py_bound *bound, Py_ssize_t index,
+                       PyObject *object)
+{
+    if (bound == NULL)
+        return find_object(tree, all, object);
+    const gts_leaf_kind kind = bound->call->stub->leaves[index].kind;
+    if (kind == GTS_ZERO_DIM_FIELD)
+        return find_object(tree, all, object);
+    if (!gts_is_array(kind))
+        return find_member(all, object, NULL);
+    const gts_array *const array = &bound->arguments.arrays[index];
+    return find_member(all, object, gts_has_elements(array) ? array : NULL);
+}
+
+/* Writes the new objects of a place, if there are any. */
+static int exchange_in(const gts_py_tree *tree, members *all, gts_py_place *place)
+{
+    const gts_py_bound *const bound = gts_py_call_at(place);
+    PyObject *const objects = bound != NULL ? bound->arguments.objects : gts_py_action_at(place)->arrays;
+    const Py_ssize_t count = objects == NULL ? 0 : PyTuple_GET_SIZE(objects);
+    PyObject *const new = PyList_New(0);
+    bool has_changed = false;
+    int status = new == NULL ? -1 : 0;
+    for (Py_ssize_t i = 0; i < count && status == 0; ++i) {
+        PyObject *object = PyTuple_GET_ITEM(objects, i);
+        const Py_ssize_t found = find(tree, all, bound, i, object);
+        if (found >= 0)
+            object = all->member[found ^ 1].object;
+        has_changed |= found >= 0;
+        status = found < -1 ? -1 : PyList_Append(new, object);
+    }
+    if (status == 0 && has_changed)
+        status = (place->objects = PyList_AsTuple(new)) == NULL ? -1 : 0;
+    Py_XDECREF(new);
+    return status == 0 ? 0 : gts_py_tree_fail(place);
+}
+
+static int exchange(gts_py_tree *tree, PyObject *pairs, members *all)
+{
+    if (read_members(tree, pairs, all) != 0)
+        return -1;
+    for (size_t i = 0; i < tree->place_count; ++i) {
+        if (exchange_in(tree, all, &tree->places[i]) != 0)
+            return -1;
+    }
+    for (Py_ssize_t i = 0; i < all->count; ++i) {
+        if (!all->member[i].is_there)
+            return gts_py_fail(PyExc_ValueError, "No program of step '%s' has array %zd of swap().",
+                               tree->steps[0]->step->name, i + 1);
+    }
+    return gts_py_tree_change(tree);
+}
+
+PyObject *gts_py_swap_in_step(PyObject *object, PyObject *pairs)
+{
+    members all = {.count = PyTuple_GET_SIZE(pairs)};
+    if (all.count == 0 || all.count % 2 != 0)
+        return PyErr_Format(PyExc_TypeError, "swap() takes pairs of arrays, not %zd argument%s.", all.count,
+                            all.count == 1 ? "" : "s");
+    all.member = PyMem_Calloc((size_t)all.count, sizeof *all.member);
+    if (all.member == NULL)
+        return PyErr_NoMemory();
+    gts_py_tree tree;
+    int status = gts_py_tree_begin(&tree, (gts_py_step *)object);
+    if (status == 0)
+        status = exchange(&tree, pairs, &all);
+    gts_py_tree_end(&tree);
+    for (Py_ssize_t i = 0; i < all.count; ++i)
+        Py_XDECREF(all.member[i].owner);
+    PyMem_Free(all.member);
+    return status == 0 ? Py_NewRef(Py_None) : NULL;
+}

@@ -1,0 +1,75 @@
+"""Build processes and their compilers end with the process that started them."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+PATIENCE = 60
+"""Seconds. A test that fails waits as long."""
+
+COMPILES = '''
+import socket, subprocess, sys
+
+def compile_for_long(place):
+    """Tells that it has begun through a socket, which its compiler keeps open."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(place)
+        connection.sendall(b"begun")
+        subprocess.run([sys.executable, "-c", "import time; time.sleep(1000)"], pass_fds=[connection.fileno()])
+'''
+
+OWN_POOL = """
+import sys
+from builds import compile_for_long
+from gtstub.building.jobs import Job
+from gtstub.building import pool
+
+def build(job, dry):
+    compile_for_long(job)
+
+if __name__ == "__main__":
+    list(pool.run([sys.argv[1]], 2, build))
+"""
+
+POOL_OF_GT4PY = """
+import sys, tempfile
+from builds import compile_for_long
+from gt4py.next.otf import runners
+from gtstub.building.orphans import end_with_parent
+from gtstub.frameworks.gt4py.internals import prepare_workers
+
+if __name__ == "__main__":
+    runner = runners.ProcessRunner(2, tempfile.gettempdir())
+    prepare_workers(runner, end_with_parent)
+    runner._pool.submit(compile_for_long, sys.argv[1]).result()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("script", [OWN_POOL, POOL_OF_GT4PY], ids=["own", "gt4py"])
+def test_workers_end_with_their_parent(tmp_path: Path, script: str, number: signal.Signals) -> None:
+    (tmp_path / "builds.py").write_text(COMPILES)
+    (tmp_path / "script.py").write_text(script)
+    with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{short}/socket")  # A path of pytest may be too long.
+        listener.listen()
+        listener.settimeout(PATIENCE)
+        parent = subprocess.Popen([sys.executable, tmp_path / "script.py", f"{short}/socket"])
+        try:
+            connection, _ = listener.accept()
+            with connection:
+                connection.settimeout(PATIENCE)
+                assert connection.recv(100) == b"begun"
+                parent.send_signal(number)
+                parent.wait(PATIENCE)
+                assert connection.recv(100) == b"", "The worker and its compiler have closed the socket."
+        finally:
+            parent.kill()
+            parent.wait()

@@ -1,0 +1,142 @@
+"""Fields on exactly the domain that embedded execution needs, where gt4py's SDFG reads more."""
+
+from __future__ import annotations
+
+import gt4py.next as gtx
+import numpy as np
+import pytest
+from gt4py.next import broadcast, common
+from gt4py.next.experimental import concat_where
+
+import gtstub
+from gtstub import _host
+from gtstub.frameworks.gt4py.backend import make_backend
+from tests.support.reaching_programs import I, K, Plane, framed
+
+pytestmark = pytest.mark.xdist_group("padding of gt4py programs")
+
+I_LAST, K_LAST = 4, 6
+ENDS = {"i_last": np.int32(I_LAST), "k_last": np.int32(K_LAST)}
+
+
+@gtx.field_operator
+def _inside(inner: Plane, i_last: gtx.int32) -> Plane:
+    return concat_where(I == 0, broadcast(1.0, (I, K)), concat_where(i_last == I, 1.0, inner + 1.0))
+
+
+@gtx.program
+def inside(inner: Plane, i_last: gtx.int32, k_last: gtx.int32):
+    """Writes all elements of `inner`, which has only those inside the frame."""
+    _inside(inner, i_last, out=inner, domain={I: (1, i_last), K: (1, k_last)})
+
+
+def built(program: gtx.program, **arguments: object) -> _host.Program:
+    made = program.with_backend(make_backend(gpu=False, auto_optimize=False))
+    made(**arguments, offset_provider={})
+    (executable,) = made._compiled_programs.compiled_programs.values()
+    assert isinstance(executable, _host.Program)
+    return executable
+
+
+def plane(values: np.ndarray, *starts: int) -> gtx.Field:
+    """A field with this memory; gtx.as_field() would copy it."""
+    ranges = {dim: (first, first + size) for dim, first, size in zip((I, K), starts, values.shape, strict=True)}
+    return common._field(values, domain=common.domain(ranges))
+
+
+def arguments(inner: np.ndarray) -> dict[str, gtx.Field]:
+    return {
+        "inner": plane(inner, 1, 1),
+        "edge": gtx.as_field({I: (0, I_LAST + 1)}, np.arange(I_LAST + 1.0)),
+        "out": plane(np.full((I_LAST + 1, K_LAST + 1), np.nan), 0, 0),
+    }
+
+
+def expected(inner: np.ndarray) -> np.ndarray:
+    values = np.full((I_LAST + 1, K_LAST + 1), 1.0)
+    values[1:-1, 1:-1] = inner
+    values[1:-1, 0] = np.arange(1.0, I_LAST)
+    values[1:-1, -1] = 2.0
+    return values
+
+
+INNER = np.random.default_rng(0).random((I_LAST - 1, K_LAST - 1))
+
+
+@pytest.fixture(scope="module")
+def program() -> _host.Program:
+    return built(framed, **arguments(INNER), **ENDS)
+
+
+LINES = (
+    "Program 'framed' reads argument 'inner' at the indices 0 to 4 on axis 0 ('I'), which has 1 to 3. No result should "
+    "depend on the others: each call passes a copy in which they are NaN (240 bytes).\n"
+)
+
+
+def test_the_first_call_says_what_each_call_does(capfd: pytest.CaptureFixture[str]) -> None:
+    fields = arguments(INNER)
+    program = built(framed, **fields, **ENDS)
+    np.testing.assert_array_equal(fields["out"].ndarray, expected(INNER))
+    assert capfd.readouterr().err == LINES
+    program(**arguments(INNER + 1), **ENDS)
+    whole = np.pad(INNER, 1)
+    program(**{**arguments(INNER), "inner": plane(whole, 0, 0)}, **ENDS)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_results_are_those_of_embedded_execution(program: _host.Program, order: str) -> None:
+    inner = np.require(INNER, requirements=order)
+    every_second = np.repeat(np.repeat(inner, 2, 0), 2, 1)[::2, ::2]
+    for values in (inner, every_second):
+        fields, others = arguments(values), arguments(values)
+        framed(**others, **ENDS, offset_provider={})
+        program(**fields, **ENDS)
+        np.testing.assert_array_equal(fields["out"].ndarray, others["out"].ndarray)
+        np.testing.assert_array_equal(fields["out"].ndarray, expected(values))
+
+
+def test_bound_calls_and_steps_read_the_values_of_now(program: _host.Program) -> None:
+    fields = arguments(INNER.copy())
+    call = program.bind(**fields, **ENDS)
+    with gtstub.capture() as captured:
+        program(**fields, **ENDS)
+    for run in (call, captured):
+        fields["inner"].ndarray[...] += 1.0
+        fields["out"].ndarray[...] = np.nan
+        run()
+        np.testing.assert_array_equal(fields["out"].ndarray, expected(fields["inner"].ndarray))
+    call.set(k_last=np.int32(2))  # the other levels are missing no longer, and are not written
+    fields["out"].ndarray[...] = np.nan
+    call()
+    assert np.isnan(fields["out"].ndarray[:, 3:]).all()
+
+
+def test_what_a_program_writes_is_copied_back() -> None:
+    values = INNER.copy()
+    built(inside, inner=plane(values, 1, 1), **ENDS)
+    field = plane(values, 1, 1)
+    before = field.ndarray.copy()
+    program = built(inside, inner=field, **ENDS)
+    np.testing.assert_array_equal(field.ndarray, before + 1.0)
+    program(field, *ENDS.values())
+    np.testing.assert_array_equal(field.ndarray, before + 2.0)
+
+
+def test_what_is_needed_is_refused(program: _host.Program) -> None:
+    fields = arguments(INNER)
+    fields["inner"] = plane(INNER[1:], 2, 1)
+    with pytest.raises(ValueError, match=r"'inner' .* must have the indices 1 to 3 on axis 0 \('I'\)"):
+        program(**fields, **ENDS)
+    assert np.isnan(fields["out"].ndarray).all()
+
+
+def test_an_array_that_is_written_elsewhere_is_not_copied(capfd: pytest.CaptureFixture[str]) -> None:
+    memory = np.zeros((I_LAST + 1, K_LAST + 1))
+    fields = arguments(INNER) | {"out": plane(memory, 0, 0), "inner": plane(memory[1:-1, 1:-1], 1, 1)}
+    built(framed, **fields, **ENDS)
+    assert capfd.readouterr().err.endswith(
+        "the SDFG reads what is in memory there, because it shares memory with another argument.\n"
+    )
+    np.testing.assert_array_equal(memory, expected(np.zeros_like(INNER)))

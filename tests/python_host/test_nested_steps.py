@@ -1,0 +1,290 @@
+"""Steps inside steps, and functions with arrays, on programs that multiply a field by a factor."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gtstub
+from gtstub import _host
+from gtstub.toolchain.compiler import Toolchain
+from tests.support.scale_program import PROGRAM, SDFG, build_library
+from tests.support.stubs import build_stub
+
+pytestmark = pytest.mark.sanitizer
+
+N = 5
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("scale")
+    build_library(folder)
+    return build_stub(SDFG, PROGRAM, folder, toolchain), folder / "libscale.so"
+
+
+@pytest.fixture
+def scale(parts: tuple[Path, Path]) -> _host.Program:
+    return _host.load(*parts)
+
+
+@pytest.fixture
+def now() -> np.ndarray:
+    return np.ones(N)
+
+
+@pytest.fixture
+def new() -> np.ndarray:
+    return np.zeros(N)
+
+
+# --- Changes ----------------------------------------------------------------------------------------------------------
+
+
+def test_set_and_swap_reach_inner_steps(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    call = scale.bind(now, 2.0, new)
+    innermost = gtstub.Step([call], "innermost")
+    inner = gtstub.Step([innermost], "inner")
+    step = gtstub.Step([scale.bind(now, 2.0, np.zeros(N)), inner, innermost, call], "outer")
+    step.set(factor=3.0)
+    assert call.arguments["factor"] == 3.0
+    step()
+    assert new.tolist() == [3.0] * N
+    step.swap(now, new)  # the call is there three times, and is changed once
+    assert call.arguments["x"] is new
+    assert call.arguments["out"] is now
+    innermost()
+    assert now.tolist() == [9.0] * N
+
+
+def test_a_step_inside_two_steps(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    inner = gtstub.Step([scale.bind(now, 2.0, new)], "inner")
+    first, second = gtstub.Step([inner]), gtstub.Step([inner])
+    first.swap(now, new)
+    first.set(factor=4.0)
+    new[:] = 1.0
+    second()
+    assert now.tolist() == [4.0] * N
+
+
+def test_the_steps_inside_have_one_of_the_arrays(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    out, x = np.zeros(N), np.full(N, 7.0)
+    inner = gtstub.Step([scale.bind(x, 1.0, new)], "inner")
+    step = gtstub.Step([scale.bind(now, 1.0, out), inner], "outer")
+    with pytest.raises(ValueError, match=r"No program of step 'inner' has array 1 of swap\(\)"):
+        inner.swap(now, new)
+    step.swap(now, new)
+    new[:] = 3.0
+    step()
+    assert (out.tolist(), now.tolist()) == ([3.0] * N, [7.0] * N)
+
+
+def test_a_refused_change_changes_nothing(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    long = np.zeros(2 * N)
+    seen: list[Any] = []
+    outer_call, inner_call = scale.bind(now, 2.0, new), scale.bind(long, 3.0, long)
+    inner = gtstub.Step([inner_call], "inner")
+    step = gtstub.Step([gtstub.action(seen.append, new), outer_call, inner], "outer")
+    with pytest.raises(
+        ValueError, match=r"Step 'outer' cannot be changed at position 2, program 'scale': .*size of axis 0"
+    ):
+        step.swap(new, long)
+    short = np.zeros(N)
+    inner.actions = [inner_call, scale.bind(short, 3.0, short)]
+    readonly = now.view()
+    readonly.flags.writeable = False
+    other = gtstub.Step([outer_call, scale.bind(readonly, 2.0, np.zeros(N)), inner])
+    with pytest.raises(
+        ValueError, match=r"Step 'inner' cannot be changed at position 2, program 'scale': Argument 'out'.*read-only"
+    ):
+        other.swap(readonly, short)
+    with pytest.raises(TypeError, match="No program of step 'outer' has an argument 'f'"):
+        step.set(factor=5.0, f=1.0)
+    assert outer_call.arguments == {"x": now, "factor": 2.0, "out": new}
+    assert inner_call.arguments["factor"] == 3.0
+    step()
+    assert seen == [new]
+    assert new.tolist() == [2.0] * N
+
+
+def test_a_change_while_a_step_inside_runs(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    def change() -> None:
+        with pytest.raises(RuntimeError, match="Step 'inner' is running, in another thread or because one of its fun"):
+            step.set(factor=3.0)
+        with pytest.raises(RuntimeError, match="Step 'inner' is running, in another thread or because one of its fun"):
+            step.swap(now, new)
+
+    inner = gtstub.Step([change], "inner")
+    step = gtstub.Step([scale.bind(now, 2.0, new), inner], "outer")
+    inner()
+    step.set(factor=4.0)  # the refusals have left the outer step
+    step.swap(now, new)
+
+
+def test_steps_that_contain_each_other_can_be_changed(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    inner = gtstub.Step([], "inner")
+    step = gtstub.Step([scale.bind(now, 2.0, new), inner], "outer")
+    inner.actions = [step]
+    step.set(factor=3.0)
+    assert str(inner).count("\n") == 4
+    with pytest.raises(RuntimeError, match="Step 'outer' is running"):
+        step()
+    assert new.tolist() == [3.0] * N
+    inner.actions = []
+
+
+def test_an_inner_step_is_kept(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    inner = gtstub.Step([scale.bind(now, 2.0, new)], "inner")
+    step = gtstub.Step([inner])
+    gone = weakref.ref(inner)
+    del inner
+    gc.collect()
+    step.swap(now, new)
+    new[:] = 1.0
+    step()
+    assert now.tolist() == [2.0] * N
+    assert gone() is not None
+    del step
+    gc.collect()
+    assert gone() is None
+
+
+# --- Functions --------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_gets_its_arrays_as_they_are(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    def exchange(*arrays: Any) -> None:
+        seen.append(arrays)
+
+    action = gtstub.action(exchange, new, "west")
+    step = gtstub.Step([scale.bind(now, 2.0, new), action, gtstub.Step([action, gtstub.action(exchange, now)])])
+    step()
+    step.swap(now, new)
+    step()
+    assert [tuple(each is new for each in arrays) for arrays in seen] == [
+        (True, False),
+        (True, False),
+        (False,),
+        (False, False),
+        (False, False),
+        (True,),
+    ]
+    assert all(arrays[1:] in ((), ("west",)) for arrays in seen)
+    assert action.arrays[0] is now
+    assert action.function is exchange
+
+
+def test_an_array_that_only_a_function_has(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    spare = np.zeros(N)
+    action = gtstub.action(print, spare)
+    call = scale.bind(now, 2.0, new)
+    step = gtstub.Step([call, action])
+    step.swap(new, spare)
+    assert action.arrays[0] is new
+    assert call.arguments["out"] is spare
+
+
+def test_what_is_no_action() -> None:
+    with pytest.raises(TypeError, match="An action needs a function and the arrays that it is called with"):
+        gtstub.action(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="An action takes no keyword arguments"):
+        _host.Action(print, end="")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="An action takes no arguments"):
+        gtstub.action(print)(1)  # type: ignore[call-arg]
+    assert repr(gtstub.action(len, 1)) == "<gtstub action <built-in function len> (1 array)>"
+
+
+def test_errors_name_steps_and_functions(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    def exchange(array: Any) -> None:
+        raise LookupError("no neighbor")
+
+    inner = gtstub.Step([scale.bind(now, 2.0, new), gtstub.action(exchange, new)], "inner")
+    with pytest.raises(LookupError, match="no neighbor") as caught:
+        gtstub.Step([inner], "outer")()
+    first, second = caught.value.__notes__
+    assert first.startswith(
+        "Step 'inner' has stopped at position 2 of 2, function 'test_errors_name_steps_and_functions."
+    )
+    assert second == "Step 'outer' has stopped at position 1 of 1, step 'inner'. No position has run."
+
+
+# --- Memory -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_array_is_known_by_its_memory(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    """The same memory under several objects is one array, for programs and functions."""
+    seen: list[Any] = []
+    reader, writer = scale.bind(now[:], 2.0, np.zeros(N)), scale.bind(memoryview(now), 3.0, new)
+    step = gtstub.Step([reader, writer, gtstub.action(seen.append, now.view())])
+    step.swap(now[:], memoryview(new))
+    new[:] = 5.0
+    step()
+    assert now.tolist() == [15.0] * N
+    assert seen[0].obj is new
+    with pytest.raises(ValueError, match=r"Arrays 1 and 2 of swap\(\) are the same"):
+        step.swap(now, now[:])
+    with pytest.raises(ValueError, match=r"No program of step 'step' has array 2 of swap\(\)"):
+        step.swap(now, now.copy())
+
+
+@pytest.mark.parametrize("part", [slice(2), slice(1, 3)])
+def test_a_section_is_refused(scale: _host.Program, now: np.ndarray, new: np.ndarray, part: slice) -> None:
+    """Another object is needed for the section of the other array, and nobody has made one."""
+    out = np.zeros(N)
+    section = scale.bind(now[part], 2.0, np.zeros(len(now[part])))
+    step = gtstub.Step([scale.bind(now, 2.0, new), section], "s")
+    text = (
+        r"Step 's' cannot be changed at position 2, program 'scale': Array 1 of swap\(\) shares elements with another "
+        "array there, which differs in address, type, size, stride or origin"
+    )
+    with pytest.raises(ValueError, match=text):
+        step.swap(now, new)
+    assert step[0].arguments["x"] is now
+    step = gtstub.Step([scale.bind(now, 2.0, out), gtstub.action(print, out[part])], "s")
+    with pytest.raises(ValueError, match=text.replace("program 'scale'", "function 'print'")):
+        step.swap(out, now)
+
+
+@pytest.mark.parametrize("part", [np.s_[:, ::2], np.s_[::-1], np.s_[1:, 2:3], np.s_[3:, 3:]])
+def test_a_section_of_a_function_is_refused(part: Any) -> None:
+    now, new = np.zeros((4, 6))[:, :4], np.zeros((4, 6))[:, :4]
+    step = gtstub.Step([gtstub.action(print, now, new), gtstub.action(print, now[part])])
+    with pytest.raises(ValueError, match=r"at position 2, function 'print': Array 1 of swap\(\) shares elements"):
+        step.swap(now, new)
+
+
+def test_arrays_that_lie_between_each_other_are_swapped() -> None:
+    """The elements of time levels alternate, and each level has gaps, which are not elements."""
+    levels = np.zeros((4, 6, 3))
+    now, new, old = (levels[:, :4, level] for level in range(3))
+    action, gaps = gtstub.action(print, now[:], new, old), gtstub.action(print, levels[:, 4:], levels[..., 2])
+    gtstub.Step([action, gaps]).swap(now, new)
+    assert [each is other for each, other in zip(action.arrays, (new, now, old), strict=True)] == [True, True, True]
+    with pytest.raises(ValueError, match="shares elements with another array there"):
+        gtstub.Step([action, gtstub.action(print, levels)]).swap(now, new)
+
+
+# --- Tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_shows_inner_steps_and_functions(scale: _host.Program, now: np.ndarray, new: np.ndarray) -> None:
+    inner = gtstub.Step([scale.bind(now, 2.0, new), gtstub.action(print, new)], "inner")
+    step = gtstub.Step([inner, len], "outer")
+    assert (
+        str(step)
+        == """Step 'outer'
+     action          writes  scalars
+1    step 'inner'
+1.1  scale           out     factor=2.0
+1.2  print(1 array)
+2    len()           ?
+? is not known, and swap() does not reach it. gtstub.action(function, array) passes the arrays to a function."""
+    )
+    assert "not known" not in str(inner)

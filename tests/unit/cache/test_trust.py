@@ -1,0 +1,344 @@
+"""What somebody else could have written is not loaded: from Python, from C, and through the cache."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import gtstub
+from gtstub import settings
+from gtstub.cache.entry import Entry
+from gtstub.cache.manifest import FILE, Manifest
+from gtstub.cache.store import Cache
+from gtstub.errors import ConfigError, TrustError
+from gtstub.recorded.runtime import runtime
+from gtstub.toolchain import compiler
+from tests.support.entries import LIBRARY, STUB, publish
+from tests.support.sdfg_libraries import build_null_library
+from tests.support.signatures import SMALL_PROGRAM, SMALL_SDFG
+from tests.support.stubs import build_stub
+
+KEY = "prog-" + 32 * "0"
+OTHER = 65534
+"""The number of another user, and of another group."""
+
+OWN = pwd.getpwuid(os.geteuid()).pw_name
+NAME = pwd.getpwuid(OTHER).pw_name
+
+for_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An entry that can be loaded."""
+    cache = Cache(tmp_path_factory.mktemp("built"))
+    with cache.private_directory(KEY) as private:
+        build_null_library(SMALL_SDFG, private / "entry")
+        build_stub(SMALL_SDFG, SMALL_PROGRAM, private / "entry", compiler.find(tmp_path_factory.mktemp("toolchain")))
+        return cache.publish(private / "entry", KEY, Manifest("prog", STUB, LIBRARY)).path
+
+
+@pytest.fixture
+def entry(built: Path, tmp_path: Path) -> Path:
+    """A copy, in a cache of its own, which no other test has loaded."""
+    return Path(shutil.copytree(built, tmp_path / "cache" / KEY))
+
+
+def load_in_python(entry: Path) -> None:
+    gtstub.load(entry)
+
+
+def open_in_c(entry: Path) -> None:
+    handle = ctypes.c_void_p()
+    if runtime().gts_open(os.fsencode(entry), ctypes.byref(handle)) != 0:
+        raise TrustError(runtime().gts_last_error(None).contents.message.decode())
+    runtime().gts_close(ctypes.byref(handle))
+
+
+def load_in_c(entry: Path) -> None:
+    handle = ctypes.c_void_p()
+    if runtime().gts_load(os.fsencode(entry / STUB), os.fsencode(entry / LIBRARY), ctypes.byref(handle)) != 0:
+        raise TrustError(runtime().gts_last_error(None).contents.message.decode())
+    runtime().gts_close(ctypes.byref(handle))
+
+
+def find_in_cache(entry: Path) -> None:
+    assert Cache(entry.parent).find(entry.name) is not None
+
+
+LOADS = (load_in_python, open_in_c, load_in_c, find_in_cache)
+
+all_loads = pytest.mark.parametrize("load", LOADS)
+
+
+def refusal(load: Callable[[Path], None], entry: Path) -> str:
+    with pytest.raises(TrustError) as caught:
+        load(entry)
+    text = str(caught.value)
+    prefix = f"'{entry}' is not used: "
+    return text.removeprefix(prefix)
+
+
+# --- What is refused --------------------------------------------------------------------------------------------------
+
+
+@all_loads
+@pytest.mark.parametrize("place", [".", "..", STUB, LIBRARY])
+def test_what_everyone_can_write(entry: Path, load: Callable[[Path], None], place: str) -> None:
+    load(entry)
+    fresh = Path(shutil.copytree(entry, entry.parent.parent / "fresh" / KEY))  # What was loaded is not opened again.
+    path = Path(os.path.normpath(fresh / place))
+    mode = path.stat().st_mode & 0o777 | 0o002
+    path.chmod(mode)
+    kind = "Directory" if path.is_dir() else "File"
+    assert refusal(load, fresh) == (
+        f"{kind} '{path}' of user '{OWN}' can be written by everyone (mode {mode:04o}), and what it holds would run as"
+        " this user. Correct this with 'chmod o-w', or trust everyone who can write to a layer of the cache:"
+        " GTSTUB_TRUST=layer=DIRECTORY."
+    )
+    path.chmod(mode & ~0o002)
+    load(fresh)
+
+
+@for_root
+@all_loads
+@pytest.mark.parametrize("place", [".", "..", STUB, LIBRARY])
+def test_what_belongs_to_another_user(entry: Path, load: Callable[[Path], None], place: str) -> None:
+    path = Path(os.path.normpath(entry / place))
+    os.chown(path, OTHER, 0)
+    kind = "Directory" if path.is_dir() else "File"
+    assert refusal(load, entry) == (
+        f"{kind} '{path}' belongs to user '{NAME}', and what it holds would run as this user. Build the program in a"
+        f" cache of your own (GTSTUB_CACHE_DIR), or trust the owner: GTSTUB_TRUST=user={NAME}."
+    )
+    os.chown(path, 0, 0)
+    load(entry)
+
+
+@for_root
+@all_loads
+def test_what_another_group_can_write(entry: Path, load: Callable[[Path], None]) -> None:
+    os.chown(entry, 0, OTHER)
+    entry.chmod(0o775)
+    group = "nogroup"
+    assert refusal(load, entry) == (
+        f"Directory '{entry}' of user 'root' can be written by group '{group}' (mode 0775), and what it holds would run"
+        f" as this user. Correct this with 'chmod g-w', or trust the group: GTSTUB_TRUST=group={group}."
+    )
+    entry.chmod(0o755)
+    load(entry)
+
+
+@for_root
+def test_the_group_of_this_user_alone(entry: Path) -> None:
+    """Many systems give each user a group, and files that it can write."""
+    entry.chmod(0o775)
+    load_in_python(entry)
+
+
+@for_root
+def test_an_entry_of_root(entry: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """An administrator may install entries for all users."""
+    code = (
+        "import os, sys, gtstub; from gtstub import _host; os.setgid(65534); os.setuid(65534);"
+        "descriptor = os.open(sys.argv[1], os.O_RDONLY); _host.trust_directory(descriptor, os.fsencode(sys.argv[1]))"
+    )
+    place = Path("/tmp") / f"gtstub-{os.getpid()}"
+    try:
+        shutil.copytree(entry, place / KEY)
+        place.chmod(0o755)
+        (place / KEY).chmod(0o755)
+        done = subprocess.run([sys.executable, "-c", code, place / KEY], capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize(
+    ("variable", "inner"),
+    [
+        (settings.CACHE_DIR, ""),
+        (settings.GT_CACHE_ROOT, ".gtstub_cache"),
+        (settings.GT4PY_CACHE_DIR, ".gt4py_cache/gtstub"),
+        (settings.SHARED_CACHE_DIR, ""),
+        ("XDG_CACHE_HOME", "gtstub"),
+        ("HOME", ".cache/gtstub"),
+    ],
+)
+@pytest.mark.parametrize("load", [load_in_python, open_in_c])
+def test_the_root_above_a_code_path(
+    built: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    load: Callable[[Path], None],
+    variable: str,
+    inner: str,
+) -> None:
+    """The runtime finds the layers that settings.py finds."""
+    for name in (settings.CACHE_DIR, settings.GT_CACHE_ROOT, settings.GT4PY_CACHE_DIR, "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    entry = Path(shutil.copytree(built, tmp_path / "given" / inner / "FV3_TL" / KEY))
+    root = entry.parent.parent
+    root.chmod(0o777)
+    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+    load(entry)  # Nothing says that it is a cache.
+    value = str(tmp_path / "given")
+    monkeypatch.setenv(variable, f"/nowhere:{value}" if variable == settings.SHARED_CACHE_DIR else value)
+    assert root in (settings.cache_dir()[0], *settings.shared_cache_dirs())
+    fresh = Path(shutil.copytree(entry, entry.parent / "fresh"))  # What was loaded is not opened again.
+    assert f"Directory '{root}' of user '{OWN}' can be written by everyone (mode 0777)" in refusal(load, fresh)
+
+
+def test_libraries_outside_of_entries(entry: Path) -> None:
+    """Only their own directory matters: nobody says where a cache begins."""
+    (entry / FILE).unlink()
+    entry.parent.chmod(0o777)
+    open_in_c(entry)
+
+
+def test_an_entry_in_a_sticky_directory(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else can rename it in /tmp. As the root of a cache, such a directory is refused."""
+    entry.parent.chmod(0o1777)
+    load_in_python(entry)
+    monkeypatch.setenv(settings.CACHE_DIR, str(entry.parent))
+    fresh = Path(shutil.copytree(entry, entry.parent / "fresh"))
+    assert "can be written by everyone (mode 1777)" in refusal(load_in_python, fresh)
+
+
+def test_a_link_to_an_entry(entry: Path, tmp_path: Path) -> None:
+    """What it leads to counts."""
+    (tmp_path / "near").mkdir()
+    link = tmp_path / "near" / KEY
+    link.symlink_to(entry)
+    entry.parent.chmod(0o777)
+    assert f"Directory '{entry.parent}' of user" in refusal(load_in_python, link)
+
+
+def test_a_directory_above_the_root_that_others_can_rename(entry: Path) -> None:
+    """It may lead elsewhere at any time, so the libraries are opened by their descriptors."""
+    above = entry.parent.parent
+    above.chmod(0o777)
+    program = gtstub.load(entry)
+    above.chmod(0o755)
+    opened = {Path(os.path.realpath(link)) for link in Path("/proc/self/fd").iterdir()}
+    assert {entry / STUB, entry / LIBRARY} <= opened
+    assert program.name == "prog"
+
+
+def test_a_builder_is_refused_before_it_builds(tmp_path: Path) -> None:
+    root = tmp_path / "cache"
+    root.mkdir()
+    root.chmod(0o777)
+    with pytest.raises(TrustError, match="can be written by everyone"), Cache(root).private_directory(KEY):
+        raise AssertionError("It must not build.")
+    assert list(root.iterdir()) == []
+
+
+# --- What is trusted --------------------------------------------------------------------------------------------------
+
+
+@for_root
+@pytest.mark.parametrize("trusted", [f"user={NAME}", f"user={OTHER}", f"user=root:user={NAME}", "layer=PARENT"])
+def test_a_trusted_owner(entry: Path, monkeypatch: pytest.MonkeyPatch, trusted: str) -> None:
+    for path in (entry.parent, entry, *entry.iterdir()):
+        os.chown(path, OTHER, OTHER)
+    monkeypatch.setenv(settings.TRUST, trusted.replace("PARENT", str(entry.parent)))
+    for load in LOADS:
+        load(entry)
+    entry.chmod(0o777)
+    if "layer" not in trusted:  # Not everyone is trusted.
+        assert "can be written by everyone" in refusal(load_in_python, entry)
+
+
+@for_root
+def test_a_trusted_group(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(settings.TRUST, "group=nogroup")
+    for path in (entry.parent, entry, *entry.iterdir()):
+        os.chown(path, 4242, OTHER)  # whoever owns it
+        path.chmod(0o2775 if path.is_dir() else 0o664)
+    for load in LOADS:
+        load(entry)
+    monkeypatch.setenv(settings.TRUST, "group=daemon")
+    assert "belongs to user '4242'" in refusal(load_in_python, entry)
+
+
+def test_a_trusted_layer(entry: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for path in (entry.parent, entry, entry / STUB):
+        path.chmod(0o777)
+    monkeypatch.setenv(settings.TRUST, f"layer={tmp_path / 'elsewhere'}")
+    assert "can be written by everyone" in refusal(load_in_python, entry)
+    for layer in (entry, entry.parent, tmp_path):
+        monkeypatch.setenv(settings.TRUST, f"layer={tmp_path / 'elsewhere'}:layer={layer}")
+        fresh = entry if layer == entry else Path(shutil.copytree(entry, entry.parent / f"of-{layer.name}"))
+        for load in LOADS[:3]:
+            load(fresh)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("somebody", "'somebody' is not user=NAME, group=NAME or layer=DIRECTORY."),
+        ("user=nobody:users=x", "'users=x' is not user=NAME, group=NAME or layer=DIRECTORY."),
+        ("user=gts-nobody", "'user=gts-nobody' names a user that this machine does not know."),
+        ("group=gts-nobody", "'group=gts-nobody' names a group that this machine does not know."),
+        ("user=-1", "'user=-1' names a user that this machine does not know."),
+        ("user=", "'user=' names a user that this machine does not know."),
+        ("layer=cache", "'layer=cache' is not an absolute path."),
+    ],
+)
+def test_a_setting_that_is_malformed(entry: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str) -> None:
+    monkeypatch.setenv(settings.TRUST, text)
+    for _ in range(2):
+        with pytest.raises(ConfigError) as caught:
+            gtstub.load(entry)
+        assert str(caught.value) == f"GTSTUB_TRUST: {reason}"
+
+
+# --- What gtstub makes ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o7777
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077], indirect=True)
+@pytest.mark.usefixtures("umask")
+def test_permissions_of_a_cache(tmp_path: Path) -> None:
+    entry = publish(Cache(tmp_path / "made" / "cache"), KEY)
+    for path in (entry.path, entry.path.parent, *entry.path.iterdir()):
+        assert mode(path) & 0o022 in (0, 0o020), path  # The group may be that of this user alone.
+        assert not mode(path) & 0o002, path
+    assert Cache(tmp_path / "made" / "cache").find(KEY) == entry
+
+
+@for_root
+@pytest.mark.parametrize("umask", [0o022, 0o002], indirect=True)
+@pytest.mark.usefixtures("umask")
+def test_a_group_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All members can write it, whatever their umasks are."""
+    root = tmp_path / "cache"
+    root.mkdir()
+    os.chown(root, 0, OTHER)
+    root.chmod(0o2775)
+    with pytest.raises(TrustError, match="trust the group: GTSTUB_TRUST=group=nogroup"):
+        publish(Cache(root), KEY)
+    monkeypatch.setenv(settings.TRUST, "group=nogroup")
+    entry = publish(Cache(root), KEY)
+    assert mode(entry.path) == 0o2775
+    assert entry.path.stat().st_gid == OTHER
+    assert Cache(root).find(KEY) == Entry(root / KEY)

@@ -1,0 +1,53 @@
+"""Facts: which conditions on scalars C means as Python does, and how C writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from gtstub.codegen.expressions import c_fact
+from gtstub.signature.facts import Fact, canonical
+
+NAMES = {"dt": "dt", "flag": "flag", "n": "n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("dt > 0.5", "(gts_slots->dt > 0.5)"),
+        ("not flag", "!gts_slots->flag"),
+        ("dt * 2.0 <= n - 1", "((gts_slots->dt * 2.0) <= (gts_slots->n - 1))"),
+        ("flag and dt != -0.5 or n == 3", "((gts_slots->flag && (gts_slots->dt != -0.5)) || (gts_slots->n == 3))"),
+        ("True", "1"),
+    ],
+)
+def test_facts_are_written_in_c(text: str, written: str) -> None:
+    fact = Fact("holds", text)
+    assert canonical(text, NAMES) == text
+    assert c_fact(fact) == written
+
+
+def test_names_are_replaced() -> None:
+    assert canonical("(x>.5)", {"x": "dt"}) == "dt > 0.5"
+    assert Fact("holds", "dt > 0.5 or flag").symbols == {"dt", "flag"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0 < dt < 1",  # C compares the result of the first one
+        "n // 2 == 1",  # rounds otherwise
+        "dt / n > 1",
+        "n % 2 == 1",
+        "n ** 2 > 1",
+        "sqrt(dt) > 1",
+        "other > 0",
+        "dt > 'a'",
+        "dt is n",
+        "dt if flag else n",
+        "dt >",
+        "",
+        "not " * 3000 + "flag",
+    ],
+)
+def test_other_conditions_are_no_facts(text: str) -> None:
+    assert canonical(text, NAMES) is None
