@@ -1,4 +1,4 @@
-/* Inside the runtime: arrays that share elements, and arrays with the same layout. */
+/* Shared by the runtime and the Python host: arrays that share elements, and arrays with the same layout. */
 #ifndef GTSTUB_BASE_SECTION_H
 #define GTSTUB_BASE_SECTION_H
 

@@ -336,41 +336,6 @@ static void test_sections_move(void)
     gts_unbind(&whole);
 }
 
-/* An array that begins, or ends, with elements of one that is swapped, or has some of them in between, and others. */
-static void test_parts_of_two_arrays_are_refused(void)
-{
-    double memory[4 * N] = {0}, new[2 * N] = {0}, out[4 * N];
-    const gts_array now = {
-        .data = memory + N, .dtype = GTS_FLOAT64, .device = GTS_CPU, .rank = 1, .shape = {N}, .strides = {2}};
-    gts_array then = now;
-    then.data = new;
-    const struct {
-        ptrdiff_t first;
-        int64_t size, stride;
-        bool is_accepted;
-    } cases[] = {
-        {N, N, 1, false},     {N, N, 4, false},    {N, 2 * N - 1, 1, false},
-        {N + 8, 2, -8, true}, {N + 2, 2, 4, true}, {N + 2, 2, -4, false},
-        {N - 1, 5, 1, false}, {0, N, 3, false},    {N + 1, N, 2, true},
-    };
-    gts_bound_call *whole = bind_args(&(struct prog_args){.x = now, .factor = 1, .out = then});
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        gts_array part = now;
-        part.data = memory + cases[i].first;
-        part.shape[0] = cases[i].size;
-        part.strides[0] = cases[i].stride;
-        gts_bound_call *other = bind_args(&(struct prog_args){.x = part, .factor = 1, .out = line(out, part.shape[0])});
-        const gts_action actions[] = {{.call = whole}, {.call = other}};
-        gts_step *step = make("s", actions, 2);
-        CHECK((gts_step_swap(step, memory + N, new) == 0) == cases[i].is_accepted);
-        if (cases[i].is_accepted)
-            CHECK(gts_step_swap(step, memory + N, new) == 0);
-        gts_step_free(&step);
-        gts_unbind(&other);
-    }
-    gts_unbind(&whole);
-}
-
 /* ---- What a step keeps ----------------------------------------------------------------------------------------- */
 
 static void test_steps_keep_what_they_contain(void)
@@ -432,7 +397,6 @@ int main(int argc, char **argv)
     test_a_change_while_an_inner_step_runs();
     test_actions_that_are_refused();
     test_sections_move();
-    test_parts_of_two_arrays_are_refused();
     test_steps_keep_what_they_contain();
     test_names_may_be_freed();
     gts_close(&program);

@@ -120,6 +120,11 @@ def test_steps_inside_steps(build: Build) -> None:
 
 
 @address
+def test_arrays_that_share_elements(build: Build) -> None:
+    build.run("sections.c", stubs=[])
+
+
+@address
 def test_steps_in_threads(build: Build) -> None:
     build.run("step_threads.c", *WHOLE, stubs=["whole_stub.so"])
 

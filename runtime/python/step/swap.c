@@ -36,7 +36,7 @@ static int read_array(const gts_py_tree *tree, PyObject *object, gts_array *arra
     if (status != 0 && PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
         return -1;
     PyErr_Clear();
-    return status == 0 && gts_has_elements(array);
+    return status == 0 && gts_has_element(array, array->data);
 }
 
 /* ---- What is exchanged ----------------------------------------------------------------------------------------- */
@@ -113,8 +113,7 @@ static Py_ssize_t find(const gts_py_tree *tree, members *all, const gts_py_bound
         return find_object(tree, all, object);
     if (!gts_is_array(kind))
         return find_member(all, object, NULL);
-    const gts_array *const array = &bound->arguments.arrays[index];
-    return find_member(all, object, gts_has_elements(array) ? array : NULL);
+    return find_member(all, object, &bound->arguments.arrays[index]);
 }
 
 /* Writes the new objects of a place, if there are any. */
