@@ -11,6 +11,7 @@
 
 #include "base/layout.h"
 #include "base/refuse.h"
+#include "base/section.h"
 #include "program/hooks.h"
 
 /* The most bytes of a copy, besides twice those of the array. */
@@ -121,20 +122,10 @@ static const char *lay_out(const gts_contract *contract, const gts_array *array,
 /* Whether another argument that the SDFG writes, or for a written argument any other one, has some of its memory. */
 static bool shares_memory(const gts_program *self, uint32_t leaf)
 {
-    size_t size;
-    gts_extent own, other;
-    const gts_array *const array = gts_array_of(self, leaf);
-    if (!gts_measure(array, &size, &own))
-        return true;
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         const gts_contract *const contract = &self->stub->leaves[i];
-        if (i == leaf || !gts_is_array(contract->kind) || !(contract->written || self->stub->leaves[leaf].written))
-            continue;
-        const gts_array *const found = gts_array_of(self, i);
-        const char *const begin = (const char *)array->data + own.low, *const end = (const char *)array->data +
-                                                                                    own.high;
-        if (!gts_measure(found, &size, &other) ||
-            ((const char *)found->data + other.low < end && begin < (const char *)found->data + other.high))
+        if (i != leaf && gts_is_array(contract->kind) && (contract->written || self->stub->leaves[leaf].written) &&
+            gts_overlap(gts_array_of(self, leaf), gts_array_of(self, i)))
             return true;
     }
     return false;
