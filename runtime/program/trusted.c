@@ -15,6 +15,8 @@
 
 #define VARIABLE "GTSTUB_TRUST"
 
+#define USER_SIZE 65536 /* bytes of what the system knows of a user, at most */
+
 typedef enum kind { USER, GROUP, LAYER } kind;
 
 /* One element of the setting. */
@@ -102,6 +104,24 @@ void gts_trusted_name_group(gid_t group, char name[GTS_NAME_SIZE])
     free(buffer);
 }
 
+/* Whether a group is the primary one of another user, who is not among its members then; in doubt it is. */
+static bool is_of_others(gid_t group, uid_t user)
+{
+    char *const buffer = malloc(USER_SIZE);
+    bool is_found = buffer == NULL;
+    struct passwd entry, *found = &entry;
+    setpwent();
+    while (!is_found) {
+        const int error = getpwent_r(&entry, buffer, USER_SIZE, &found);
+        if (error == ENOENT)
+            break;
+        is_found = error != 0 || (entry.pw_gid == group && entry.pw_uid != user);
+    }
+    endpwent();
+    free(buffer);
+    return is_found;
+}
+
 /* Finds the group that has the name of the user and no other member. The caller holds the lock. */
 static void find_private_group(uid_t user)
 {
@@ -116,6 +136,7 @@ static void find_private_group(uid_t user)
         has_private_group = strcmp(own.found.gr_name, self.found.pw_name) == 0;
         for (char **member = own.found.gr_mem; has_private_group && *member != NULL; ++member)
             has_private_group = strcmp(*member, self.found.pw_name) == 0;
+        has_private_group = has_private_group && !is_of_others(own.found.gr_gid, user);
         private_group = own.found.gr_gid;
     }
     free(of_group);

@@ -141,6 +141,7 @@ class Entry(NamedTuple):
         with self._opened() as directory:
             if for_calls:
                 check_directory(directory, self.path)
+                self._check_manifest(directory)
             manifest, _ = self._find_files(directory)
             states = {}
             for name, expected in manifest.files.items():
@@ -158,6 +159,13 @@ class Entry(NamedTuple):
                         f"File '{name}' of cache entry '{self.path}' is not the one that was built: its digest differs."
                     )
             return _Found(manifest, states)
+
+    def _check_manifest(self, directory: int) -> None:
+        try:
+            with opened(self.manifest_file, directory) as file:
+                check_file(file, directory, self.manifest_file)
+        except OSError:
+            pass  # Reading it says why.
 
     def unreadable(self, name: str, error: OSError) -> CacheError:
         return CacheError(f"File '{name}' of cache entry '{self.path}' cannot be read: {error.strerror}.")

@@ -52,7 +52,7 @@ def verified(file: Path, allowed_signers: Path) -> Iterator[tuple[BinaryIO, str]
     if not allowed_signers.is_file():
         raise CacheError(f"The file of allowed signers '{allowed_signers}' does not exist.")
     with opened(allowed_signers) as signers_file, opened(allowed_signers.parent) as directory:
-        check_file(signers_file, directory, allowed_signers)
+        check_file(signers_file, directory, allowed_signers.absolute())
     options = ["-s", str(signature), "-f", str(allowed_signers)]
     with tempfile.TemporaryFile() as content:
         with file.open("rb") as stream:

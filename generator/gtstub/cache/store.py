@@ -137,8 +137,10 @@ class Cache:
         place = Entry(self.root / key)
         machine = Entry(directory).manifest().machine
         try:
-            for file in (*directory.iterdir(), directory):
+            files = list(directory.iterdir())
+            for file in (directory, *files):  # what is in it gets the permissions that it has
                 restrict(file)
+            for file in (*files, directory):
                 _sync(file)
             while not _rename(directory, place.path):
                 if place.is_whole():

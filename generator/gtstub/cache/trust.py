@@ -62,7 +62,7 @@ def make_directory(path: Path, mode: int = 0o755, *, exist_ok: bool = False) -> 
 def restrict(path: Path) -> None:
     """
     Takes from a file or a directory, which this process has just made, the permissions with which it would not be
-    loaded. A directory in a group cache, whose bit 'setgid' gives it its group, gets those that the group needs.
+    loaded. What is in a group cache, whose bit 'setgid' gives it its group, gets those that the group needs.
     """
     from gtstub import _host
 
@@ -71,10 +71,10 @@ def restrict(path: Path) -> None:
     wanted = mode & ~stat.S_IWOTH
     if not _host.trusts_group(status.st_gid):
         wanted &= ~stat.S_IWGRP
-    elif stat.S_ISDIR(status.st_mode):
+    else:
         above = path.parent.stat()
         if above.st_mode & stat.S_ISGID and above.st_mode & stat.S_IWGRP and above.st_gid == status.st_gid:
-            wanted |= stat.S_IRWXG
+            wanted |= stat.S_IRWXG if stat.S_ISDIR(status.st_mode) else stat.S_IRGRP
     if wanted != mode:
         path.chmod(wanted)
 

@@ -90,6 +90,13 @@ def refusal(load: Callable[[Path], None], entry: Path) -> str:
 # --- What is refused --------------------------------------------------------------------------------------------------
 
 
+def test_a_manifest_that_everyone_can_write(entry: Path) -> None:
+    load_in_python(entry)
+    (entry / FILE).chmod(0o646)
+    text = f"File '{entry / FILE}' of user '{OWN}' can be written by everyone"
+    assert refusal(load_in_python, entry).startswith(text)
+
+
 @all_loads
 @pytest.mark.parametrize("place", [".", "..", STUB, LIBRARY])
 def test_what_everyone_can_write(entry: Path, load: Callable[[Path], None], place: str) -> None:
@@ -142,6 +149,51 @@ def test_the_group_of_this_user_alone(entry: Path) -> None:
     """Many systems give each user a group, and files that it can write."""
     entry.chmod(0o775)
     load_in_python(entry)
+
+
+@for_root
+def test_a_group_that_is_the_primary_one_of_another_user(entry: Path, tmp_path: Path) -> None:
+    """Such a user is no member of the group in the list of groups. A library says who the users are."""
+    source, library = tmp_path / "users.c", tmp_path / "users.so"
+    source.write_text(USERS, encoding="utf-8")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    code = f"import gtstub, pathlib; gtstub.load(pathlib.Path({str(entry)!r}))"
+    entry.chmod(0o775)
+    for group, is_refused in ((OTHER, False), (0, True)):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "LD_PRELOAD": str(library), "GROUP": str(group)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ("can be written by group 'root'" in done.stderr) == is_refused, done.stderr
+        assert (done.returncode != 0) == is_refused
+
+
+USERS = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+
+static int count;
+
+void setpwent(void)
+{
+    count = 0;
+}
+
+int getpwent_r(struct passwd *entry, char *buffer, size_t size, struct passwd **found)
+{
+    if (count++ > 0)
+        return ENOENT;
+    buffer[0] = 0;
+    *entry = (struct passwd){.pw_name = buffer, .pw_uid = 4711, .pw_gid = (gid_t)atoi(getenv("GROUP"))};
+    *found = entry;
+    return size == 0;
+}
+"""
 
 
 @for_root
@@ -327,7 +379,7 @@ def test_permissions_of_a_cache(tmp_path: Path) -> None:
 
 
 @for_root
-@pytest.mark.parametrize("umask", [0o022, 0o002], indirect=True)
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0o077], indirect=True)
 @pytest.mark.usefixtures("umask")
 def test_a_group_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All members can write it, whatever their umasks are."""
@@ -339,6 +391,7 @@ def test_a_group_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         publish(Cache(root), KEY)
     monkeypatch.setenv(settings.TRUST, "group=nogroup")
     entry = publish(Cache(root), KEY)
-    assert mode(entry.path) == 0o2775
+    assert mode(entry.path) & ~0o005 == 0o2770
     assert entry.path.stat().st_gid == OTHER
+    assert all(mode(file) & 0o040 for file in entry.path.iterdir())
     assert Cache(root).find(KEY) == Entry(root / KEY)
