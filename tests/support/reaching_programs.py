@@ -208,6 +208,34 @@ def by_fraction(x: gtx.float64, a: Plane, b: Plane, out: Plane, i_end: gtx.int32
     _by_fraction(x, a, b, out=out, domain={I: (0, i_end), K: (1, k_end)})
 
 
+@gtx.field_operator
+def _shifted_by_fraction(x: gtx.float64, a: Plane, b: Plane) -> Plane:
+    product = a * b
+    return product(I + 1) if x > 0.5 else product + a
+
+
+@gtx.program
+def shifted_by_fraction(x: gtx.float64, a: Plane, b: Plane, out: Plane, i_end: gtx.int32):
+    _shifted_by_fraction(x, a, b, out=out, domain={I: (0, i_end), K: (0, 2)})
+
+
+@gtx.field_operator
+def _laplacian(a: Plane) -> Plane:
+    return a(I + 1) + a(I - 1) + a(K + 1) + a(K - 1) - 4.0 * a
+
+
+@gtx.field_operator
+def _bordered(a: Plane, i_last: gtx.int32, k_last: gtx.int32) -> Plane:
+    sides = concat_where(K == 0, a, concat_where(k_last == K, a, _laplacian(_laplacian(a))))
+    return concat_where(I == 0, a, concat_where(i_last == I, a, sides))
+
+
+@gtx.program
+def bordered(a: Plane, out: Plane, i_last: gtx.int32, k_last: gtx.int32):
+    """Reads many boxes of temporaries."""
+    _bordered(a, i_last, k_last, out=out, domain={I: (0, i_last + 1), K: (0, k_last + 1)})
+
+
 # --- Scans ------------------------------------------------------------------------------------------------------------
 
 

@@ -24,20 +24,8 @@ Names = Mapping[str, ast.expr | None]
 
 
 def read(text: str) -> ast.expr | None:
-    """
-    The expression in a text, None if it is none. DaCe writes a symbol that is not of its default type as
-    'symbol(N, dtype=dace.int64)'.
-    """
-    tree = syntax_tree(text) if len(text) <= LONGEST_TEXT else None
-    return tree and _PlainSymbols().visit(tree)
-
-
-class _PlainSymbols(ast.NodeTransformer):
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        match node:
-            case ast.Call(func=ast.Name(id="symbol"), args=[ast.Name() as name]):
-                return name
-        return self.generic_visit(node)
+    """The expression in a text, None if it is none."""
+    return syntax_tree(text) if len(text) <= LONGEST_TEXT else None
 
 
 def unknown(name: str) -> ast.expr:

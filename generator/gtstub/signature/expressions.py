@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -161,10 +162,14 @@ def parse(text: str) -> Expression | None:
     return found if found is not None and _is_small(found) else None
 
 
+_SYMBOL = re.compile(r"\bsymbol\((\w+)(?:,[^()]*)?\)")
+"""DaCe's text for a symbol that is not of its default type: 'symbol(x, dtype=dace.float64, real=True)'."""
+
+
 def syntax_tree(text: str) -> ast.expr | None:
-    """A text in Python as a syntax tree; DaCe may write '$' before symbols. None if it is no expression of Python."""
+    """A text of Python or of DaCe as a syntax tree, in which symbols are names. None if it is no expression."""
     try:
-        return ast.parse(text.replace("$", "").strip(), mode="eval").body
+        return ast.parse(_SYMBOL.sub(r"\1", text.replace("$", "").strip()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

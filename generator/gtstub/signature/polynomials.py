@@ -88,8 +88,6 @@ def _read(node: ast.expr) -> _Terms | None:
             return _limited({(): number})
         case ast.Name(id=name):
             return {(name,): 1}
-        case ast.Call(func=ast.Name(id="symbol"), args=[ast.Name(id=name), *_]):
-            return {(name,): 1}  # DaCe's text for a symbol that is not of its default type
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return None if (terms := _read(operand)) is None else _product(terms, {(): -1})
         case ast.BinOp(left=left, op=op, right=right):

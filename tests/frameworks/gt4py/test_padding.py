@@ -11,7 +11,7 @@ from gt4py.next.experimental import concat_where
 import gtstub
 from gtstub import _host
 from gtstub.frameworks.gt4py.backend import make_backend
-from tests.support.reaching_programs import I, K, Plane, framed
+from tests.support.reaching_programs import I, K, Plane, bordered, framed, shifted_by_fraction
 
 pytestmark = pytest.mark.xdist_group("padding of gt4py programs")
 
@@ -130,6 +130,26 @@ def test_what_is_needed_is_refused(program: _host.Program) -> None:
     with pytest.raises(ValueError, match=r"'inner' .* must have the indices 1 to 3 on axis 0 \('I'\)"):
         program(**fields, **ENDS)
     assert np.isnan(fields["out"].ndarray).all()
+
+
+def test_a_branch_on_a_fraction_needs_what_is_in_the_branch() -> None:
+    ranges = {"a": plane(np.random.default_rng(0).random((4, 2)), 1, 0)}
+    ranges["b"] = plane(np.random.default_rng(1).random((4, 2)), 1, 0)
+    found, expected = plane(np.zeros((4, 2)), 0, 0), plane(np.zeros((4, 2)), 0, 0)
+    program = built(shifted_by_fraction, x=1.0, **ranges, out=found, i_end=np.int32(4))
+    shifted_by_fraction(1.0, *ranges.values(), expected, np.int32(4), offset_provider={})
+    np.testing.assert_array_equal(found.ndarray, expected.ndarray)
+    with pytest.raises(ValueError, match=r"'a' .* must have the indices 0 to 3 on axis 0 \('I'\)"):
+        program(x=0.0, **ranges, out=found, i_end=np.int32(4))
+
+
+def test_what_is_too_much_to_tell_counts_as_not_needed() -> None:
+    a = plane(np.random.default_rng(0).random((7, 7)), -1, -1)
+    found, expected = plane(np.zeros((5, 5)), 0, 0), plane(np.zeros((5, 5)), 0, 0)
+    ends = {"i_last": np.int32(4), "k_last": np.int32(4)}
+    built(bordered, a=a, out=found, **ends)
+    bordered(a, expected, *ends.values(), offset_provider={})
+    np.testing.assert_allclose(found.ndarray, expected.ndarray, rtol=1e-14)
 
 
 def test_an_array_that_is_written_elsewhere_is_not_copied(capfd: pytest.CaptureFixture[str]) -> None:

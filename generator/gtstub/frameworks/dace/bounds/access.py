@@ -225,8 +225,4 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 
 @functools.lru_cache(maxsize=4096)
 def _parsed(text: str) -> Expression | None:
-    return parse(_TYPED_SYMBOL.sub(r"\1", text))
-
-
-_TYPED_SYMBOL = re.compile(r"symbol\((\$?\w+), dtype=dace\.\w+\)")
-"""DaCe's text for a symbol whose type differs from that of the others in an expression."""
+    return parse(text)

@@ -56,7 +56,8 @@ def _bounds_of(found: Sequence[Access | Unread], sdfg: Json, *, has_domains: boo
                 continue
             known += 1
             can_add = has_domains and not access.is_write and access.sizes is None
-            parts = _needed_claims(access, claim, needs) if can_add else [claim]
+            is_real = arrays_of(sdfg)[access.array]["attributes"].get("dtype") in _REAL if can_add else False
+            parts = _needed_claims(access, claim, needs, is_real=is_real) if can_add else [claim]
             needed.add(parts)
             if can_add:
                 others.add([_without_unknown(claim)])
@@ -72,6 +73,9 @@ def _bounds_of(found: Sequence[Access | Unread], sdfg: Json, *, has_domains: boo
             unknown[array, why] += 1
     left = tuple(Unknown(array, why, count) for (array, why), count in sorted(unknown.items()) if count)
     return Bounds(known, (*kept, *(dataclasses.replace(each, is_needed=False) for each in more)), left)
+
+
+_REAL = ("float32", "float64")
 
 
 class _Claims:
@@ -91,9 +95,15 @@ class _Claims:
         return self._by_condition.values()
 
 
-def _needed_claims(access: Access, claim: Claim, needs: Needs) -> list[Claim]:
-    """The part of the claim of an access on which results depend."""
-    parts = [_claim(rounds.of(access)) for rounds in needs.rounds(access.unit)]
+def _needed_claims(access: Access, claim: Claim, needs: Needs, *, is_real: bool) -> list[Claim]:
+    """
+    The part of the claim of an access on which results depend. Where that is too much to tell, elements that are real
+    count as not needed: if results do depend on missing ones, they are NaN.
+    """
+    rounds = needs.rounds(access.unit)
+    if rounds is None:
+        return [] if is_real else [claim]
+    parts = [_claim(each.of(access)) for each in rounds]
     return [claim] if None in parts else [part for part in parts if part is not None]
 
 

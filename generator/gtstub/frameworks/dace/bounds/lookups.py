@@ -9,7 +9,7 @@ import ast
 import dataclasses
 from collections.abc import Iterator
 
-from gtstub.frameworks.dace.bounds.access import COMPUTED, DATA_CONDITION, Access, Indices, Lookup, Scope, Unread
+from gtstub.frameworks.dace.bounds.access import COMPUTED, DATA_CONDITION, OTHER, Access, Indices, Lookup, Scope, Unread
 from gtstub.frameworks.dace.bounds.dataflow import Json, State, Subset, is_dynamic, subset
 from gtstub.signature.expressions import Expression, symbol
 from gtstub.signature.model import CONNECTIVITY_PREFIX
@@ -49,7 +49,7 @@ def _at(
     location = scope.containers.get(name)
     firsts = scope.values(first for first, _ in part or ())
     if location is None or scope.doubt or element is None or part is None or firsts is None:
-        yield from scope.unread(name, COMPUTED, is_write=False)
+        yield from scope.unread(name, OTHER if element is None else COMPUTED, is_write=False)
         return
     indices = element.indices
     # Axes of one element have no index in the tasklet.

@@ -90,37 +90,41 @@ class Needs:
                 self._writers[each.array].add(each.unit)
             elif _is_temporary(each):
                 self._reads[each.array].append(each)
-        self._rounds: dict[int, Sequence[Rounds]] = {}
-        self._boxes: dict[str, Sequence[Box] | None] = {}
+        self._rounds: dict[int, Sequence[Rounds] | None] = {}
 
-    def rounds(self, unit: int) -> Sequence[Rounds]:
-        """The rounds of a unit on which results depend."""
+    def rounds(self, unit: int) -> Sequence[Rounds] | None:
+        """The rounds of a unit on which results depend; None if they are too many to tell."""
         if unit not in self._rounds:
             self._rounds[unit] = ALL  # of a unit whose results it uses itself, in a loop around it
             self._rounds[unit] = self._rounds_of(unit)
         return self._rounds[unit]
 
-    def _rounds_of(self, unit: int) -> Sequence[Rounds]:
+    def _rounds_of(self, unit: int) -> Sequence[Rounds] | None:
         found: dict[Rounds, None] = {}
         for write in self._writes[unit]:
             if isinstance(write, Unread) or not _is_temporary(write) or any(_around(write)):
                 return ALL
+            if any(isinstance(read, Unread) for read in self._reads[write.array] if read.unit != unit):
+                return ALL
             boxes = self.boxes(write.array, unit)
             if boxes is None:
-                return ALL
+                return None
             is_only = len(self._writers[write.array]) == 1
             found |= dict.fromkeys(_rounds_for(write, box, is_only=is_only) for box in boxes)
-        return tuple(found) if self._writes[unit] and len(found) <= MOST_BOXES else ALL
+        if not self._writes[unit]:
+            return ALL
+        return tuple(found) if len(found) <= MOST_BOXES else None
 
     def boxes(self, temporary: str, writer: int) -> Sequence[Box] | None:
-        """The boxes of a temporary that other units than its writer use; None if it may be all of it."""
+        """The boxes of a temporary that other units than its writer use; None if they are too many to tell."""
         found: dict[Box, None] = {}
         for read in self._reads[temporary]:
-            if read.unit == writer:
+            if read.unit == writer or isinstance(read, Unread):
                 continue  # in the same round, so that it matters as much as what the round writes
-            if isinstance(read, Unread):
+            rounds = self.rounds(read.unit)
+            if rounds is None:
                 return None
-            found |= dict.fromkeys(_box(each.of(read)) for each in self.rounds(read.unit))
+            found |= dict.fromkeys(_box(each.of(read)) for each in rounds)
         return tuple(found) if len(found) <= MOST_BOXES else None
 
 
