@@ -130,7 +130,7 @@ class Overload:
         cls,
         program: Program,
         places: tuple[int, ...],
-        readings: tuple[tuple[Any, tuple[str | tuple[Any, ...], ...], str], ...],
+        readings: tuple[tuple[Any, tuple[str | tuple[Any, ...], ...], str, bool], ...],
         constants: tuple[
             tuple[Any, tuple[str | tuple[Any, ...], ...], str, Any]
             | tuple[Any, tuple[str | tuple[Any, ...], ...], str, Any, int],

@@ -20,6 +20,6 @@ def closure_without_build(function: Any) -> Closure:
         warnings.simplefilter("ignore")
         refresh(program)
         program.resolver = program.closure_resolver({}, set())
-    closure = closure_of(program, {}, recorder, FrontEnd())
+    closure = closure_of(program, {}, (), recorder, FrontEnd())
     assert sum(closure.ends.values()) == len(recorder.evaluations)
     return closure

@@ -130,6 +130,8 @@ PyObject *gts_py_call_overload(gts_py_overload *self, PyObject *const *args, boo
         }
         ++held_count;
     }
+    if (held_count > 1 && GTS_UNLIKELY(gts_py_check_distinct(self, argv) != 0))
+        goto done;
     if (self->result_count > 0) {
         results = find_results(self, args, argv);
         if (results == NULL) {
@@ -273,7 +275,8 @@ PyDoc_STRVAR(
          "--\n\n"
          "A way to call `program`, a Program. `places` has for each of its parameters but the last `results` "
          "the number of an\n"
-         "argument of the call, or -1 - n for reading n. A reading is (root, names, text): the item of a dict, "
+         "argument of the call, or -1 - n for reading n. A reading is (root, names, text), with True as well for an "
+         "array that must be none of the others: the item of a dict, "
          "the content of a\n"
          "cell, or `root` itself, then a step for each name: an attribute, or in a tuple an item, or () the number of "
          "items. A constant has the value that it must equal as well, or None "

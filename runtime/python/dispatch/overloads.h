@@ -19,6 +19,7 @@ typedef struct gts_py_reading {
     PyObject *value; /* what the object must equal; NULL if it may be any */
     PyObject *text;  /* str, how its user writes it: self.w */
     int32_t same;    /* the reading whose very object it must be, or -1 */
+    int is_distinct; /* it reads an array, which must be none of those of other such readings */
     bool is_identical; /* the object must be `value` itself; another one may be equal only now */
 } gts_py_reading;
 
@@ -35,6 +36,8 @@ typedef struct gts_py_overload {
     gts_py_program *program;
     uint32_t count;                           /* parameters of the program */
     int16_t place[GTS_PY_MAX_PARAMETERS + 1]; /* of each parameter: an argument of the call, or -1 - a reading */
+    const void
+        *distinct[GTS_PY_MAX_PARAMETERS + 1]; /* the arguments with which gts_py_check_distinct() succeeded last */
     uint32_t reading_count;
     gts_py_reading *readings; /* [reading_count] */
     uint32_t constant_count;
@@ -74,8 +77,11 @@ PyObject *gts_py_read(const gts_py_overload *, const gts_py_reading *, PyObject 
 /* Checks a constant. If a call passes another one, then *refused, because another overload may have been compiled. */
 int gts_py_check_constant(const gts_py_overload *, const gts_py_reading *, PyObject *const *args, bool *refused);
 
+/* Checks that arrays that were different when the program was compiled still are, as DaCe takes for granted. */
+int gts_py_check_distinct(gts_py_overload *, PyObject *const *argv);
+
 /*
- * Reads a tuple of (root, names, text), or of (root, names, text, value), (root, names, text, None, same), and
+ * Reads a tuple of (root, names, text, is_distinct=False), or of (root, names, text, value), (root, names, text, None, same), and
  * (root, names, text, value, -2) for a value that must be the very object.
  */
 int gts_py_set_readings(gts_py_overload *, PyObject *items, bool have_values, gts_py_reading **, uint32_t *count);

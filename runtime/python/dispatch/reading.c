@@ -76,6 +76,15 @@ static GTS_COLD int refuse_change(const gts_py_overload *self, const gts_py_read
     return -1;
 }
 
+static GTS_COLD int refuse_one(const gts_py_overload *self, const gts_py_reading *a, const gts_py_reading *b)
+{
+    PyErr_Format(PyExc_ValueError,
+                 "Program '%s' was compiled for two arrays as '%U' and '%U', but these are one now; call its method "
+                 "clear() to compile it anew.",
+                 self->program->program->stub->name, a->text, b->text);
+    return -1;
+}
+
 static GTS_COLD int refuse_another(const gts_py_overload *self, const gts_py_reading *constant)
 {
     PyErr_Format(PyExc_ValueError,
@@ -111,6 +120,34 @@ int gts_py_check_constant(const gts_py_overload *self, const gts_py_reading *con
         (void)refuse_change(self, constant, found);
     Py_DECREF(found);
     return is_right ? 0 : -1;
+}
+
+/* The reading of a parameter whose array must be none of another such parameter; NULL for other parameters. */
+static const gts_py_reading *find_distinct(const gts_py_overload *self, uint32_t parameter)
+{
+    const int16_t place = self->place[parameter];
+    const gts_py_reading *const reading = place >= 0 ? NULL : &self->readings[-1 - place];
+    return reading != NULL && reading->is_distinct != 0 ? reading : NULL;
+}
+
+int gts_py_check_distinct(gts_py_overload *self, PyObject *const *argv)
+{
+    bool is_known = true;
+    for (uint32_t i = 0; i < self->count - self->result_count; ++i)
+        is_known &= find_distinct(self, i) == NULL || self->distinct[i] == argv[i];
+    if (GTS_LIKELY(is_known))
+        return 0;
+    for (uint32_t i = 0; i < self->count - self->result_count; ++i) {
+        const gts_py_reading *const reading = find_distinct(self, i);
+        for (uint32_t j = 0; reading != NULL && j < i; ++j) {
+            const gts_py_reading *const other = find_distinct(self, j);
+            if (other != NULL && argv[i] == argv[j])
+                return refuse_one(self, other, reading);
+        }
+    }
+    for (uint32_t i = 0; i < self->count - self->result_count; ++i)
+        self->distinct[i] = argv[i];
+    return 0;
 }
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
@@ -157,9 +194,9 @@ int gts_py_set_readings(gts_py_overload *self, PyObject *items, bool have_values
     for (Py_ssize_t i = 0; i < length; ++i) {
         gts_py_reading *const reading = &(*readings)[i];
         reading->same = -1;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, i), have_values ? "OO!UO|i:constant" : "OO!U:reading",
-                              &reading->root, &PyTuple_Type, &reading->names, &reading->text, &reading->value,
-                              &reading->same))
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, i), have_values ? "OO!UO|i:constant" : "OO!U|p:reading",
+                              &reading->root, &PyTuple_Type, &reading->names, &reading->text,
+                              have_values ? (void *)&reading->value : &reading->is_distinct, &reading->same))
             return -1;
         if (set_root(self, reading) != 0)
             return -1;

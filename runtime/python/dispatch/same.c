@@ -63,6 +63,22 @@ static PyObject *make_typed(PyObject *set)
     return typed;
 }
 
+/* Compares the bytes of two numbers of numpy, with which NaN is the same as NaN, but -0.0 is not 0.0. */
+static bool are_bytes_same(PyObject *a, PyObject *b)
+{
+    Py_buffer of_a, of_b;
+    bool is_same = false;
+    if (PyObject_GetBuffer(a, &of_a, PyBUF_SIMPLE) == 0) {
+        if (PyObject_GetBuffer(b, &of_b, PyBUF_SIMPLE) == 0) {
+            is_same = of_a.len == of_b.len && memcmp(of_a.buf, of_b.buf, (size_t)of_a.len) == 0;
+            PyBuffer_Release(&of_b);
+        }
+        PyBuffer_Release(&of_a);
+    }
+    PyErr_Clear();
+    return is_same;
+}
+
 static bool are_equal(PyObject *a, PyObject *b)
 {
     const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
@@ -91,6 +107,10 @@ bool gts_py_is_same(PyObject *a, PyObject *b)
         return false;
     if (PyFloat_Check(a)) /* NaN is the same as NaN, but -0.0 is not 0.0 */
         return memcmp(&((PyFloatObject *)a)->ob_fval, &((PyFloatObject *)b)->ob_fval, sizeof(double)) == 0;
+    if (PyComplex_Check(a))
+        return memcmp(&((PyComplexObject *)a)->cval, &((PyComplexObject *)b)->cval, sizeof(Py_complex)) == 0;
+    if (PyObject_CheckBuffer(a))
+        return are_bytes_same(a, b);
     if (!PyTuple_CheckExact(a) && !PyList_CheckExact(a) && !PyDict_CheckExact(a) && !PyAnySet_CheckExact(a))
         return are_equal(a, b);
     if (Py_EnterRecursiveCall(" while comparing what a program reads") != 0) {

@@ -39,6 +39,9 @@ def is_refused(closure: Closure) -> bool:
             if not (found is value.value if isinstance(value, Identical) else same(found, value)):
                 return True
         arrays = {name: reading.read({}) for name, reading in closure.arrays.items()}
+        distinct = [id(arrays[name]) for name in closure.distinct]
+        if len(set(distinct)) < len(distinct):
+            return True
         return any(reading.read({}) is not arrays[name] for reading, name in closure.shared)
     except Exception:  # of any object's attributes
         return True

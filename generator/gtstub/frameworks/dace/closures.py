@@ -12,8 +12,9 @@ import ast
 import copy
 import dataclasses
 import enum
+import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -24,7 +25,7 @@ from dace.frontend.python.parser import DaceProgram
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.front_end import FrontEnd
 from gtstub.frameworks.dace.paths import paths_in
-from gtstub.frameworks.dace.readings import Again, Fixed, Names, Passed, Reading
+from gtstub.frameworks.dace.readings import LIBRARIES, Again, Fixed, Held, Names, Passed, Reading
 from gtstub.frameworks.dace.recording import Evaluation, Recorder, Scope, Use
 
 
@@ -49,35 +50,44 @@ class Closure:
     The arrays that a program reads and the functions that it calls, by their names in the SDFG, and the values that
     were compiled in. DaCe binds the arguments of a function that are no data; calls use what it has made. `shared` are
     the other paths to an array that was at several paths when the program was compiled, each with the array's name in
-    the SDFG. `ends` counts what has become of DaCe's evaluations, and `again` are the expressions that each call
-    evaluates.
+    the SDFG. `distinct` are the names of arrays that had no other name: DaCe takes them for different memory. `ends`
+    counts what has become of DaCe's evaluations, and `again` are the expressions that each call evaluates.
     """
 
     arrays: Mapping[str, Reading]
     callbacks: Mapping[str, Reading]
     constants: tuple[tuple[Reading, Any], ...]
     shared: tuple[tuple[Reading, str], ...]
+    distinct: frozenset[str]
     ends: Mapping[End, int]
     again: tuple[str, ...]
 
 
-def closure_of(program: DaceProgram, arguments: Mapping[str, Any], recorder: Recorder, front_end: FrontEnd) -> Closure:
+def closure_of(
+    program: DaceProgram,
+    arguments: Mapping[str, Any],
+    called: Collection[Any],
+    recorder: Recorder,
+    front_end: FrontEnd,
+) -> Closure:
     """
     The closure of a program that DaCe has parsed for the arguments of a call, from what DaCe has evaluated and parsed.
-    `arguments` are those that were compiled in.
+    `arguments` are those that were compiled in, `called` the functions that the SDFG calls.
 
     Raises SignatureError for what a call can neither read nor evaluate again.
     """
-    maker = _Maker(program, arguments)
+    maker = _Maker(program, arguments, called)
     ends = Counter(maker.end(each) for each in recorder.evaluations)
     for function in recorder.functions:
         maker.compare(Reading(function, ("__code__",), f"{function.__name__}.__code__"))
     arrays: dict[str, Reading] = {}
     shared: list[tuple[Reading, str]] = []
-    bound = set()
+    bound = Counter[int]()
+    place = {}
     for name, (source, _, evaluator, _) in program.resolver.closure_arrays.items():
         array = evaluator()
-        bound.add(id(array))
+        place[name] = id(array)
+        bound[id(array)] += 1
         found = [reading for reading, value in maker.arrays if value is array]
         found = sorted(found, key=lambda reading: reading.source != source) or [
             reading for reading, _ in maker.arrays if reading.source == source
@@ -98,7 +108,8 @@ def closure_of(program: DaceProgram, arguments: Mapping[str, Any], recorder: Rec
         name: Reading(function, (), source) for name, (source, function, _) in program.resolver.callbacks.items()
     }
     constants = sorted(maker.constants.values(), key=lambda each: isinstance(each[0].root, Again))
-    return Closure(arrays, callbacks, tuple(constants), tuple(shared), ends, tuple(maker.again))
+    distinct = frozenset(name for name, array in place.items() if bound[array] == 1)
+    return Closure(arrays, callbacks, tuple(constants), tuple(shared), distinct, ends, tuple(maker.again))
 
 
 class _Maker:
@@ -107,19 +118,22 @@ class _Maker:
     compared, by its place, and `again` the expressions that calls evaluate.
     """
 
-    def __init__(self, program: DaceProgram, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, program: DaceProgram, arguments: Mapping[str, Any], called: Collection[Any]) -> None:
         self.arrays: list[tuple[Reading, Any]] = []
         self.constants: dict[Any, tuple[Reading, Any]] = {}
         self.again: dict[str, Reading] = {}
         self._scopes: dict[Scope, Names] = {}
         self._program = program
         self._arguments = arguments
+        self._called = {id(each) for each in called}
         self._passed: dict[int, Reading] = {
             id(value): Reading(Passed(name), (), name) for name, value in arguments.items() if not is_plain(value)
         }
 
     def end(self, evaluation: Evaluation) -> End:
         """Has calls check an evaluation."""
+        if evaluation.use is Use.HELD and id(evaluation.callback) not in self._called:
+            evaluation.use = Use.VALUE  # DaCe has parsed the function, and drops the callback
         names = self._names(evaluation.scope)
         node = names.expanded(evaluation.node)
         source = names.path(node)
@@ -127,16 +141,27 @@ class _Maker:
             return End.FIXED
         if source is None:
             return self._end_expression(names, node, evaluation)
-        if source.is_of_library:
-            return End.FIXED
-        value = evaluation.value
+        if source.library is not None:
+            return self._end_library(source.library)
+        value, use = evaluation.value, evaluation.use
         if isinstance(source.root, Passed) and not is_plain(value):
             self._passed.setdefault(id(value), source)
-        if evaluation.use is Use.TRUTH and not is_plain(value):
-            return self._evaluate_again(names, node, evaluation)
-        if evaluation.use is Use.VALUE and _is_iterable(value) and not isinstance(value, list | tuple):
+        has_items = _is_iterable(value) or (use is Use.ITEMS and isinstance(value, Iterable))
+        is_path = dtypes.is_array(value) or isinstance(value, list | tuple)  # whose items are at paths, too
+        if (use is Use.TRUTH and not is_plain(value)) or (use in (Use.VALUE, Use.ITEMS) and has_items and not is_path):
             return End.READ if self._read_plain(source, value) else self._evaluate_again(names, node, evaluation)
-        self._read(source, value, evaluation.use)
+        self._read(source, value, Use.VALUE if use is Use.ITEMS else use)
+        if evaluation.is_measured and not is_plain(value):
+            self._compare_length(source)
+        if _has_index(value):
+            self.compare(self._again(names, node, operator.index, f"operator.index({source.source})"))
+        return End.READ
+
+    def _end_library(self, library: Reading) -> End:
+        """Has calls compare the module that a name stands for, unless it is the module's own."""
+        if library.source in LIBRARIES:
+            return End.FIXED
+        self.compare(library)
         return End.READ
 
     def _names(self, scope: Scope) -> Names:
@@ -153,35 +178,52 @@ class _Maker:
         return is_equal
 
     def _read(self, reading: Reading, value: Any, use: Use) -> None:
+        is_passed = isinstance(reading.root, Passed)
         if dtypes.is_array(value):
             self.arrays.append((reading, value))
+        elif use is Use.HELD and _is_collection(value):  # the callback sees what is in it
+            self._compare_identical(reading, value)
         elif self._read_plain(reading, value):
             return
-        elif use is Use.BOUND and not isinstance(reading.root, Passed):
-            self.compare(reading, Identical(value))
-        elif isinstance(value, BuiltinFunctionType):  # of a collection, such as dict.items
-            self.compare_type(dataclasses.replace(reading, steps=reading.steps[:-1]))
+        elif use is Use.HELD or (use is Use.BOUND and not is_passed):
+            self._compare_identical(reading, value)
+        elif isinstance(value, BuiltinFunctionType):
+            parent = None if isinstance(value.__self__, ModuleType | None) else reading.parent
+            if parent is None:
+                self._compare_identical(reading, value)
+            else:  # of a collection, such as dict.items
+                self.compare_type(parent)
         elif isinstance(value, list | tuple) and use is Use.VALUE:
-            self.compare(reading.then((), source=f"len({reading.source})"))
+            self._compare_length(reading)
             for index, each in enumerate(value):
                 self._read(reading.then((index,), source=f"{reading.source}[{index}]"), each, use)
-        elif use is Use.VALUE and not isinstance(reading.root, Passed):
-            self.compare(reading, Identical(value))
+        elif use is Use.VALUE and not is_passed:
+            self._compare_identical(reading, value)
         else:
             self.compare_type(reading)
 
+    def _compare_length(self, reading: Reading) -> None:
+        self.compare(reading.then((), source=f"len({reading.source})"))
+
+    def _compare_identical(self, reading: Reading, value: Any) -> None:
+        self.compare(reading, Identical(value))
+        if callable(value) and not isinstance(value, type | BuiltinFunctionType):  # an object that DaCe may call
+            self.compare(reading.then("__class__", "__call__", source=f"type({reading.source}).__call__"))
+
     def _end_expression(self, names: Names, node: ast.expr, evaluation: Evaluation) -> End:
-        paths = [names.path(each) for each in paths_in(node)]
-        readings = [each for each in paths if isinstance(each, Reading) and not each.is_of_library]
+        found = [names.path(each) for each in paths_in(node)]
+        libraries = [each.library for each in found if isinstance(each, Reading) and each.library is not None]
+        readings = [each for each in found if isinstance(each, Reading) and each.library is None]
+        ends = {self._end_library(library) for library in libraries}
         if not readings:
-            return End.FIXED
+            return End.READ if End.READ in ends else End.FIXED
         if evaluation.use is Use.KIND or isinstance(node, _OF_VALUES):
             try:
-                found = [(reading, reading.read(self._arguments)) for reading in readings]
+                values = [(reading, reading.read(self._arguments)) for reading in readings]
             except Exception as error:  # of any object's attributes
                 raise self._refusal(ast.unparse(node)) from error
-            if evaluation.use is Use.KIND or (_is_of_values(node) and all(is_plain(value) for _, value in found)):
-                for reading, value in found:
+            if evaluation.use is Use.KIND or (_is_of_values(node) and all(is_plain(value) for _, value in values)):
+                for reading, value in values:
                     self._read(reading, value, Use.KIND)
                 return End.READ
         return self._evaluate_again(names, node, evaluation)
@@ -199,8 +241,12 @@ class _Maker:
                 raise self._refusal(source)
             self.compare(self._again(names, node, kept, source))
             return End.EVALUATED_AGAIN
+        elif evaluation.use is Use.HELD:
+            convert = held
         elif evaluation.use is not Use.BOUND and _is_iterable(value):
             convert = kept
+        elif evaluation.use is Use.ITEMS and isinstance(value, Iterable):
+            convert = items_of
         elif not (is_plain(value) or _is_code(value)):
             value = Identical(value)
         self.compare(self._again(names, node, convert, source), convert(value) if convert else value)
@@ -216,6 +262,8 @@ class _Maker:
 
     def compare(self, reading: Reading, value: Any = ...) -> None:
         """Has calls compare what they read with `value`, or with what is there now."""
+        if isinstance(reading.root, Held) and not reading.steps and not _is_collection(reading.root.value):
+            return  # the object is the same
         if reading.identity in self.constants or self._is_compared_whole(reading):
             return
         try:
@@ -225,7 +273,7 @@ class _Maker:
         value = now if value is ... else value
         if not (now is value.value if isinstance(value, Identical) else same(now, value)):
             raise self._refusal(reading.source)
-        self.constants[reading.identity] = reading, copy.deepcopy(value) if _is_collection(value) else value
+        self.constants[reading.identity] = reading, copy_of(value)
 
     def _is_compared_whole(self, reading: Reading) -> bool:
         """Whether it is an item of a collection that calls compare with all its items."""
@@ -280,6 +328,11 @@ def is_plain(value: Any) -> bool:
     return bool(dtypes.isconstant(value)) or is_type or is_value
 
 
+def copy_of(value: Any) -> Any:
+    """A copy of a collection that its owner may change, or another value itself."""
+    return copy.deepcopy(value) if _is_collection(value) and is_plain(value) else value
+
+
 def _is_code(value: Any) -> bool:
     """Whether it is something that DaCe calls or parses."""
     return isinstance(value, FunctionType | MethodType | ModuleType) or hasattr(value, "__sdfg__")
@@ -313,6 +366,40 @@ def kept(value: Any) -> Any:
     return value if is_plain(value) or _is_code(value) else type(value)
 
 
+def items_of(value: Iterable[Any]) -> list[Any]:
+    """The same of the items of another object than a collection of Python."""
+    return [kept(each) for each in value]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TheObject:
+    """An object among what a callback keeps: equal to the same object only."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TheObject) and self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def held(value: Any) -> Any:
+    """What calls compare of a value that a callback keeps: its numbers, texts and types, and its very objects."""
+    if type(value) in (list, tuple):
+        return type(value)(map(held, value))
+    if type(value) is dict:
+        return {key: held(each) for key, each in value.items()}
+    return value if is_plain(value) else TheObject(value)
+
+
+def _has_index(value: Any) -> bool:
+    """Whether an object is one that DaCe takes for an integer."""
+    return hasattr(type(value), "__index__") and not is_plain(value) and not dtypes.is_array(value)
+
+
 def same(a: Any, b: Any) -> bool:
     """As the host compares what it reads with what was compiled in."""
     if a is b:
@@ -320,8 +407,8 @@ def same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     match a:
-        case float():
-            return np.float64(a).tobytes() == np.float64(b).tobytes()
+        case float() | complex() | np.generic():
+            return np.asarray(a).tobytes() == np.asarray(b).tobytes()
         case list() | tuple():
             return len(a) == len(b) and all(map(same, a, b))
         case dict():

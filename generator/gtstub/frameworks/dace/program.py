@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import threading
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ from dace.frontend.python.parser import DaceProgram
 from gtstub._host import Overload, Overloads
 from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.call_arguments import Arguments, signature_of
+from gtstub.frameworks.dace.closures import copy_of, same
 from gtstub.frameworks.dace.internals import Types, examples, python_of, types_of
 from gtstub.frameworks.dace.variant import Options, Variant, build_variant
 from gtstub.programs import registry
@@ -110,7 +112,8 @@ class StubbedProgram(Overloads):
             if _is_same(known, types):
                 return variant
         variant = self._built(args, given, types, call)
-        self._variants.append((types, variant))
+        values = {name: copy_of(value) for name, value in types.values.items()}
+        self._variants.append((dataclasses.replace(types, values=values), variant))
         return variant
 
     def _built(
@@ -156,27 +159,12 @@ def _is_same(a: Types, b: Types) -> bool:
         and a.descriptors.keys() == b.descriptors.keys()
         and all(_is_equivalent(descriptor, b.descriptors[name]) for name, descriptor in a.descriptors.items())
         and a.values.keys() == b.values.keys()
-        and all(_is_equal(value, b.values[name]) for name, value in a.values.items())
+        and all(same(value, b.values[name]) for name, value in a.values.items())
     )
 
 
 def _is_equivalent(a: dace.data.Data, b: dace.data.Data) -> bool:
     return type(a) is type(b) and a.to_json() == b.to_json()
-
-
-def _is_equal(a: Any, b: Any) -> bool:
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, float):  # as the host compares them: NaN is NaN, and -0.0 is not 0.0
-        return repr(a) == repr(b)
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(_is_equal, a, b))
-    try:
-        return bool(a == b)
-    except Exception:  # of any object's comparison
-        return False
 
 
 class StubbedMethod:

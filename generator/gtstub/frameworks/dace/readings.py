@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-from dace import symbolic
+from dace import dtypes, symbolic
 from dace.frontend.python import astutils
 
 from gtstub.frameworks.dace.paths import Step, own_names, path_of
 from gtstub.frameworks.dace.recording import Scope
 
 LIBRARIES = ("dace", "math", "numpy")
-"""The modules whose attributes never change."""
+"""The modules whose attributes never change, and that these names always stand for; others, as 'np', are compared."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,11 +36,18 @@ class Again:
 
 
 @dataclasses.dataclass(frozen=True)
+class Held:
+    """An object that stays the same, such as the `self` of a method; what is in it may change."""
+
+    value: Any
+
+
+@dataclasses.dataclass(frozen=True)
 class Reading:
     """
-    What a call reads: `root` is a dict of globals, a cell, an argument of the call, an expression that it evaluates, or
-    any other object. `steps` lead from there to the object; the first one is the name of a global. `source` is the
-    user's text for it.
+    What a call reads: `root` is a dict of globals, a cell, an argument of the call, an expression that it evaluates, an
+    object that is held, or a function. `steps` lead from there to the object; the first one is the name of a global.
+    `source` is the user's text for it.
     """
 
     root: Any
@@ -54,6 +61,8 @@ class Reading:
                 return places[name], self.steps, self.source
             case Again(function, names):
                 return (function, tuple(places[name] for name in names)), self.steps, self.source
+            case Held(value):
+                return CellType(value), self.steps, self.source
         return self.root, self.steps, self.source
 
     def read(self, arguments: Mapping[str, Any]) -> Any:
@@ -63,6 +72,8 @@ class Reading:
             found = arguments[found.name]
         elif isinstance(found, Again):
             found = found.function(*(arguments[name] for name in found.names))
+        elif isinstance(found, Held):
+            found = found.value
         elif isinstance(found, CellType):
             found = found.cell_contents
         elif isinstance(found, dict) and steps:
@@ -82,25 +93,34 @@ class Reading:
         return Reading(self.root, (*self.steps, *steps), self.source if source is None else source)
 
     @property
+    def parent(self) -> Reading | None:
+        """The reading of the object whose attribute or item this is; None for a variable."""
+        is_variable = len(self.steps) == isinstance(self.root, dict)
+        return None if is_variable else dataclasses.replace(self, steps=self.steps[:-1])
+
+    @property
     def identity(self) -> tuple[Any, ...]:
         """The same for two readings of one place."""
         match self.root:
             case Passed():
                 return self.root, self.steps
+            case Held(value):
+                return id(value), self.steps
             case Again(function=FunctionType() as function, names=names):
                 cells = tuple(id(each) for each in function.__closure__ or ())
                 return self.source, id(function.__globals__), cells, names, self.steps
         return id(self.root), self.steps
 
     @property
-    def is_of_library(self) -> bool:
-        """Whether it is an attribute of a library."""
+    def library(self) -> Reading | None:
+        """The reading of the library whose attribute it is, or that it is itself; None if there is none."""
+        name = self.source.partition(".")[0]
         match self.root:
-            case dict() as names if self.steps and isinstance(self.steps[0], str):
-                return _is_library(names.get(self.steps[0]))
-            case CellType() as cell:
-                return _is_library(cell.cell_contents)
-        return False
+            case dict() as names if _is_library(names.get(name)):
+                return Reading(names, self.steps[:1], name)
+            case CellType() as cell if _is_library(cell.cell_contents):
+                return Reading(cell, (), name)
+        return None
 
 
 def _is_library(value: Any) -> bool:
@@ -111,7 +131,7 @@ def _is_library(value: Any) -> bool:
 class Fixed:
     """
     What a name stands for that no call can change: a builtin function, the `self` of a method, or what a calling
-    program passes. Where the latter has it from is an evaluation of that program.
+    program passes. Where the latter has it from is an evaluation of that program. What is in an object may change.
     """
 
     value: Any
@@ -150,7 +170,7 @@ class Names:
         return isinstance(value, symbolic.symbol) and value is not self._scope.function.__globals__[name]
 
     def path(self, node: ast.expr) -> Reading | Fixed | None:
-        """How a call reads a path; None for an expression that is none."""
+        """How a call reads a path, or what it stands for if nothing of it can change; None for other expressions."""
         if (path := path_of(node)) is None:
             return None
         name, steps = path
@@ -158,10 +178,9 @@ class Names:
         found = self.find(name)
         if isinstance(found, Reading):
             return found.then(*steps, source=source)
-        if not steps or _is_library(found.value):
-            return found
-        is_special = isinstance(found.value, dict | tuple | int | CellType)
-        return Reading(CellType(found.value) if is_special else found.value, steps, source)
+        is_builtin = found.value is getattr(builtins, name, ...)
+        is_fixed = is_builtin or dtypes.isconstant(found.value) or _is_library(found.value)
+        return found if is_fixed else Reading(Held(found.value), steps, source)
 
     def expanded(self, node: ast.expr) -> ast.expr:
         """An expression in the function's own names, without those that DaCe has made up."""

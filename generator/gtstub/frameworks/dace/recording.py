@@ -1,8 +1,9 @@
 """
 Records what DaCe's front end evaluates while it parses a program: the expression, where it stands, and the value.
 
-DaCe 2.0.0a10 evaluates in two places: `astutils.evalnode`, and `GlobalResolver.global_value_to_node` for the names and
-expressions that it replaces. Both are observed for the time of one parse, in the thread that parses.
+DaCe 2.0.0a10 evaluates in three places: `astutils.evalnode`, `GlobalResolver.global_value_to_node` for the names and
+expressions that it replaces, and its replacement of `len()`. They are observed for the time of one parse, in the thread
+that parses.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from types import FunctionType
 from typing import Any, override
 
 from dace import symbolic
+from dace.frontend.common import op_repository
 from dace.frontend.python import astutils, newast, preprocessing
 
 _LOCK = threading.RLock()
@@ -36,6 +38,10 @@ class Use(enum.Enum):
     """DaCe asks whether it is true."""
     BOUND = enum.auto()
     """DaCe passes it to a program that it parses next, as a value of one of its parameters."""
+    HELD = enum.auto()
+    """DaCe passes it to a callback, which keeps the value itself."""
+    ITEMS = enum.auto()
+    """DaCe goes over its items."""
     KIND = enum.auto()
     """DaCe leaves the expression as it is, because the value is none that it compiles in."""
 
@@ -56,12 +62,17 @@ class Scope:
 
 @dataclasses.dataclass(eq=False)
 class Evaluation:
-    """An expression that DaCe evaluates in a function, and what came out."""
+    """
+    An expression that DaCe evaluates in a function, and what came out. `callback` is the function that keeps a value
+    whose use is HELD. If it `is_measured`, DaCe asks for the number of its items.
+    """
 
     scope: Scope
     node: ast.expr
     value: Any
     use: Use
+    callback: Any = None
+    is_measured: bool = False
 
 
 class Recorder:
@@ -119,6 +130,24 @@ class Recorder:
             yield
         finally:
             self._use = saved
+
+    def hold(self, make: Callable[[], Any]) -> Any:
+        """DaCe makes a callback, which keeps the values that it evaluates meanwhile."""
+        if not self._is_on:
+            return make()
+        saved, count = self._evaluated, len(self.evaluations)
+        with self.used(Use.HELD):
+            callback = make()
+        self._evaluated = saved
+        for each in self.evaluations[count:]:
+            each.callback = callback
+        return callback
+
+    def measure(self, value: Any) -> None:
+        """DaCe asks for the number of items of an object that it has left as it is."""
+        if self._is_on:
+            for each in self.evaluations:
+                each.is_measured |= each.value is value
 
     def add_tree(self, tree: Any, scope: Scope) -> None:
         """`tree` is what DaCe has made of the source of the function."""
@@ -225,6 +254,7 @@ def recording(meet: Callable[[Any], None]) -> Iterator[Recorder]:
 def _observed(recorder: Recorder) -> Iterator[Recorder]:
     """Has DaCe tell a recorder what it evaluates."""
     evaluate, preprocess, parse = astutils.evalnode, preprocessing.preprocess_dace_program, newast.parse_dace_program
+    flatten = preprocessing.flatten_callback
 
     def evalnode(node: Any, gvars: dict[str, Any]) -> Any:
         value = evaluate(node, gvars)
@@ -251,6 +281,9 @@ def _observed(recorder: Recorder) -> Iterator[Recorder]:
     def parse_dace_program(name: str, preprocessed_ast: Any, *args: Any, **kwargs: Any) -> Any:
         with recorder.scope(recorder.scope_of_tree(preprocessed_ast)):
             return parse(name, preprocessed_ast, *args, **kwargs)
+
+    def flatten_callback(func: Any, node: ast.Call, global_vars: dict[str, Any]) -> Any:
+        return recorder.hold(lambda: flatten(func, node, global_vars))
 
     class GlobalResolver(preprocessing.GlobalResolver):
         @override
@@ -287,30 +320,45 @@ def _observed(recorder: Recorder) -> Iterator[Recorder]:
             with recorder.used(Use.BOUND):
                 return super()._eval_args(node)  # type: ignore[no-any-return]
 
+    class LoopUnroller(preprocessing.LoopUnroller):
+        @override
+        def visit_For(self, node: ast.For) -> Any:
+            with recorder.used(Use.ITEMS):
+                return super().visit_For(node)
+
     class RewriteSympyEquality(preprocessing.RewriteSympyEquality):
         @override
         def visit_Compare(self, node: ast.Compare) -> Any:
             with recorder.used(None):
                 return super().visit_Compare(node)
 
+    def length(visitor: Any, sdfg: Any, state: Any, value: Any) -> Any:
+        recorder.measure(value)
+        return measure(visitor, sdfg, state, value)
+
     before = preprocessing.GlobalResolver
-    places = {
+    functions = op_repository.Replacements._rep
+    measure = functions["len"]
+    new = {
         astutils: (evalnode,),
         preprocessing: (
             preprocess_dace_program,
+            flatten_callback,
             GlobalResolver,
             ConditionalCodeResolver,
             CallTreeResolver,
+            LoopUnroller,
             RewriteSympyEquality,
         ),
         newast: (parse_dace_program,),
     }
-    old = [(module, new.__name__, getattr(module, new.__name__)) for module, all_ in places.items() for new in all_]
+    places: list[tuple[dict[str, Any], str, Any]] = [(functions, "len", length)]
+    places += [(vars(module), each.__name__, each) for module, all_ in new.items() for each in all_]
+    old = [(names, name, names[name]) for names, name, _ in places]
     try:
-        for module, all_ in places.items():
-            for new in all_:
-                setattr(module, new.__name__, new)
+        for names, name, each in places:
+            names[name] = each
         yield recorder
     finally:
-        for module, name, value in old:
-            setattr(module, name, value)
+        for names, name, each in old:
+            names[name] = each

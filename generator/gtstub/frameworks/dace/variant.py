@@ -20,7 +20,7 @@ from gtstub.cache.entry import Entry
 from gtstub.codegen.stub import make_stub
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.call_arguments import Arguments
-from gtstub.frameworks.dace.closures import Closure, Identical, closure_of
+from gtstub.frameworks.dace.closures import Closure, Identical, closure_of, copy_of
 from gtstub.frameworks.dace.front_end import Compiled, FrontEnd
 from gtstub.frameworks.dace.internals import Types, number_types, parse_program, refresh
 from gtstub.frameworks.dace.program_signature import Parameters, program_signature, renamed, results_of
@@ -96,7 +96,7 @@ class Variant:
         return Overload(
             self.program,
             (*passed, *(-1 - number[name] for name in self.parameters.read)),
-            tuple(reading.plain(call.places) for reading in readings.values()),
+            tuple((*reading.plain(call.places), name in self.closure.distinct) for name, reading in readings.items()),
             (
                 *(
                     (*reading.plain(call.places), value.value, IDENTICAL)
@@ -235,6 +235,7 @@ def build_variant(
     closure = closure_of(
         program,
         {name: given[name] for name in types.values if name in given},
+        _called(program, sdfg),
         recorder,
         front_end,
     )
@@ -274,7 +275,7 @@ def build_variant(
                 request.key,
                 functools.partial(build.publish, request, sdfg, stub, signature, made, names, library),
             )
-    constants = {name: value for name, value in types.values.items() if name in call.places}
+    constants = {name: copy_of(value) for name, value in types.values.items() if name in call.places}
     exact = {
         name: number_types(descriptor.dtype)
         for name, descriptor in types.descriptors.items()
@@ -282,6 +283,12 @@ def build_variant(
     }
     maker = _array_maker(build.device)
     return Variant(entry.load(), stub.plan, parameters, closure, constants, exact, maker, entry, front_end)
+
+
+def _called(program: DaceProgram, sdfg: dace.SDFG) -> list[Any]:
+    """The functions that an SDFG calls."""
+    names = [name for name, each in sdfg.arglist().items() if isinstance(each.dtype, dace.callback)]
+    return [program.resolver.callbacks[sdfg.callback_mapping.get(name, name)][1] for name in names]
 
 
 def _check_names(program: DaceProgram, sdfg: dace.SDFG, given: Mapping[str, Any]) -> None:
