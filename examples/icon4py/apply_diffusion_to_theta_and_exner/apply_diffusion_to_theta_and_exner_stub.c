@@ -47,8 +47,8 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 27)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 26, 0, 0)); /* E2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 27)); /* C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
     return 0;
 }
 
@@ -206,16 +206,36 @@ static const char *const PARAMETERS[] = {"kh_smag_e", "inv_dual_edge_length", "t
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    int32_t __area_Cell_range_0, int32_t __exner_Cell_range_0, int32_t __exner_K_range_0, int32_t __exner_K_stride,
+    int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0, int32_t __geofac_n2s_c_Cell_range_0,
+    int32_t __geofac_n2s_nbh_C2E2C_stride, int32_t __geofac_n2s_nbh_Cell_range_0,
+    int32_t __gt_conn_C2E2C_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride,
+    int32_t __gt_conn_E2C_neighbor_stride, int32_t __inv_dual_edge_length_Edge_range_0,
+    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride,
+    int32_t __theta_v_Cell_range_0, int32_t __theta_v_K_range_0, int32_t __theta_v_K_stride,
+    int32_t __theta_v_in_Cell_range_0, int32_t __theta_v_in_K_range_0, int32_t __theta_v_in_K_stride,
+    int32_t __vcoef_C2E2C_stride, int32_t __vcoef_Cell_range_0, int32_t __vcoef_K_range_0, int32_t __vcoef_K_stride,
+    int32_t __zd_diffcoef_Cell_range_0, int32_t __zd_diffcoef_K_range_0, int32_t __zd_diffcoef_K_stride,
+    int32_t __zd_vertoffset_C2E2C_stride, int32_t __zd_vertoffset_Cell_range_0, int32_t __zd_vertoffset_K_range_0,
+    int32_t __zd_vertoffset_K_stride, int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, double *, int32_t *, int32_t *, int32_t *, double *,
-    double *, double *, double *, double *, double *, int32_t *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t);
+    void *, double *area, double *exner, double *geofac_div, double *geofac_n2s_c, double *geofac_n2s_nbh,
+    double *gt_compute_time, int32_t *gt_conn_C2E, int32_t *gt_conn_C2E2C, int32_t *gt_conn_E2C,
+    double *inv_dual_edge_length, double *kh_smag_e, double *theta_v, double *theta_v_in, double *vcoef,
+    double *zd_diffcoef, int32_t *zd_vertoffset, int32_t __area_Cell_range_0, int32_t __exner_Cell_range_0,
+    int32_t __exner_K_range_0, int32_t __exner_K_stride, int32_t __geofac_div_C2E_stride,
+    int32_t __geofac_div_Cell_range_0, int32_t __geofac_n2s_c_Cell_range_0, int32_t __geofac_n2s_nbh_C2E2C_stride,
+    int32_t __geofac_n2s_nbh_Cell_range_0, int32_t __gt_conn_C2E2C_neighbor_stride,
+    int32_t __gt_conn_C2E_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride,
+    int32_t __inv_dual_edge_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
+    int32_t __kh_smag_e_K_stride, int32_t __theta_v_Cell_range_0, int32_t __theta_v_K_range_0,
+    int32_t __theta_v_K_stride, int32_t __theta_v_in_Cell_range_0, int32_t __theta_v_in_K_range_0,
+    int32_t __theta_v_in_K_stride, int32_t __vcoef_C2E2C_stride, int32_t __vcoef_Cell_range_0,
+    int32_t __vcoef_K_range_0, int32_t __vcoef_K_stride, int32_t __zd_diffcoef_Cell_range_0,
+    int32_t __zd_diffcoef_K_range_0, int32_t __zd_diffcoef_K_stride, int32_t __zd_vertoffset_C2E2C_stride,
+    int32_t __zd_vertoffset_Cell_range_0, int32_t __zd_vertoffset_K_range_0, int32_t __zd_vertoffset_K_stride,
+    int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -267,6 +287,50 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* ---- Entry for C ----------------------------------------------------------------------------------------------- */
+
+static const gts_stub STUB;
+
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
+{
+    const arguments *const a = args, *const b = other_args;
+    gts_words difference = {0, 0};
+    difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->inv_dual_edge_length, &b->inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_v_in, &b->theta_v_in, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->geofac_div, &b->geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->zd_vertoffset, &b->zd_vertoffset, 3, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->zd_diffcoef, &b->zd_diffcoef, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->geofac_n2s_c, &b->geofac_n2s_c, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->geofac_n2s_nbh, &b->geofac_n2s_nbh, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vcoef, &b->vcoef, 3, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_v, &b->theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->exner, &b->exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->gt_conn_C2E2C, &b->gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
+    return (difference[0] | difference[1]) != 0;
+}
+
+GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *self, const arguments *args)
+{
+    GTS_TRY(gts_enter_linked(self, &STUB));
+    int status = 0;
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+        status = gts_check_args(self, args);
+    if (GTS_LIKELY(status == 0))
+        status = gts_call_run(self, run);
+    gts_leave(self);
+    return status;
+}
+
+static int call(gts_program *self, const void *args)
+{
+    return apply_diffusion_to_theta_and_exner_call(self, args);
+}
+
 /* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
@@ -304,51 +368,6 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
         return -1;
     GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C));
     return host->remember_provider(self, args[18]);
-}
-
-/* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
-{
-    const arguments *const a = args, *const b = other_args;
-    gts_words difference = {0, 0};
-    difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->inv_dual_edge_length, &b->inv_dual_edge_length, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v_in, &b->theta_v_in, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_div, &b->geofac_div, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->zd_vertoffset, &b->zd_vertoffset, 3, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->zd_diffcoef, &b->zd_diffcoef, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_n2s_c, &b->geofac_n2s_c, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_n2s_nbh, &b->geofac_n2s_nbh, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vcoef, &b->vcoef, 3, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_v, &b->theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->exner, &b->exner, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E2C, &b->gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
-    return (difference[0] | difference[1]) != 0;
-}
-
-GTS_EXPORT int apply_diffusion_to_theta_and_exner_call(gts_program *self, const arguments *args)
-{
-    GTS_TRY(gts_enter_linked(self, &STUB));
-    int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = gts_check_args(self, args);
-    if (GTS_LIKELY(status == 0)) {
-        status = gts_call_run(self, run);
-    }
-    gts_leave(self);
-    return status;
-}
-
-static int call(gts_program *self, const void *args)
-{
-    return apply_diffusion_to_theta_and_exner_call(self, args);
 }
 
 #ifdef GTS_FORTRAN
@@ -399,9 +418,8 @@ GTS_EXPORT void apply_diffusion_to_theta_and_exner_fortran(
             gt_conn_E2C_};
         status = check_descriptors(self, found);
     }
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
         return;
@@ -455,4 +473,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f3db38515e97f165e4c5a1965d1d4dd11a92389857a6e8bc72e869ebd2e3aaa3 */
+/* gtstub: sha256 of the text above: ab97c91370fbea328d6906f6fe9ef81438ec6a777e00810da64fb8b5a7bdd03d */

@@ -45,8 +45,8 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 26, 0, 0)); /* E2C2V */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 26, 0, 0)); /* E2C2V */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
     return 0;
 }
 
@@ -184,15 +184,31 @@ static const char *const PARAMETERS[] = {"u_vert", "v_vert", "primal_normal_vert
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t);
+    int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_stride,
+    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0,
+    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
+    int32_t __kh_smag_e_K_stride, int32_t __primal_normal_vert_v1_E2C2V_stride,
+    int32_t __primal_normal_vert_v1_Edge_range_0, int32_t __primal_normal_vert_v2_E2C2V_stride,
+    int32_t __primal_normal_vert_v2_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride,
+    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride,
+    int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
+    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride,
+    int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, int32_t *, double *, double *, double *, double *, double *, double *,
-    double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t);
+    void *, double *area_edge, double *diff_multfac_vn, double *gt_compute_time, int32_t *gt_conn_E2C2V,
+    double *inv_primal_edge_length, double *inv_vert_vert_length, double *kh_smag_e, double *nudgecoeff_e,
+    double *primal_normal_vert_v1, double *primal_normal_vert_v2, double *u_vert, double *v_vert, double *vn,
+    double *z_nabla2_e, int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0,
+    int32_t __diff_multfac_vn_K_stride, int32_t __gt_conn_E2C2V_neighbor_stride,
+    int32_t __inv_primal_edge_length_Edge_range_0, int32_t __inv_vert_vert_length_Edge_range_0,
+    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride,
+    int32_t __primal_normal_vert_v1_E2C2V_stride, int32_t __primal_normal_vert_v1_Edge_range_0,
+    int32_t __primal_normal_vert_v2_E2C2V_stride, int32_t __primal_normal_vert_v2_Edge_range_0,
+    int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride, int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0,
+    int32_t __v_vert_K_stride, int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0,
+    int32_t __vn_K_stride, int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0,
+    int32_t __z_nabla2_e_K_stride, int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -239,39 +255,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* u_vert */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* v_vert */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* primal_normal_vert_v1 */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* primal_normal_vert_v2 */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* z_nabla2_e */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* inv_vert_vert_length */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* area_edge */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* kh_smag_e */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* diff_multfac_vn */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* nudgecoeff_e */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* vn */
-    GTS_TRY(gts_convert_static(self, host, 12, args[12])); /* nudgezone_diff */
-    GTS_TRY(gts_convert_static(self, host, 13, args[13])); /* fac_bdydiff_v */
-    GTS_TRY(gts_convert_static(self, host, 14, args[14])); /* start_2nd_nudge_line_idx_e */
-    GTS_TRY(gts_convert_static(self, host, 15, args[15])); /* limited_area */
-    GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* vertical_end */
-    if (gts_is_known_provider(self, 21, args[20]))
-        return 0;
-    void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]); /* E2C2V */
-    if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C2V));
-    return host->remember_provider(self, args[20]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -306,9 +289,8 @@ GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *self, const arguments *ar
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     gts_leave(self);
     return status;
 }
@@ -316,6 +298,39 @@ GTS_EXPORT int apply_diffusion_to_vn_call(gts_program *self, const arguments *ar
 static int call(gts_program *self, const void *args)
 {
     return apply_diffusion_to_vn_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* u_vert */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* v_vert */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* primal_normal_vert_v1 */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* primal_normal_vert_v2 */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* z_nabla2_e */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* inv_vert_vert_length */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* inv_primal_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* area_edge */
+    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* kh_smag_e */
+    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* diff_multfac_vn */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* nudgecoeff_e */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* vn */
+    GTS_TRY(gts_convert_static(self, host, 12, args[12])); /* nudgezone_diff */
+    GTS_TRY(gts_convert_static(self, host, 13, args[13])); /* fac_bdydiff_v */
+    GTS_TRY(gts_convert_static(self, host, 14, args[14])); /* start_2nd_nudge_line_idx_e */
+    GTS_TRY(gts_convert_static(self, host, 15, args[15])); /* limited_area */
+    GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* vertical_end */
+    if (gts_is_known_provider(self, 21, args[20]))
+        return 0;
+    void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]); /* E2C2V */
+    if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C2V));
+    return host->remember_provider(self, args[20]);
 }
 
 #ifdef GTS_FORTRAN
@@ -364,9 +379,8 @@ GTS_EXPORT void apply_diffusion_to_vn_fortran(
             nudgecoeff_e_, vn_, gt_conn_E2C2V_};
         status = check_descriptors(self, found);
     }
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
         return;
@@ -420,4 +434,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 066104efdc9699da9ac384a992823e56633411fcfe04ce793bec3baea5b0f672 */
+/* gtstub: sha256 of the text above: c27074b5a6472071e2fa44f183292ed3ab2fc3f0be1cdc11377340cfd63bfb22 */

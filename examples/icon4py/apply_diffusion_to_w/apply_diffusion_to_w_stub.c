@@ -43,8 +43,8 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E2CO */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 17, 0, 18)); /* C2E2CO */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2CO */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 18)); /* C2E2CO */
     return 0;
 }
 
@@ -163,13 +163,24 @@ static const char *const PARAMETERS[] = {"area", "geofac_n2s", "geofac_grg_x", "
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    int32_t __area_Cell_range_0, int32_t __diff_multfac_n2w_K_range_0, int32_t __diff_multfac_n2w_K_stride,
+    int32_t __dwdx_Cell_range_0, int32_t __dwdx_K_range_0, int32_t __dwdx_K_stride, int32_t __dwdy_Cell_range_0,
+    int32_t __dwdy_K_range_0, int32_t __dwdy_K_stride, int32_t __geofac_grg_x_C2E2CO_stride,
+    int32_t __geofac_grg_x_Cell_range_0, int32_t __geofac_grg_y_C2E2CO_stride, int32_t __geofac_grg_y_Cell_range_0,
+    int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0, int32_t __gt_conn_C2E2CO_neighbor_stride,
+    int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride, int32_t __w_old_Cell_range_0,
+    int32_t __w_old_K_range_0, int32_t __w_old_K_stride, int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, double *, double *, double *, int32_t *, double *,
-    double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    void *, double *area, double *diff_multfac_n2w, double *dwdx, double *dwdy, double *geofac_grg_x,
+    double *geofac_grg_y, double *geofac_n2s, double *gt_compute_time, int32_t *gt_conn_C2E2CO, double *w,
+    double *w_old, int32_t __area_Cell_range_0, int32_t __diff_multfac_n2w_K_range_0,
+    int32_t __diff_multfac_n2w_K_stride, int32_t __dwdx_Cell_range_0, int32_t __dwdx_K_range_0, int32_t __dwdx_K_stride,
+    int32_t __dwdy_Cell_range_0, int32_t __dwdy_K_range_0, int32_t __dwdy_K_stride,
+    int32_t __geofac_grg_x_C2E2CO_stride, int32_t __geofac_grg_x_Cell_range_0, int32_t __geofac_grg_y_C2E2CO_stride,
+    int32_t __geofac_grg_y_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0,
+    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride,
+    int32_t __w_old_Cell_range_0, int32_t __w_old_K_range_0, int32_t __w_old_K_stride, int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -212,6 +223,45 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* ---- Entry for C ----------------------------------------------------------------------------------------------- */
+
+static const gts_stub STUB;
+
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
+{
+    const arguments *const a = args, *const b = other_args;
+    gts_words difference = {0, 0};
+    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->geofac_n2s, &b->geofac_n2s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->geofac_grg_x, &b->geofac_grg_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->geofac_grg_y, &b->geofac_grg_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->w_old, &b->w_old, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->dwdx, &b->dwdx, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->dwdy, &b->dwdy, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->diff_multfac_n2w, &b->diff_multfac_n2w, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->gt_conn_C2E2CO, &b->gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE);
+    return (difference[0] | difference[1]) != 0;
+}
+
+GTS_EXPORT int apply_diffusion_to_w_call(gts_program *self, const arguments *args)
+{
+    GTS_TRY(gts_enter_linked(self, &STUB));
+    int status = 0;
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+        status = gts_check_args(self, args);
+    if (GTS_LIKELY(status == 0))
+        status = gts_call_run(self, run);
+    gts_leave(self);
+    return status;
+}
+
+static int call(gts_program *self, const void *args)
+{
+    return apply_diffusion_to_w_call(self, args);
+}
+
 /* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
@@ -241,46 +291,6 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
         return -1;
     GTS_TRY(gts_convert_field(self, host, 18, gt_conn_C2E2CO));
     return host->remember_provider(self, args[18]);
-}
-
-/* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
-{
-    const arguments *const a = args, *const b = other_args;
-    gts_words difference = {0, 0};
-    difference |= gts_differ(&a->area, &b->area, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_n2s, &b->geofac_n2s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_grg_x, &b->geofac_grg_x, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_grg_y, &b->geofac_grg_y, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->w_old, &b->w_old, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->w, &b->w, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->dwdx, &b->dwdx, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->dwdy, &b->dwdy, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->diff_multfac_n2w, &b->diff_multfac_n2w, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E2CO, &b->gt_conn_C2E2CO, 2, GTS_SIZE | GTS_STRIDE);
-    return (difference[0] | difference[1]) != 0;
-}
-
-GTS_EXPORT int apply_diffusion_to_w_call(gts_program *self, const arguments *args)
-{
-    GTS_TRY(gts_enter_linked(self, &STUB));
-    int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = gts_check_args(self, args);
-    if (GTS_LIKELY(status == 0)) {
-        status = gts_call_run(self, run);
-    }
-    gts_leave(self);
-    return status;
-}
-
-static int call(gts_program *self, const void *args)
-{
-    return apply_diffusion_to_w_call(self, args);
 }
 
 #ifdef GTS_FORTRAN
@@ -323,9 +333,8 @@ GTS_EXPORT void apply_diffusion_to_w_fortran(
             diff_multfac_n2w_, gt_conn_C2E2CO_};
         status = check_descriptors(self, found);
     }
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
         return;
@@ -376,4 +385,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: a4669d16a82c96c5d8b8806f749751ffb54e9a92da1573dcc4aacb02e76aeea9 */
+/* gtstub: sha256 of the text above: 21d8fe23cf61e8f71d632f255fe1aeb9862c183513d215f7794f4cb4a22acf79 */

@@ -148,13 +148,22 @@ static const char *const PARAMETERS[] = {"area_edge", "kh_smag_e", "z_nabla2_e",
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_stride,
+    int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride,
+    int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __z_nabla2_e_Edge_range_0,
+    int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, int32_t __z_nabla4_e2_Edge_range_0,
+    int32_t __z_nabla4_e2_K_range_0, int32_t __z_nabla4_e2_K_stride, int32_t gt_metrics_level, int32_t horizontal_end,
+    int32_t horizontal_start, int32_t vertical_end, int32_t vertical_start);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t);
+    void *, double *area_edge, double *diff_multfac_vn, double *gt_compute_time, double *kh_smag_e, double *vn,
+    double *z_nabla2_e, double *z_nabla4_e2, int32_t __area_edge_Edge_range_0, int32_t __diff_multfac_vn_K_range_0,
+    int32_t __diff_multfac_vn_K_stride, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
+    int32_t __kh_smag_e_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
+    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride,
+    int32_t __z_nabla4_e2_Edge_range_0, int32_t __z_nabla4_e2_K_range_0, int32_t __z_nabla4_e2_K_stride,
+    int32_t gt_metrics_level, int32_t horizontal_end, int32_t horizontal_start, int32_t vertical_end,
+    int32_t vertical_start);
 
 static void *init(const gts_program *self)
 {
@@ -193,24 +202,6 @@ static int run(gts_program *self)
         s->__vn_K_range_0, s->__vn_K_stride, s->__z_nabla2_e_Edge_range_0, s->__z_nabla2_e_K_range_0,
         s->__z_nabla2_e_K_stride, s->__z_nabla4_e2_Edge_range_0, s->__z_nabla4_e2_K_range_0, s->__z_nabla4_e2_K_stride,
         self->metrics_level, s->horizontal_end, s->horizontal_start, s->vertical_end, s->vertical_start);
-    return 0;
-}
-
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* area_edge */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* kh_smag_e */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* z_nabla2_e */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* z_nabla4_e2 */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* diff_multfac_vn */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* vn */
-    GTS_TRY(gts_convert_scalar(self, host, 6, args[6], &s->horizontal_start)); /* horizontal_start */
-    GTS_TRY(gts_convert_scalar(self, host, 7, args[7], &s->horizontal_end)); /* horizontal_end */
-    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->vertical_start)); /* vertical_start */
-    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->vertical_end)); /* vertical_end */
     return 0;
 }
 
@@ -253,6 +244,24 @@ GTS_EXPORT int apply_nabla2_and_nabla4_global_to_vn_call(gts_program *self, cons
 static int call(gts_program *self, const void *args)
 {
     return apply_nabla2_and_nabla4_global_to_vn_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* area_edge */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* kh_smag_e */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* z_nabla2_e */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* z_nabla4_e2 */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* diff_multfac_vn */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* vn */
+    GTS_TRY(gts_convert_scalar(self, host, 6, args[6], &s->horizontal_start)); /* horizontal_start */
+    GTS_TRY(gts_convert_scalar(self, host, 7, args[7], &s->horizontal_end)); /* horizontal_end */
+    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->vertical_start)); /* vertical_start */
+    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->vertical_end)); /* vertical_end */
+    return 0;
 }
 
 #ifdef GTS_FORTRAN
@@ -351,4 +360,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 4c11006a63d7dcafa4b5db3cd45c4705d8ffe64cbd6a353a17d74da72b34deeb */
+/* gtstub: sha256 of the text above: 3170c5ff3b176d4898eec27dfda048c23701df3bbfc45f0430c2debe954c04ef */

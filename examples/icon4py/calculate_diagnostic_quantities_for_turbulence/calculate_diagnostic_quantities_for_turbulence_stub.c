@@ -42,8 +42,8 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 17, 0, 0)); /* C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
     return 0;
 }
 
@@ -149,13 +149,26 @@ static const char *const PARAMETERS[] = {"kh_smag_ec", "vn", "e_bln_c_s", "geofa
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride, int32_t __div_ic_Cell_range_0,
+    int32_t __div_ic_K_range_0, int32_t __div_ic_K_stride, int32_t __e_bln_c_s_C2E_stride,
+    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0,
+    int32_t __gt_conn_C2E_neighbor_stride, int32_t __hdef_ic_Cell_range_0, int32_t __hdef_ic_K_range_0,
+    int32_t __hdef_ic_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0,
+    int32_t __kh_smag_ec_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
+    int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
+    int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, int32_t *, double *, double *, double *, double *,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    void *, double *diff_multfac_smag, double *div_ic, double *e_bln_c_s, double *geofac_div, double *gt_compute_time,
+    int32_t *gt_conn_C2E, double *hdef_ic, double *kh_smag_ec, double *vn, double *wgtfac_c,
+    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride, int32_t __div_ic_Cell_range_0,
+    int32_t __div_ic_K_range_0, int32_t __div_ic_K_stride, int32_t __e_bln_c_s_C2E_stride,
+    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0,
+    int32_t __gt_conn_C2E_neighbor_stride, int32_t __hdef_ic_Cell_range_0, int32_t __hdef_ic_K_range_0,
+    int32_t __hdef_ic_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0,
+    int32_t __kh_smag_ec_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
+    int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
+    int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -198,31 +211,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* kh_smag_ec */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* vn */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* e_bln_c_s */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* geofac_div */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* diff_multfac_smag */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* wgtfac_c */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* div_ic */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* hdef_ic */
-    GTS_TRY(gts_convert_static(self, host, 8, args[8])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 9, args[9])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 10, args[10])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 11, args[11])); /* vertical_end */
-    if (gts_is_known_provider(self, 13, args[12]))
-        return 0;
-    void *const gt_conn_C2E = host->connectivity(self, 12, args[12]); /* C2E */
-    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 12, gt_conn_C2E));
-    return host->remember_provider(self, args[12]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -250,9 +238,8 @@ GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     gts_leave(self);
     return status;
 }
@@ -260,6 +247,31 @@ GTS_EXPORT int calculate_diagnostic_quantities_for_turbulence_call(gts_program *
 static int call(gts_program *self, const void *args)
 {
     return calculate_diagnostic_quantities_for_turbulence_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* kh_smag_ec */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* vn */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* e_bln_c_s */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* geofac_div */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* diff_multfac_smag */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* wgtfac_c */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* div_ic */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* hdef_ic */
+    GTS_TRY(gts_convert_static(self, host, 8, args[8])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 9, args[9])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 10, args[10])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 11, args[11])); /* vertical_end */
+    if (gts_is_known_provider(self, 13, args[12]))
+        return 0;
+    void *const gt_conn_C2E = host->connectivity(self, 12, args[12]); /* C2E */
+    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 12, gt_conn_C2E));
+    return host->remember_provider(self, args[12]);
 }
 
 #ifdef GTS_FORTRAN
@@ -301,9 +313,8 @@ GTS_EXPORT void calculate_diagnostic_quantities_for_turbulence_fortran(
             div_ic_, hdef_ic_, gt_conn_C2E_};
         status = check_descriptors(self, found);
     }
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
         return;
@@ -354,4 +365,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cae951ab272ae839a4ddf14ac8dc3a4aa735dffbf6abee1adc8f48741a6e5695 */
+/* gtstub: sha256 of the text above: 1381efb070322bd0c6e65d449240f779925806ec661716de3cdc94dce9318a73 */

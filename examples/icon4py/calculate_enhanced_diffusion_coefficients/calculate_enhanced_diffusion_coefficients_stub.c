@@ -41,9 +41,9 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 17, 0, 0)); /* C2E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], 0, 26, 0, 18)); /* E2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 18)); /* E2C */
     return 0;
 }
 
@@ -121,11 +121,18 @@ static const char *const PARAMETERS[] = {"theta_v", "theta_ref_mc", "thresh_tdif
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    int32_t __gt_conn_C2E2C_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride, int32_t __kh_smag_e_Edge_range_0,
+    int32_t __kh_smag_e_K_range_0, int32_t __kh_smag_e_K_stride, int32_t __theta_ref_mc_Cell_range_0,
+    int32_t __theta_ref_mc_K_range_0, int32_t __theta_ref_mc_K_stride, int32_t __theta_v_Cell_range_0,
+    int32_t __theta_v_K_range_0, int32_t __theta_v_K_stride, int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, int32_t *, int32_t *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    void *, double *gt_compute_time, int32_t *gt_conn_C2E2C, int32_t *gt_conn_E2C, double *kh_smag_e,
+    double *theta_ref_mc, double *theta_v, int32_t __gt_conn_C2E2C_neighbor_stride,
+    int32_t __gt_conn_E2C_neighbor_stride, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
+    int32_t __kh_smag_e_K_stride, int32_t __theta_ref_mc_Cell_range_0, int32_t __theta_ref_mc_K_range_0,
+    int32_t __theta_ref_mc_K_stride, int32_t __theta_v_Cell_range_0, int32_t __theta_v_K_range_0,
+    int32_t __theta_v_K_stride, int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -163,6 +170,40 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* ---- Entry for C ----------------------------------------------------------------------------------------------- */
+
+static const gts_stub STUB;
+
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
+{
+    const arguments *const a = args, *const b = other_args;
+    gts_words difference = {0, 0};
+    difference |= gts_differ(&a->theta_v, &b->theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->theta_ref_mc, &b->theta_ref_mc, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->gt_conn_C2E2C, &b->gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
+    return (difference[0] | difference[1]) != 0;
+}
+
+GTS_EXPORT int calculate_enhanced_diffusion_coefficients_call(gts_program *self, const arguments *args)
+{
+    GTS_TRY(gts_enter_linked(self, &STUB));
+    int status = 0;
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+        status = gts_check_args(self, args);
+    if (GTS_LIKELY(status == 0))
+        status = gts_call_run(self, run);
+    gts_leave(self);
+    return status;
+}
+
+static int call(gts_program *self, const void *args)
+{
+    return calculate_enhanced_diffusion_coefficients_call(self, args);
+}
+
 /* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
@@ -187,41 +228,6 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
         return -1;
     GTS_TRY(gts_convert_field(self, host, 10, gt_conn_E2C));
     return host->remember_provider(self, args[9]);
-}
-
-/* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
-{
-    const arguments *const a = args, *const b = other_args;
-    gts_words difference = {0, 0};
-    difference |= gts_differ(&a->theta_v, &b->theta_v, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->theta_ref_mc, &b->theta_ref_mc, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->kh_smag_e, &b->kh_smag_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E2C, &b->gt_conn_C2E2C, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
-    return (difference[0] | difference[1]) != 0;
-}
-
-GTS_EXPORT int calculate_enhanced_diffusion_coefficients_call(gts_program *self, const arguments *args)
-{
-    GTS_TRY(gts_enter_linked(self, &STUB));
-    int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = gts_check_args(self, args);
-    if (GTS_LIKELY(status == 0)) {
-        status = gts_call_run(self, run);
-    }
-    gts_leave(self);
-    return status;
-}
-
-static int call(gts_program *self, const void *args)
-{
-    return calculate_enhanced_diffusion_coefficients_call(self, args);
 }
 
 #ifdef GTS_FORTRAN
@@ -257,9 +263,8 @@ GTS_EXPORT void calculate_enhanced_diffusion_coefficients_fortran(
         const CFI_cdesc_t *const found[] = {theta_v_, theta_ref_mc_, kh_smag_e_, gt_conn_C2E2C_, gt_conn_E2C_};
         status = check_descriptors(self, found);
     }
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
         return;
@@ -308,4 +313,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1838e249e6286170fa2ccdd57aca601578e9e5be4a9747466b2bf9e578c73e8e */
+/* gtstub: sha256 of the text above: 9b8d1e6576edc35e99f84d7bbbe2bcc0bad921f007222363af0cfc523f78be2d */

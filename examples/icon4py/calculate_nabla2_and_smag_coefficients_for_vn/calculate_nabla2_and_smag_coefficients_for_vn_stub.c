@@ -49,8 +49,8 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 26, 0, 0)); /* E2C2V */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 26, 0, 0)); /* E2C2V */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2V */
     return 0;
 }
 
@@ -210,16 +210,40 @@ static const char *const PARAMETERS[] = {"diff_multfac_smag", "tangent_orientati
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double);
+    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride,
+    int32_t __dual_normal_vert_x_E2C2V_stride, int32_t __dual_normal_vert_x_Edge_range_0,
+    int32_t __dual_normal_vert_y_E2C2V_stride, int32_t __dual_normal_vert_y_Edge_range_0,
+    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0,
+    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
+    int32_t __kh_smag_e_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0,
+    int32_t __kh_smag_ec_K_stride, int32_t __primal_normal_vert_x_E2C2V_stride,
+    int32_t __primal_normal_vert_x_Edge_range_0, int32_t __primal_normal_vert_y_E2C2V_stride,
+    int32_t __primal_normal_vert_y_Edge_range_0, int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_stride,
+    int32_t __tangent_orientation_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride,
+    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride,
+    int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
+    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride,
+    int32_t gt_metrics_level, double smag_offset);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, int32_t *, double *, double *, double *, double *, double *,
-    double *, double *, double *, double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, double);
+    void *, double *diff_multfac_smag, double *dual_normal_vert_x, double *dual_normal_vert_y, double *gt_compute_time,
+    int32_t *gt_conn_E2C2V, double *inv_primal_edge_length, double *inv_vert_vert_length, double *kh_smag_e,
+    double *kh_smag_ec, double *primal_normal_vert_x, double *primal_normal_vert_y, double *smag_limit,
+    double *tangent_orientation, double *u_vert, double *v_vert, double *vn, double *z_nabla2_e,
+    int32_t __diff_multfac_smag_K_range_0, int32_t __diff_multfac_smag_K_stride,
+    int32_t __dual_normal_vert_x_E2C2V_stride, int32_t __dual_normal_vert_x_Edge_range_0,
+    int32_t __dual_normal_vert_y_E2C2V_stride, int32_t __dual_normal_vert_y_Edge_range_0,
+    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0,
+    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __kh_smag_e_Edge_range_0, int32_t __kh_smag_e_K_range_0,
+    int32_t __kh_smag_e_K_stride, int32_t __kh_smag_ec_Edge_range_0, int32_t __kh_smag_ec_K_range_0,
+    int32_t __kh_smag_ec_K_stride, int32_t __primal_normal_vert_x_E2C2V_stride,
+    int32_t __primal_normal_vert_x_Edge_range_0, int32_t __primal_normal_vert_y_E2C2V_stride,
+    int32_t __primal_normal_vert_y_Edge_range_0, int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_stride,
+    int32_t __tangent_orientation_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride,
+    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride,
+    int32_t __v_vert_Vertex_range_0, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
+    int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride,
+    int32_t gt_metrics_level, double smag_offset);
 
 static void *init(const gts_program *self)
 {
@@ -273,40 +297,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* diff_multfac_smag */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* tangent_orientation */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* inv_vert_vert_length */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* u_vert */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* v_vert */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* primal_normal_vert_x */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* primal_normal_vert_y */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* dual_normal_vert_x */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* dual_normal_vert_y */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* vn */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* smag_limit */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* kh_smag_e */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* kh_smag_ec */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* z_nabla2_e */
-    GTS_TRY(gts_convert_scalar(self, host, 15, args[15], &s->smag_offset)); /* smag_offset */
-    GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* vertical_end */
-    if (gts_is_known_provider(self, 21, args[20]))
-        return 0;
-    void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]); /* E2C2V */
-    if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C2V));
-    return host->remember_provider(self, args[20]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -354,6 +344,40 @@ GTS_EXPORT int calculate_nabla2_and_smag_coefficients_for_vn_call(gts_program *s
 static int call(gts_program *self, const void *args)
 {
     return calculate_nabla2_and_smag_coefficients_for_vn_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* diff_multfac_smag */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* tangent_orientation */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* inv_primal_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* inv_vert_vert_length */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* u_vert */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* v_vert */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* primal_normal_vert_x */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* primal_normal_vert_y */
+    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* dual_normal_vert_x */
+    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* dual_normal_vert_y */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* vn */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* smag_limit */
+    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* kh_smag_e */
+    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* kh_smag_ec */
+    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* z_nabla2_e */
+    GTS_TRY(gts_convert_scalar(self, host, 15, args[15], &s->smag_offset)); /* smag_offset */
+    GTS_TRY(gts_convert_static(self, host, 16, args[16])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* vertical_end */
+    if (gts_is_known_provider(self, 21, args[20]))
+        return 0;
+    void *const gt_conn_E2C2V = host->connectivity(self, 20, args[20]); /* E2C2V */
+    if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 20, gt_conn_E2C2V));
+    return host->remember_provider(self, args[20]);
 }
 
 #ifdef GTS_FORTRAN
@@ -466,4 +490,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 220173a28aa4a88845a5f74b15502c4909b57785a22b2b5d4d39e63eb396f196 */
+/* gtstub: sha256 of the text above: 3096f9e9a648f7be93eb21f726f7bc8d4f9595ef52d54d160b2e85b0939465e6 */

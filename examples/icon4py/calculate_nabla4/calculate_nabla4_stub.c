@@ -67,8 +67,10 @@ static GTS_NOINLINE int check_bounds(gts_program *gts_self)
     if (horizontal_start < horizontal_end && vertical_start < vertical_end) {
         GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], horizontal_start, horizontal_end - 1));
         GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], vertical_start, vertical_end - 1));
-        GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], horizontal_start, horizontal_end - 1, 0, 0)); /* E2C2V */
-        GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], horizontal_start, horizontal_end - 1, 0, 0)); /* E2C2V */
+        GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ horizontal_start, horizontal_end - 1, /* plus */ 0,
+                                /* size */ 0)); /* E2C2V */
+        GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ horizontal_start, horizontal_end - 1, /* plus */ 0,
+                                /* size */ 0)); /* E2C2V */
     }
     /* Results do not depend on these elements. */
     if (horizontal_start < horizontal_end) {
@@ -197,13 +199,28 @@ static const char *const PARAMETERS[] = {"u_vert", "v_vert", "primal_normal_vert
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    int32_t __gt_conn_E2C2V_neighbor_stride, int32_t __inv_primal_edge_length_Edge_range_0,
+    int32_t __inv_vert_vert_length_Edge_range_0, int32_t __primal_normal_vert_v1_E2C2V_stride,
+    int32_t __primal_normal_vert_v1_Edge_range_0, int32_t __primal_normal_vert_v2_E2C2V_stride,
+    int32_t __primal_normal_vert_v2_Edge_range_0, int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride,
+    int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0, int32_t __v_vert_K_stride,
+    int32_t __v_vert_Vertex_range_0, int32_t __z_nabla2_e_Edge_range_0, int32_t __z_nabla2_e_K_range_0,
+    int32_t __z_nabla2_e_K_stride, int32_t __z_nabla4_e2_Edge_range_0, int32_t __z_nabla4_e2_K_range_0,
+    int32_t __z_nabla4_e2_K_stride, int32_t gt_metrics_level, int32_t horizontal_end, int32_t horizontal_start,
+    int32_t vertical_end, int32_t vertical_start);
 
 typedef void sdfg_program(
-    void *, double *, int32_t *, double *, double *, double *, double *, double *, double *, double *, double *,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    void *, double *gt_compute_time, int32_t *gt_conn_E2C2V, double *inv_primal_edge_length,
+    double *inv_vert_vert_length, double *primal_normal_vert_v1, double *primal_normal_vert_v2, double *u_vert,
+    double *v_vert, double *z_nabla2_e, double *z_nabla4_e2, int32_t __gt_conn_E2C2V_neighbor_stride,
+    int32_t __inv_primal_edge_length_Edge_range_0, int32_t __inv_vert_vert_length_Edge_range_0,
+    int32_t __primal_normal_vert_v1_E2C2V_stride, int32_t __primal_normal_vert_v1_Edge_range_0,
+    int32_t __primal_normal_vert_v2_E2C2V_stride, int32_t __primal_normal_vert_v2_Edge_range_0,
+    int32_t __u_vert_K_range_0, int32_t __u_vert_K_stride, int32_t __u_vert_Vertex_range_0, int32_t __v_vert_K_range_0,
+    int32_t __v_vert_K_stride, int32_t __v_vert_Vertex_range_0, int32_t __z_nabla2_e_Edge_range_0,
+    int32_t __z_nabla2_e_K_range_0, int32_t __z_nabla2_e_K_stride, int32_t __z_nabla4_e2_Edge_range_0,
+    int32_t __z_nabla4_e2_K_range_0, int32_t __z_nabla4_e2_K_stride, int32_t gt_metrics_level, int32_t horizontal_end,
+    int32_t horizontal_start, int32_t vertical_end, int32_t vertical_start);
 
 static void *init(const gts_program *self)
 {
@@ -254,32 +271,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* u_vert */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* v_vert */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* primal_normal_vert_v1 */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* primal_normal_vert_v2 */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* z_nabla2_e */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* inv_vert_vert_length */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* z_nabla4_e2 */
-    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->horizontal_start)); /* horizontal_start */
-    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->horizontal_end)); /* horizontal_end */
-    GTS_TRY(gts_convert_scalar(self, host, 10, args[10], &s->vertical_start)); /* vertical_start */
-    GTS_TRY(gts_convert_scalar(self, host, 11, args[11], &s->vertical_end)); /* vertical_end */
-    if (gts_is_known_provider(self, 13, args[12]))
-        return 0;
-    void *const gt_conn_E2C2V = host->connectivity(self, 12, args[12]); /* E2C2V */
-    if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 12, gt_conn_E2C2V));
-    return host->remember_provider(self, args[12]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -325,6 +316,32 @@ GTS_EXPORT int calculate_nabla4_call(gts_program *self, const arguments *args)
 static int call(gts_program *self, const void *args)
 {
     return calculate_nabla4_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* u_vert */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* v_vert */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* primal_normal_vert_v1 */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* primal_normal_vert_v2 */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* z_nabla2_e */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* inv_vert_vert_length */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* inv_primal_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* z_nabla4_e2 */
+    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->horizontal_start)); /* horizontal_start */
+    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->horizontal_end)); /* horizontal_end */
+    GTS_TRY(gts_convert_scalar(self, host, 10, args[10], &s->vertical_start)); /* vertical_start */
+    GTS_TRY(gts_convert_scalar(self, host, 11, args[11], &s->vertical_end)); /* vertical_end */
+    if (gts_is_known_provider(self, 13, args[12]))
+        return 0;
+    void *const gt_conn_E2C2V = host->connectivity(self, 12, args[12]); /* E2C2V */
+    if (GTS_UNLIKELY(gt_conn_E2C2V == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 12, gt_conn_E2C2V));
+    return host->remember_provider(self, args[12]);
 }
 
 #ifdef GTS_FORTRAN
@@ -432,4 +449,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: d0f98334271c85790efa0315862df51bdf0d7f82c58165c372398e9669ee8dd6 */
+/* gtstub: sha256 of the text above: b1671ddf8d9c38885bc656cbf5702a0322944d8b204744b028d85321d04a3098 */

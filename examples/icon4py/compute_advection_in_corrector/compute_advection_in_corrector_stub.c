@@ -66,11 +66,11 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 27)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 17, 0, 0)); /* C2E2CO */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], 0, 26, 0, 0)); /* E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[3], 0, 26, 0, 9)); /* E2V */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[4], 0, 8, 0, 0)); /* V2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 27)); /* C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2CO */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[3], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[4], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2C */
     return 0;
 }
 
@@ -292,19 +292,61 @@ static const char *const PARAMETERS[] = {"vertical_wind_advective_tendency",
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double, double, int32_t, double);
+    int32_t __area_Cell_range_0, int32_t __c_intp_V2C_stride, int32_t __c_intp_Vertex_range_0,
+    int32_t __coeff1_dwdz_Cell_range_0, int32_t __coeff1_dwdz_K_range_0, int32_t __coeff1_dwdz_K_stride,
+    int32_t __coeff2_dwdz_Cell_range_0, int32_t __coeff2_dwdz_K_range_0, int32_t __coeff2_dwdz_K_stride,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride,
+    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride, int32_t __ddqz_z_half_Cell_range_0,
+    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, int32_t __e_bln_c_s_C2E_stride,
+    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0,
+    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride,
+    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2C_neighbor_stride,
+    int32_t __inv_dual_edge_length_Edge_range_0, int32_t __inv_primal_edge_length_Edge_range_0,
+    int32_t __owner_mask_Cell_range_0, int32_t __tangent_orientation_Edge_range_0,
+    int32_t __tangential_wind_on_half_levels_Edge_range_0, int32_t __tangential_wind_on_half_levels_K_range_0,
+    int32_t __tangential_wind_on_half_levels_K_stride, int32_t __vertical_cfl_Cell_range_0,
+    int32_t __vertical_cfl_K_range_0, int32_t __vertical_cfl_K_stride,
+    int32_t __vertical_wind_advective_tendency_Cell_range_0, int32_t __vertical_wind_advective_tendency_K_range_0,
+    int32_t __vertical_wind_advective_tendency_K_stride, int32_t __vn_on_half_levels_Edge_range_0,
+    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t __w_Cell_range_0,
+    int32_t __w_K_range_0, int32_t __w_K_stride, double cfl_w_limit, double dtime, int32_t gt_metrics_level,
+    double scalfac_exdiff);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, double *, double *, double *, double *, double *,
-    int32_t *, int32_t *, int32_t *, int32_t *, int32_t *, double *, double *, bool *, double *, double *, double *,
-    double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double, double,
-    int32_t, double);
+    void *, double *area, double *c_intp, double *coeff1_dwdz, double *coeff2_dwdz,
+    double *contravariant_corrected_w_at_cells_on_model_levels,
+    double *contravariant_correction_at_cells_on_half_levels, double *ddqz_z_half, double *e_bln_c_s,
+    double *geofac_n2s, double *gt_compute_time, int32_t *gt_conn_C2E, int32_t *gt_conn_C2E2CO, int32_t *gt_conn_E2C,
+    int32_t *gt_conn_E2V, int32_t *gt_conn_V2C, double *inv_dual_edge_length, double *inv_primal_edge_length,
+    bool *owner_mask, double *tangent_orientation, double *tangential_wind_on_half_levels, double *vertical_cfl,
+    double *vertical_wind_advective_tendency, double *vn_on_half_levels, double *w, int32_t __area_Cell_range_0,
+    int32_t __c_intp_V2C_stride, int32_t __c_intp_Vertex_range_0, int32_t __coeff1_dwdz_Cell_range_0,
+    int32_t __coeff1_dwdz_K_range_0, int32_t __coeff1_dwdz_K_stride, int32_t __coeff2_dwdz_Cell_range_0,
+    int32_t __coeff2_dwdz_K_range_0, int32_t __coeff2_dwdz_K_stride,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride,
+    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride, int32_t __ddqz_z_half_Cell_range_0,
+    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, int32_t __e_bln_c_s_C2E_stride,
+    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0,
+    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride,
+    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2C_neighbor_stride,
+    int32_t __inv_dual_edge_length_Edge_range_0, int32_t __inv_primal_edge_length_Edge_range_0,
+    int32_t __owner_mask_Cell_range_0, int32_t __tangent_orientation_Edge_range_0,
+    int32_t __tangential_wind_on_half_levels_Edge_range_0, int32_t __tangential_wind_on_half_levels_K_range_0,
+    int32_t __tangential_wind_on_half_levels_K_stride, int32_t __vertical_cfl_Cell_range_0,
+    int32_t __vertical_cfl_K_range_0, int32_t __vertical_cfl_K_stride,
+    int32_t __vertical_wind_advective_tendency_Cell_range_0, int32_t __vertical_wind_advective_tendency_K_range_0,
+    int32_t __vertical_wind_advective_tendency_K_stride, int32_t __vn_on_half_levels_Edge_range_0,
+    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t __w_Cell_range_0,
+    int32_t __w_K_range_0, int32_t __w_K_stride, double cfl_w_limit, double dtime, int32_t gt_metrics_level,
+    double scalfac_exdiff);
 
 static void *init(const gts_program *self)
 {
@@ -380,62 +422,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* vertical_wind_advective_tendency */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* contravariant_corrected_w_at_cells_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* vertical_cfl */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* w */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* tangential_wind_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* vn_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* contravariant_correction_at_cells_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* coeff1_dwdz */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* coeff2_dwdz */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* c_intp */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* inv_dual_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* tangent_orientation */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* e_bln_c_s */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* ddqz_z_half */
-    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* area */
-    GTS_TRY(gts_convert_field(self, host, 16, args[16])); /* geofac_n2s */
-    GTS_TRY(gts_convert_field(self, host, 17, args[17])); /* owner_mask */
-    GTS_TRY(gts_convert_scalar(self, host, 18, args[18], &s->scalfac_exdiff)); /* scalfac_exdiff */
-    GTS_TRY(gts_convert_scalar(self, host, 19, args[19], &s->cfl_w_limit)); /* cfl_w_limit */
-    GTS_TRY(gts_convert_scalar(self, host, 20, args[20], &s->dtime)); /* dtime */
-    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* end_index_of_damping_layer */
-    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 23, args[23])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 24, args[24])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 25, args[25])); /* vertical_end */
-    if (gts_is_known_provider(self, 31, args[26]))
-        return 0;
-    void *const gt_conn_C2E = host->connectivity(self, 26, args[26]); /* C2E */
-    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 26, gt_conn_C2E));
-    void *const gt_conn_C2E2CO = host->connectivity(self, 27, args[26]); /* C2E2CO */
-    if (GTS_UNLIKELY(gt_conn_C2E2CO == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 27, gt_conn_C2E2CO));
-    void *const gt_conn_E2C = host->connectivity(self, 28, args[26]); /* E2C */
-    if (GTS_UNLIKELY(gt_conn_E2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 28, gt_conn_E2C));
-    void *const gt_conn_E2V = host->connectivity(self, 29, args[26]); /* E2V */
-    if (GTS_UNLIKELY(gt_conn_E2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 29, gt_conn_E2V));
-    void *const gt_conn_V2C = host->connectivity(self, 30, args[26]); /* V2C */
-    if (GTS_UNLIKELY(gt_conn_V2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 30, gt_conn_V2C));
-    return host->remember_provider(self, args[26]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -498,6 +484,62 @@ GTS_EXPORT int compute_advection_in_corrector_call(gts_program *self, const argu
 static int call(gts_program *self, const void *args)
 {
     return compute_advection_in_corrector_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* vertical_wind_advective_tendency */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* contravariant_corrected_w_at_cells_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* vertical_cfl */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* w */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* tangential_wind_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* vn_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* contravariant_correction_at_cells_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* coeff1_dwdz */
+    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* coeff2_dwdz */
+    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* c_intp */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* inv_dual_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* inv_primal_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* tangent_orientation */
+    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* e_bln_c_s */
+    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* ddqz_z_half */
+    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* area */
+    GTS_TRY(gts_convert_field(self, host, 16, args[16])); /* geofac_n2s */
+    GTS_TRY(gts_convert_field(self, host, 17, args[17])); /* owner_mask */
+    GTS_TRY(gts_convert_scalar(self, host, 18, args[18], &s->scalfac_exdiff)); /* scalfac_exdiff */
+    GTS_TRY(gts_convert_scalar(self, host, 19, args[19], &s->cfl_w_limit)); /* cfl_w_limit */
+    GTS_TRY(gts_convert_scalar(self, host, 20, args[20], &s->dtime)); /* dtime */
+    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* end_index_of_damping_layer */
+    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 23, args[23])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 24, args[24])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 25, args[25])); /* vertical_end */
+    if (gts_is_known_provider(self, 31, args[26]))
+        return 0;
+    void *const gt_conn_C2E = host->connectivity(self, 26, args[26]); /* C2E */
+    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 26, gt_conn_C2E));
+    void *const gt_conn_C2E2CO = host->connectivity(self, 27, args[26]); /* C2E2CO */
+    if (GTS_UNLIKELY(gt_conn_C2E2CO == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 27, gt_conn_C2E2CO));
+    void *const gt_conn_E2C = host->connectivity(self, 28, args[26]); /* E2C */
+    if (GTS_UNLIKELY(gt_conn_E2C == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 28, gt_conn_E2C));
+    void *const gt_conn_E2V = host->connectivity(self, 29, args[26]); /* E2V */
+    if (GTS_UNLIKELY(gt_conn_E2V == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 29, gt_conn_E2V));
+    void *const gt_conn_V2C = host->connectivity(self, 30, args[26]); /* V2C */
+    if (GTS_UNLIKELY(gt_conn_V2C == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 30, gt_conn_V2C));
+    return host->remember_provider(self, args[26]);
 }
 
 #ifdef GTS_FORTRAN
@@ -634,4 +676,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: c96d08227c8442a19034ee1c890cbdedb55abe9fcb1dfa196ca925023e984519 */
+/* gtstub: sha256 of the text above: 17f17c3028420e177e3dc7ed6c9451ad94b98aa4f209cfd32af08825e029806f */

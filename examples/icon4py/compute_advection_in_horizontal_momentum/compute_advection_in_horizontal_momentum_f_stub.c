@@ -59,11 +59,11 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 26, 0, 0)); /* E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], 0, 26, 0, 18)); /* E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[3], 0, 26, 0, 9)); /* E2V */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[4], 0, 8, 0, 0)); /* V2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 18)); /* E2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[3], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[4], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2E */
     return 0;
 }
 
@@ -252,16 +252,47 @@ static const char *const PARAMETERS[] = {"normal_wind_advective_tendency", "vn",
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    int32_t __c_lin_e_E2C_stride, int32_t __c_lin_e_Edge_range_0, int32_t __coeff_gradekin_E2C_stride,
+    int32_t __coeff_gradekin_Edge_range_0, int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride, int32_t __coriolis_frequency_Edge_range_0,
+    int32_t __ddqz_z_full_e_Edge_range_0, int32_t __ddqz_z_full_e_K_range_0, int32_t __ddqz_z_full_e_K_stride,
+    int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_rot_V2E_stride,
+    int32_t __geofac_rot_Vertex_range_0, int32_t __gt_conn_C2E_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride,
+    int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2E_neighbor_stride,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride,
+    int32_t __normal_wind_advective_tendency_Edge_range_0, int32_t __normal_wind_advective_tendency_K_range_0,
+    int32_t __normal_wind_advective_tendency_K_stride, int32_t __tangential_wind_Edge_range_0,
+    int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0,
+    int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0,
+    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, double *, double *, double *, double *, double *,
-    int32_t *, int32_t *, int32_t *, int32_t *, double *, double *, double *, double *, double *, double *, double *,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    void *, double *area_edge, double *c_lin_e, double *coeff_gradekin,
+    double *contravariant_corrected_w_at_cells_on_model_levels, double *coriolis_frequency, double *ddqz_z_full_e,
+    double *e_bln_c_s, double *geofac_grdiv, double *geofac_rot, double *gt_compute_time, int32_t *gt_conn_C2E,
+    int32_t *gt_conn_E2C, int32_t *gt_conn_E2V, int32_t *gt_conn_V2E,
+    double *horizontal_kinetic_energy_at_edges_on_model_levels, double *inv_primal_edge_length,
+    double *normal_wind_advective_tendency, double *tangent_orientation, double *tangential_wind, double *vn,
+    double *vn_on_half_levels, int32_t __c_lin_e_E2C_stride, int32_t __c_lin_e_Edge_range_0,
+    int32_t __coeff_gradekin_E2C_stride, int32_t __coeff_gradekin_Edge_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride, int32_t __coriolis_frequency_Edge_range_0,
+    int32_t __ddqz_z_full_e_Edge_range_0, int32_t __ddqz_z_full_e_K_range_0, int32_t __ddqz_z_full_e_K_stride,
+    int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_rot_V2E_stride,
+    int32_t __geofac_rot_Vertex_range_0, int32_t __gt_conn_C2E_neighbor_stride, int32_t __gt_conn_E2C_neighbor_stride,
+    int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2E_neighbor_stride,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride,
+    int32_t __normal_wind_advective_tendency_Edge_range_0, int32_t __normal_wind_advective_tendency_K_range_0,
+    int32_t __normal_wind_advective_tendency_K_stride, int32_t __tangential_wind_Edge_range_0,
+    int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0,
+    int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0,
+    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -327,6 +358,60 @@ static int run(gts_program *self)
     return 0;
 }
 
+/* ---- Entry for C ----------------------------------------------------------------------------------------------- */
+
+static const gts_stub STUB;
+
+/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
+static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
+{
+    const arguments *const a = args, *const b = other_args;
+    gts_words difference = {0, 0};
+    difference |= gts_differ(&a->normal_wind_advective_tendency, &b->normal_wind_advective_tendency, 2,
+                             GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->horizontal_kinetic_energy_at_edges_on_model_levels,
+                             &b->horizontal_kinetic_energy_at_edges_on_model_levels, 2,
+                             GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->tangential_wind, &b->tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->coriolis_frequency, &b->coriolis_frequency, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels,
+                             &b->contravariant_corrected_w_at_cells_on_model_levels, 2,
+                             GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->e_bln_c_s, &b->e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->geofac_rot, &b->geofac_rot, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->coeff_gradekin, &b->coeff_gradekin, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->c_lin_e, &b->c_lin_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->ddqz_z_full_e, &b->ddqz_z_full_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->area_edge, &b->area_edge, 1, GTS_STRIDE);
+    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_STRIDE);
+    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_STRIDE);
+    difference |= gts_differ(&a->geofac_grdiv, &b->geofac_grdiv, 2, GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->gt_conn_E2V, &b->gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE);
+    difference |= gts_differ(&a->gt_conn_V2E, &b->gt_conn_V2E, 2, GTS_SIZE | GTS_STRIDE);
+    return (difference[0] | difference[1]) != 0;
+}
+
+GTS_EXPORT int compute_advection_in_horizontal_momentum_f_call(gts_program *self, const arguments *args)
+{
+    GTS_TRY(gts_enter_linked(self, &STUB));
+    int status = 0;
+    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
+        status = gts_check_args(self, args);
+    if (GTS_LIKELY(status == 0))
+        status = gts_call_run(self, run);
+    gts_leave(self);
+    return status;
+}
+
+static int call(gts_program *self, const void *args)
+{
+    return compute_advection_in_horizontal_momentum_f_call(self, args);
+}
+
 /* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
 
 static int convert(gts_program *self, const gts_host *host, void *const *args)
@@ -375,61 +460,6 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
         return -1;
     GTS_TRY(gts_convert_field(self, host, 25, gt_conn_V2E));
     return host->remember_provider(self, args[25]);
-}
-
-/* ---- Entry for C ----------------------------------------------------------------------------------------------- */
-
-static const gts_stub STUB;
-
-/* Whether the arrays of two calls differ, as far as the SDFG can tell. */
-static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
-{
-    const arguments *const a = args, *const b = other_args;
-    gts_words difference = {0, 0};
-    difference |= gts_differ(&a->normal_wind_advective_tendency, &b->normal_wind_advective_tendency, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->horizontal_kinetic_energy_at_edges_on_model_levels,
-                             &b->horizontal_kinetic_energy_at_edges_on_model_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->tangential_wind, &b->tangential_wind, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->coriolis_frequency, &b->coriolis_frequency, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->contravariant_corrected_w_at_cells_on_model_levels,
-                             &b->contravariant_corrected_w_at_cells_on_model_levels, 2,
-                             GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->vn_on_half_levels, &b->vn_on_half_levels, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->e_bln_c_s, &b->e_bln_c_s, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_rot, &b->geofac_rot, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->coeff_gradekin, &b->coeff_gradekin, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->c_lin_e, &b->c_lin_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->ddqz_z_full_e, &b->ddqz_z_full_e, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->area_edge, &b->area_edge, 1, GTS_STRIDE);
-    difference |= gts_differ(&a->tangent_orientation, &b->tangent_orientation, 1, GTS_STRIDE);
-    difference |= gts_differ(&a->inv_primal_edge_length, &b->inv_primal_edge_length, 1, GTS_STRIDE);
-    difference |= gts_differ(&a->geofac_grdiv, &b->geofac_grdiv, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_C2E, &b->gt_conn_C2E, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2C, &b->gt_conn_E2C, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2V, &b->gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_V2E, &b->gt_conn_V2E, 2, GTS_SIZE | GTS_STRIDE);
-    return (difference[0] | difference[1]) != 0;
-}
-
-GTS_EXPORT int compute_advection_in_horizontal_momentum_f_call(gts_program *self, const arguments *args)
-{
-    GTS_TRY(gts_enter_linked(self, &STUB));
-    int status = 0;
-    if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
-        status = gts_check_args(self, args);
-    if (GTS_LIKELY(status == 0)) {
-        status = gts_call_run(self, run);
-    }
-    gts_leave(self);
-    return status;
-}
-
-static int call(gts_program *self, const void *args)
-{
-    return compute_advection_in_horizontal_momentum_f_call(self, args);
 }
 
 #ifdef GTS_FORTRAN
@@ -491,9 +521,8 @@ GTS_EXPORT void compute_advection_in_horizontal_momentum_f_fortran(
             geofac_grdiv_, gt_conn_C2E_, gt_conn_E2C_, gt_conn_E2V_, gt_conn_V2E_};
         status = check_descriptors(self, found);
     }
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
         return;
@@ -552,4 +581,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: f4e5b608c66450eba80793a6ff3965ee3f84d01305a841a8e44ec80624370642 */
+/* gtstub: sha256 of the text above: 39c96db67a3e4774410951d9fbfa3981bc91d3ff2c73a3481918083e4bff9d7b */

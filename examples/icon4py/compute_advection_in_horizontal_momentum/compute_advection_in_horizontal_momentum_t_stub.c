@@ -63,12 +63,12 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 26, 0, 0)); /* E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], 0, 26, 0, 18)); /* E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[3], 0, 26, 0, 0)); /* E2C2EO */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[4], 0, 26, 0, 9)); /* E2V */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[5], 0, 8, 0, 0)); /* V2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 18)); /* E2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[3], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2EO */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[4], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[5], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2E */
     return 0;
 }
 
@@ -276,18 +276,54 @@ static const char *const PARAMETERS[] = {"normal_wind_advective_tendency", "vn",
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, double, double, int32_t, double);
+    int32_t __area_edge_Edge_range_0, int32_t __c_lin_e_E2C_stride, int32_t __c_lin_e_Edge_range_0,
+    int32_t __coeff_gradekin_E2C_stride, int32_t __coeff_gradekin_Edge_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride, int32_t __coriolis_frequency_Edge_range_0,
+    int32_t __ddqz_z_full_e_Edge_range_0, int32_t __ddqz_z_full_e_K_range_0, int32_t __ddqz_z_full_e_K_stride,
+    int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_grdiv_E2C2EO_stride,
+    int32_t __geofac_grdiv_Edge_range_0, int32_t __geofac_rot_V2E_stride, int32_t __geofac_rot_Vertex_range_0,
+    int32_t __gt_conn_C2E_neighbor_stride, int32_t __gt_conn_E2C2EO_neighbor_stride,
+    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2E_neighbor_stride,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride,
+    int32_t __inv_primal_edge_length_Edge_range_0, int32_t __normal_wind_advective_tendency_Edge_range_0,
+    int32_t __normal_wind_advective_tendency_K_range_0, int32_t __normal_wind_advective_tendency_K_stride,
+    int32_t __tangent_orientation_Edge_range_0, int32_t __tangential_wind_Edge_range_0,
+    int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0,
+    int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0,
+    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, double cfl_w_limit, double dtime,
+    int32_t gt_metrics_level, double scalfac_exdiff);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, double *, double *, double *, double *, double *,
-    int32_t *, int32_t *, int32_t *, int32_t *, int32_t *, double *, double *, double *, double *, double *, double *,
-    double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, double, double, int32_t, double);
+    void *, double *area_edge, double *c_lin_e, double *coeff_gradekin,
+    double *contravariant_corrected_w_at_cells_on_model_levels, double *coriolis_frequency, double *ddqz_z_full_e,
+    double *e_bln_c_s, double *geofac_grdiv, double *geofac_rot, double *gt_compute_time, int32_t *gt_conn_C2E,
+    int32_t *gt_conn_E2C, int32_t *gt_conn_E2C2EO, int32_t *gt_conn_E2V, int32_t *gt_conn_V2E,
+    double *horizontal_kinetic_energy_at_edges_on_model_levels, double *inv_primal_edge_length,
+    double *normal_wind_advective_tendency, double *tangent_orientation, double *tangential_wind, double *vn,
+    double *vn_on_half_levels, int32_t __area_edge_Edge_range_0, int32_t __c_lin_e_E2C_stride,
+    int32_t __c_lin_e_Edge_range_0, int32_t __coeff_gradekin_E2C_stride, int32_t __coeff_gradekin_Edge_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride, int32_t __coriolis_frequency_Edge_range_0,
+    int32_t __ddqz_z_full_e_Edge_range_0, int32_t __ddqz_z_full_e_K_range_0, int32_t __ddqz_z_full_e_K_stride,
+    int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_grdiv_E2C2EO_stride,
+    int32_t __geofac_grdiv_Edge_range_0, int32_t __geofac_rot_V2E_stride, int32_t __geofac_rot_Vertex_range_0,
+    int32_t __gt_conn_C2E_neighbor_stride, int32_t __gt_conn_E2C2EO_neighbor_stride,
+    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2E_neighbor_stride,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride,
+    int32_t __inv_primal_edge_length_Edge_range_0, int32_t __normal_wind_advective_tendency_Edge_range_0,
+    int32_t __normal_wind_advective_tendency_K_range_0, int32_t __normal_wind_advective_tendency_K_stride,
+    int32_t __tangent_orientation_Edge_range_0, int32_t __tangential_wind_Edge_range_0,
+    int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0,
+    int32_t __vn_K_range_0, int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0,
+    int32_t __vn_on_half_levels_K_range_0, int32_t __vn_on_half_levels_K_stride, double cfl_w_limit, double dtime,
+    int32_t gt_metrics_level, double scalfac_exdiff);
 
 static void *init(const gts_program *self)
 {
@@ -357,61 +393,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* normal_wind_advective_tendency */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* vn */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* horizontal_kinetic_energy_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* tangential_wind */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* coriolis_frequency */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* contravariant_corrected_w_at_cells_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* vn_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* e_bln_c_s */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* geofac_rot */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* coeff_gradekin */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* c_lin_e */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* ddqz_z_full_e */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* area_edge */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* tangent_orientation */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* geofac_grdiv */
-    GTS_TRY(gts_convert_scalar(self, host, 16, args[16], &s->cfl_w_limit)); /* cfl_w_limit */
-    GTS_TRY(gts_convert_scalar(self, host, 17, args[17], &s->scalfac_exdiff)); /* scalfac_exdiff */
-    GTS_TRY(gts_convert_scalar(self, host, 18, args[18], &s->dtime)); /* dtime */
-    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* apply_extra_diffusion_on_vn */
-    GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* end_index_of_damping_layer */
-    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 23, args[23])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 24, args[24])); /* vertical_end */
-    if (gts_is_known_provider(self, 30, args[25]))
-        return 0;
-    void *const gt_conn_C2E = host->connectivity(self, 25, args[25]); /* C2E */
-    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 25, gt_conn_C2E));
-    void *const gt_conn_E2C = host->connectivity(self, 26, args[25]); /* E2C */
-    if (GTS_UNLIKELY(gt_conn_E2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 26, gt_conn_E2C));
-    void *const gt_conn_E2C2EO = host->connectivity(self, 27, args[25]); /* E2C2EO */
-    if (GTS_UNLIKELY(gt_conn_E2C2EO == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 27, gt_conn_E2C2EO));
-    void *const gt_conn_E2V = host->connectivity(self, 28, args[25]); /* E2V */
-    if (GTS_UNLIKELY(gt_conn_E2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 28, gt_conn_E2V));
-    void *const gt_conn_V2E = host->connectivity(self, 29, args[25]); /* V2E */
-    if (GTS_UNLIKELY(gt_conn_V2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 29, gt_conn_V2E));
-    return host->remember_provider(self, args[25]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -471,6 +452,61 @@ GTS_EXPORT int compute_advection_in_horizontal_momentum_t_call(gts_program *self
 static int call(gts_program *self, const void *args)
 {
     return compute_advection_in_horizontal_momentum_t_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* normal_wind_advective_tendency */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* vn */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* horizontal_kinetic_energy_at_edges_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* tangential_wind */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* coriolis_frequency */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* contravariant_corrected_w_at_cells_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* vn_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* e_bln_c_s */
+    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* geofac_rot */
+    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* coeff_gradekin */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* c_lin_e */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* ddqz_z_full_e */
+    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* area_edge */
+    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* tangent_orientation */
+    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* inv_primal_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* geofac_grdiv */
+    GTS_TRY(gts_convert_scalar(self, host, 16, args[16], &s->cfl_w_limit)); /* cfl_w_limit */
+    GTS_TRY(gts_convert_scalar(self, host, 17, args[17], &s->scalfac_exdiff)); /* scalfac_exdiff */
+    GTS_TRY(gts_convert_scalar(self, host, 18, args[18], &s->dtime)); /* dtime */
+    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* apply_extra_diffusion_on_vn */
+    GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* end_index_of_damping_layer */
+    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 23, args[23])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 24, args[24])); /* vertical_end */
+    if (gts_is_known_provider(self, 30, args[25]))
+        return 0;
+    void *const gt_conn_C2E = host->connectivity(self, 25, args[25]); /* C2E */
+    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 25, gt_conn_C2E));
+    void *const gt_conn_E2C = host->connectivity(self, 26, args[25]); /* E2C */
+    if (GTS_UNLIKELY(gt_conn_E2C == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 26, gt_conn_E2C));
+    void *const gt_conn_E2C2EO = host->connectivity(self, 27, args[25]); /* E2C2EO */
+    if (GTS_UNLIKELY(gt_conn_E2C2EO == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 27, gt_conn_E2C2EO));
+    void *const gt_conn_E2V = host->connectivity(self, 28, args[25]); /* E2V */
+    if (GTS_UNLIKELY(gt_conn_E2V == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 28, gt_conn_E2V));
+    void *const gt_conn_V2E = host->connectivity(self, 29, args[25]); /* V2E */
+    if (GTS_UNLIKELY(gt_conn_V2E == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 29, gt_conn_V2E));
+    return host->remember_provider(self, args[25]);
 }
 
 #ifdef GTS_FORTRAN
@@ -603,4 +639,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 83c35610db412133c6675934b7e77c36b85402d2f05fe7c92b830c3cdb59e0ca */
+/* gtstub: sha256 of the text above: 6110b5f2ea9d4a13d5bdb97b6beceb0ccde811a592aa042d7853e37b30af5208 */

@@ -64,9 +64,9 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 17, 0, 0)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], 0, 17, 0, 0)); /* C2E2CO */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E2CO */
     return 0;
 }
 
@@ -255,18 +255,58 @@ static const char *const PARAMETERS[] = {"contravariant_correction_at_cells_on_h
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, double, double, int32_t, double);
+    int32_t __area_Cell_range_0, int32_t __coeff1_dwdz_Cell_range_0, int32_t __coeff1_dwdz_K_range_0,
+    int32_t __coeff1_dwdz_K_stride, int32_t __coeff2_dwdz_Cell_range_0, int32_t __coeff2_dwdz_K_range_0,
+    int32_t __coeff2_dwdz_K_stride, int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride,
+    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride,
+    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddqz_z_half_Cell_range_0,
+    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, int32_t __e_bln_c_s_C2E_stride,
+    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0,
+    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride, int32_t __owner_mask_Cell_range_0,
+    int32_t __vertical_cfl_Cell_range_0, int32_t __vertical_cfl_K_range_0, int32_t __vertical_cfl_K_stride,
+    int32_t __vertical_wind_advective_tendency_Cell_range_0, int32_t __vertical_wind_advective_tendency_K_range_0,
+    int32_t __vertical_wind_advective_tendency_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0,
+    int32_t __w_K_stride, int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
+    double cfl_w_limit, double dtime, int32_t gt_metrics_level, double scalfac_exdiff);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, double *, double *, double *, double *, double *,
-    int32_t *, int32_t *, double *, bool *, double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double, double,
-    int32_t, double);
+    void *, double *area, double *coeff1_dwdz, double *coeff2_dwdz,
+    double *contravariant_corrected_w_at_cells_on_model_levels,
+    double *contravariant_correction_at_cells_on_half_levels, double *contravariant_correction_at_edges_on_model_levels,
+    double *ddqz_z_half, double *e_bln_c_s, double *geofac_n2s, double *gt_compute_time, int32_t *gt_conn_C2E,
+    int32_t *gt_conn_C2E2CO, double *horizontal_advection_of_w_at_edges_on_half_levels, bool *owner_mask,
+    double *vertical_cfl, double *vertical_wind_advective_tendency, double *w, double *wgtfac_c,
+    int32_t __area_Cell_range_0, int32_t __coeff1_dwdz_Cell_range_0, int32_t __coeff1_dwdz_K_range_0,
+    int32_t __coeff1_dwdz_K_stride, int32_t __coeff2_dwdz_Cell_range_0, int32_t __coeff2_dwdz_K_range_0,
+    int32_t __coeff2_dwdz_K_stride, int32_t __contravariant_corrected_w_at_cells_on_model_levels_Cell_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_range_0,
+    int32_t __contravariant_corrected_w_at_cells_on_model_levels_K_stride,
+    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride,
+    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddqz_z_half_Cell_range_0,
+    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride, int32_t __e_bln_c_s_C2E_stride,
+    int32_t __e_bln_c_s_Cell_range_0, int32_t __geofac_n2s_C2E2CO_stride, int32_t __geofac_n2s_Cell_range_0,
+    int32_t __gt_conn_C2E2CO_neighbor_stride, int32_t __gt_conn_C2E_neighbor_stride,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride, int32_t __owner_mask_Cell_range_0,
+    int32_t __vertical_cfl_Cell_range_0, int32_t __vertical_cfl_K_range_0, int32_t __vertical_cfl_K_stride,
+    int32_t __vertical_wind_advective_tendency_Cell_range_0, int32_t __vertical_wind_advective_tendency_K_range_0,
+    int32_t __vertical_wind_advective_tendency_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0,
+    int32_t __w_K_stride, int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
+    double cfl_w_limit, double dtime, int32_t gt_metrics_level, double scalfac_exdiff);
 
 static void *init(const gts_program *self)
 {
@@ -342,49 +382,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* contravariant_correction_at_cells_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* vertical_wind_advective_tendency */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* contravariant_corrected_w_at_cells_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* vertical_cfl */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* w */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* horizontal_advection_of_w_at_edges_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* contravariant_correction_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* coeff1_dwdz */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* coeff2_dwdz */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* e_bln_c_s */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* wgtfac_c */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* ddqz_z_half */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* area */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* geofac_n2s */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* owner_mask */
-    GTS_TRY(gts_convert_scalar(self, host, 15, args[15], &s->scalfac_exdiff)); /* scalfac_exdiff */
-    GTS_TRY(gts_convert_scalar(self, host, 16, args[16], &s->cfl_w_limit)); /* cfl_w_limit */
-    GTS_TRY(gts_convert_scalar(self, host, 17, args[17], &s->dtime)); /* dtime */
-    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* skip_compute_predictor_vertical_advection */
-    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* nflatlev */
-    GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* end_index_of_damping_layer */
-    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 23, args[23])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 24, args[24])); /* vertical_end */
-    if (gts_is_known_provider(self, 27, args[25]))
-        return 0;
-    void *const gt_conn_C2E = host->connectivity(self, 25, args[25]); /* C2E */
-    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 25, gt_conn_C2E));
-    void *const gt_conn_C2E2CO = host->connectivity(self, 26, args[25]); /* C2E2CO */
-    if (GTS_UNLIKELY(gt_conn_C2E2CO == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 26, gt_conn_C2E2CO));
-    return host->remember_provider(self, args[25]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -443,6 +440,49 @@ GTS_EXPORT int compute_advection_in_predictor_f_call(gts_program *self, const ar
 static int call(gts_program *self, const void *args)
 {
     return compute_advection_in_predictor_f_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* contravariant_correction_at_cells_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* vertical_wind_advective_tendency */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* contravariant_corrected_w_at_cells_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* vertical_cfl */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* w */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* horizontal_advection_of_w_at_edges_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* contravariant_correction_at_edges_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* coeff1_dwdz */
+    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* coeff2_dwdz */
+    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* e_bln_c_s */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* wgtfac_c */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* ddqz_z_half */
+    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* area */
+    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* geofac_n2s */
+    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* owner_mask */
+    GTS_TRY(gts_convert_scalar(self, host, 15, args[15], &s->scalfac_exdiff)); /* scalfac_exdiff */
+    GTS_TRY(gts_convert_scalar(self, host, 16, args[16], &s->cfl_w_limit)); /* cfl_w_limit */
+    GTS_TRY(gts_convert_scalar(self, host, 17, args[17], &s->dtime)); /* dtime */
+    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* skip_compute_predictor_vertical_advection */
+    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* nflatlev */
+    GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* end_index_of_damping_layer */
+    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 23, args[23])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 24, args[24])); /* vertical_end */
+    if (gts_is_known_provider(self, 27, args[25]))
+        return 0;
+    void *const gt_conn_C2E = host->connectivity(self, 25, args[25]); /* C2E */
+    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 25, gt_conn_C2E));
+    void *const gt_conn_C2E2CO = host->connectivity(self, 26, args[25]); /* C2E2CO */
+    if (GTS_UNLIKELY(gt_conn_C2E2CO == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 26, gt_conn_C2E2CO));
+    return host->remember_provider(self, args[25]);
 }
 
 #ifdef GTS_FORTRAN
@@ -573,4 +613,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 1d478774ac43de432233bb6e08f0dcede28db7688ca019f58384a13f9b331e93 */
+/* gtstub: sha256 of the text above: e6f3345d8380e7463bce5c59f27d48a6545df20753ce4af50888f9302e3d3f09 */

@@ -64,10 +64,10 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 26, 0, 0)); /* E2C */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 26, 0, 0)); /* E2C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], 0, 26, 0, 9)); /* E2V */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[3], 0, 8, 0, 0)); /* V2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], /* rows */ 0, 26, /* plus */ 0, /* size */ 9)); /* E2V */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[3], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2C */
     return 0;
 }
 
@@ -276,18 +276,60 @@ static const char *const PARAMETERS[] = {"tangential_wind", "tangential_wind_on_
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    int32_t __c_intp_V2C_stride, int32_t __c_intp_Vertex_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddxn_z_full_Edge_range_0,
+    int32_t __ddxn_z_full_K_range_0, int32_t __ddxn_z_full_K_stride, int32_t __ddxt_z_full_Edge_range_0,
+    int32_t __ddxt_z_full_K_range_0, int32_t __ddxt_z_full_K_stride, int32_t __gt_conn_E2C2E_neighbor_stride,
+    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2C_neighbor_stride,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, int32_t __inv_dual_edge_length_Edge_range_0,
+    int32_t __inv_primal_edge_length_Edge_range_0, int32_t __rbf_vec_coeff_e_E2C2E_stride,
+    int32_t __rbf_vec_coeff_e_Edge_range_0, int32_t __tangent_orientation_Edge_range_0,
+    int32_t __tangential_wind_Edge_range_0, int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride,
+    int32_t __tangential_wind_on_half_levels_Edge_range_0, int32_t __tangential_wind_on_half_levels_K_range_0,
+    int32_t __tangential_wind_on_half_levels_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0,
+    int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0, int32_t __vn_on_half_levels_K_range_0,
+    int32_t __vn_on_half_levels_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride,
+    int32_t __wgtfac_e_Edge_range_0, int32_t __wgtfac_e_K_range_0, int32_t __wgtfac_e_K_stride,
+    int32_t __wgtfacq_e_Edge_range_0, int32_t __wgtfacq_e_K_range_0, int32_t __wgtfacq_e_K_stride,
+    int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, int32_t *, int32_t *, int32_t *, int32_t *, double *,
-    double *, double *, double *, double *, double *, double *, double *, double *, double *, double *, double *,
-    double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    void *, double *c_intp, double *contravariant_correction_at_edges_on_model_levels, double *ddxn_z_full,
+    double *ddxt_z_full, double *gt_compute_time, int32_t *gt_conn_E2C, int32_t *gt_conn_E2C2E, int32_t *gt_conn_E2V,
+    int32_t *gt_conn_V2C, double *horizontal_advection_of_w_at_edges_on_half_levels,
+    double *horizontal_kinetic_energy_at_edges_on_model_levels, double *inv_dual_edge_length,
+    double *inv_primal_edge_length, double *rbf_vec_coeff_e, double *tangent_orientation, double *tangential_wind,
+    double *tangential_wind_on_half_levels, double *vn, double *vn_on_half_levels, double *w, double *wgtfac_e,
+    double *wgtfacq_e, int32_t __c_intp_V2C_stride, int32_t __c_intp_Vertex_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddxn_z_full_Edge_range_0,
+    int32_t __ddxn_z_full_K_range_0, int32_t __ddxn_z_full_K_stride, int32_t __ddxt_z_full_Edge_range_0,
+    int32_t __ddxt_z_full_K_range_0, int32_t __ddxt_z_full_K_stride, int32_t __gt_conn_E2C2E_neighbor_stride,
+    int32_t __gt_conn_E2C_neighbor_stride, int32_t __gt_conn_E2V_neighbor_stride, int32_t __gt_conn_V2C_neighbor_stride,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_Edge_range_0,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_range_0,
+    int32_t __horizontal_advection_of_w_at_edges_on_half_levels_K_stride,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, int32_t __inv_dual_edge_length_Edge_range_0,
+    int32_t __inv_primal_edge_length_Edge_range_0, int32_t __rbf_vec_coeff_e_E2C2E_stride,
+    int32_t __rbf_vec_coeff_e_Edge_range_0, int32_t __tangent_orientation_Edge_range_0,
+    int32_t __tangential_wind_Edge_range_0, int32_t __tangential_wind_K_range_0, int32_t __tangential_wind_K_stride,
+    int32_t __tangential_wind_on_half_levels_Edge_range_0, int32_t __tangential_wind_on_half_levels_K_range_0,
+    int32_t __tangential_wind_on_half_levels_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0,
+    int32_t __vn_K_stride, int32_t __vn_on_half_levels_Edge_range_0, int32_t __vn_on_half_levels_K_range_0,
+    int32_t __vn_on_half_levels_K_stride, int32_t __w_Cell_range_0, int32_t __w_K_range_0, int32_t __w_K_stride,
+    int32_t __wgtfac_e_Edge_range_0, int32_t __wgtfac_e_K_range_0, int32_t __wgtfac_e_K_stride,
+    int32_t __wgtfacq_e_Edge_range_0, int32_t __wgtfacq_e_K_range_0, int32_t __wgtfacq_e_K_stride,
+    int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -363,54 +405,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* tangential_wind */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* tangential_wind_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* vn_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* horizontal_kinetic_energy_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* contravariant_correction_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* horizontal_advection_of_w_at_edges_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* vn */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* w */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* rbf_vec_coeff_e */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* wgtfac_e */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* ddxn_z_full */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* ddxt_z_full */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* wgtfacq_e */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* c_intp */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* inv_dual_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 16, args[16])); /* tangent_orientation */
-    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* skip_compute_predictor_vertical_advection */
-    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* nflatlev */
-    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* vertical_end */
-    if (gts_is_known_provider(self, 27, args[23]))
-        return 0;
-    void *const gt_conn_E2C = host->connectivity(self, 23, args[23]); /* E2C */
-    if (GTS_UNLIKELY(gt_conn_E2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 23, gt_conn_E2C));
-    void *const gt_conn_E2C2E = host->connectivity(self, 24, args[23]); /* E2C2E */
-    if (GTS_UNLIKELY(gt_conn_E2C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 24, gt_conn_E2C2E));
-    void *const gt_conn_E2V = host->connectivity(self, 25, args[23]); /* E2V */
-    if (GTS_UNLIKELY(gt_conn_E2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 25, gt_conn_E2V));
-    void *const gt_conn_V2C = host->connectivity(self, 26, args[23]); /* V2C */
-    if (GTS_UNLIKELY(gt_conn_V2C == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 26, gt_conn_V2C));
-    return host->remember_provider(self, args[23]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -458,9 +452,8 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_f_call(gts_program *self, co
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     gts_leave(self);
     return status;
 }
@@ -468,6 +461,54 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_f_call(gts_program *self, co
 static int call(gts_program *self, const void *args)
 {
     return compute_diagnostics_from_normal_wind_f_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* tangential_wind */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* tangential_wind_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* vn_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* horizontal_kinetic_energy_at_edges_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* contravariant_correction_at_edges_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* horizontal_advection_of_w_at_edges_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* vn */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* w */
+    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* rbf_vec_coeff_e */
+    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* wgtfac_e */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* ddxn_z_full */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* ddxt_z_full */
+    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* wgtfacq_e */
+    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* c_intp */
+    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* inv_dual_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* inv_primal_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 16, args[16])); /* tangent_orientation */
+    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* skip_compute_predictor_vertical_advection */
+    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* nflatlev */
+    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* vertical_end */
+    if (gts_is_known_provider(self, 27, args[23]))
+        return 0;
+    void *const gt_conn_E2C = host->connectivity(self, 23, args[23]); /* E2C */
+    if (GTS_UNLIKELY(gt_conn_E2C == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 23, gt_conn_E2C));
+    void *const gt_conn_E2C2E = host->connectivity(self, 24, args[23]); /* E2C2E */
+    if (GTS_UNLIKELY(gt_conn_E2C2E == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 24, gt_conn_E2C2E));
+    void *const gt_conn_E2V = host->connectivity(self, 25, args[23]); /* E2V */
+    if (GTS_UNLIKELY(gt_conn_E2V == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 25, gt_conn_E2V));
+    void *const gt_conn_V2C = host->connectivity(self, 26, args[23]); /* V2C */
+    if (GTS_UNLIKELY(gt_conn_V2C == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 26, gt_conn_V2C));
+    return host->remember_provider(self, args[23]);
 }
 
 #ifdef GTS_FORTRAN
@@ -533,9 +574,8 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_f_fortran(
             gt_conn_E2C_, gt_conn_E2C2E_, gt_conn_E2V_, gt_conn_V2C_};
         status = check_descriptors(self, found);
     }
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
         return;
@@ -596,4 +636,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 893570e7ab115a4de47bb7e678677b4e02b7826515ccb31633d8b7c7768078b3 */
+/* gtstub: sha256 of the text above: 3955ddf210874a5e6a92f6fc1411369f0946350945e982e1b72a79a62dfb22b8 */

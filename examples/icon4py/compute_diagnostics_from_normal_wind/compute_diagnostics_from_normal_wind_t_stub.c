@@ -49,7 +49,7 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 26, 0, 0)); /* E2C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 26, /* plus */ 0, /* size */ 0)); /* E2C2E */
     return 0;
 }
 
@@ -219,16 +219,42 @@ static const char *const PARAMETERS[] = {"tangential_wind", "tangential_wind_on_
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t);
+    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddxn_z_full_Edge_range_0,
+    int32_t __ddxn_z_full_K_range_0, int32_t __ddxn_z_full_K_stride, int32_t __ddxt_z_full_Edge_range_0,
+    int32_t __ddxt_z_full_K_range_0, int32_t __ddxt_z_full_K_stride, int32_t __gt_conn_E2C2E_neighbor_stride,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, int32_t __rbf_vec_coeff_e_E2C2E_stride,
+    int32_t __rbf_vec_coeff_e_Edge_range_0, int32_t __tangential_wind_Edge_range_0, int32_t __tangential_wind_K_range_0,
+    int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
+    int32_t __vn_on_half_levels_Edge_range_0, int32_t __vn_on_half_levels_K_range_0,
+    int32_t __vn_on_half_levels_K_stride, int32_t __wgtfac_e_Edge_range_0, int32_t __wgtfac_e_K_range_0,
+    int32_t __wgtfac_e_K_stride, int32_t __wgtfacq_e_Edge_range_0, int32_t __wgtfacq_e_K_range_0,
+    int32_t __wgtfacq_e_K_stride, int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, int32_t *, double *, double *, double *, double *,
-    double *, double *, double *, double *, double *, double *, double *, double *, double *, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t);
+    void *, double *c_intp, double *contravariant_correction_at_edges_on_model_levels, double *ddxn_z_full,
+    double *ddxt_z_full, double *gt_compute_time, int32_t *gt_conn_E2C2E,
+    double *horizontal_advection_of_w_at_edges_on_half_levels,
+    double *horizontal_kinetic_energy_at_edges_on_model_levels, double *inv_dual_edge_length,
+    double *inv_primal_edge_length, double *rbf_vec_coeff_e, double *tangent_orientation, double *tangential_wind,
+    double *tangential_wind_on_half_levels, double *vn, double *vn_on_half_levels, double *w, double *wgtfac_e,
+    double *wgtfacq_e, int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __ddxn_z_full_Edge_range_0,
+    int32_t __ddxn_z_full_K_range_0, int32_t __ddxn_z_full_K_stride, int32_t __ddxt_z_full_Edge_range_0,
+    int32_t __ddxt_z_full_K_range_0, int32_t __ddxt_z_full_K_stride, int32_t __gt_conn_E2C2E_neighbor_stride,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_Edge_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_range_0,
+    int32_t __horizontal_kinetic_energy_at_edges_on_model_levels_K_stride, int32_t __rbf_vec_coeff_e_E2C2E_stride,
+    int32_t __rbf_vec_coeff_e_Edge_range_0, int32_t __tangential_wind_Edge_range_0, int32_t __tangential_wind_K_range_0,
+    int32_t __tangential_wind_K_stride, int32_t __vn_Edge_range_0, int32_t __vn_K_range_0, int32_t __vn_K_stride,
+    int32_t __vn_on_half_levels_Edge_range_0, int32_t __vn_on_half_levels_K_range_0,
+    int32_t __vn_on_half_levels_K_stride, int32_t __wgtfac_e_Edge_range_0, int32_t __wgtfac_e_K_range_0,
+    int32_t __wgtfac_e_K_stride, int32_t __wgtfacq_e_Edge_range_0, int32_t __wgtfacq_e_K_range_0,
+    int32_t __wgtfacq_e_K_stride, int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -288,42 +314,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* tangential_wind */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* tangential_wind_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* vn_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* horizontal_kinetic_energy_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* contravariant_correction_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* horizontal_advection_of_w_at_edges_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* vn */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* w */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* rbf_vec_coeff_e */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* wgtfac_e */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* ddxn_z_full */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* ddxt_z_full */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* wgtfacq_e */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* c_intp */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* inv_dual_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* inv_primal_edge_length */
-    GTS_TRY(gts_convert_field(self, host, 16, args[16])); /* tangent_orientation */
-    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* skip_compute_predictor_vertical_advection */
-    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* nflatlev */
-    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* vertical_end */
-    if (gts_is_known_provider(self, 24, args[23]))
-        return 0;
-    void *const gt_conn_E2C2E = host->connectivity(self, 23, args[23]); /* E2C2E */
-    if (GTS_UNLIKELY(gt_conn_E2C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 23, gt_conn_E2C2E));
-    return host->remember_provider(self, args[23]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -365,9 +355,8 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_t_call(gts_program *self, co
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     gts_leave(self);
     return status;
 }
@@ -375,6 +364,42 @@ GTS_EXPORT int compute_diagnostics_from_normal_wind_t_call(gts_program *self, co
 static int call(gts_program *self, const void *args)
 {
     return compute_diagnostics_from_normal_wind_t_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* tangential_wind */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* tangential_wind_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* vn_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* horizontal_kinetic_energy_at_edges_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* contravariant_correction_at_edges_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* horizontal_advection_of_w_at_edges_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* vn */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* w */
+    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* rbf_vec_coeff_e */
+    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* wgtfac_e */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* ddxn_z_full */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* ddxt_z_full */
+    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* wgtfacq_e */
+    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* c_intp */
+    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* inv_dual_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* inv_primal_edge_length */
+    GTS_TRY(gts_convert_field(self, host, 16, args[16])); /* tangent_orientation */
+    GTS_TRY(gts_convert_static(self, host, 17, args[17])); /* skip_compute_predictor_vertical_advection */
+    GTS_TRY(gts_convert_static(self, host, 18, args[18])); /* nflatlev */
+    GTS_TRY(gts_convert_static(self, host, 19, args[19])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 20, args[20])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 21, args[21])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 22, args[22])); /* vertical_end */
+    if (gts_is_known_provider(self, 24, args[23]))
+        return 0;
+    void *const gt_conn_E2C2E = host->connectivity(self, 23, args[23]); /* E2C2E */
+    if (GTS_UNLIKELY(gt_conn_E2C2E == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 23, gt_conn_E2C2E));
+    return host->remember_provider(self, args[23]);
 }
 
 #ifdef GTS_FORTRAN
@@ -435,9 +460,8 @@ GTS_EXPORT void compute_diagnostics_from_normal_wind_t_fortran(
             gt_conn_E2C2E_};
         status = check_descriptors(self, found);
     }
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
         return;
@@ -497,4 +521,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 336078583d8d44aa6ac896fc400aa9d8b447d6969527decd6a0ff8af9cedce6a */
+/* gtstub: sha256 of the text above: 3aead9d0db6a6c559f58208b6e8a655587b96d36207589948eb5ad3ab9757331 */

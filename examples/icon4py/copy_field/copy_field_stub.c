@@ -93,11 +93,14 @@ static const char *const PARAMETERS[] = {"old_f", "new_f"};
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    int32_t __new_f_Cell_range_0, int32_t __new_f_Cell_range_1, int32_t __new_f_K_range_0, int32_t __new_f_K_range_1,
+    int32_t __new_f_K_stride, int32_t __old_f_Cell_range_0, int32_t __old_f_K_range_0, int32_t __old_f_K_stride,
+    int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t);
+    void *, double *gt_compute_time, double *new_f, double *old_f, int32_t __new_f_Cell_range_0,
+    int32_t __new_f_Cell_range_1, int32_t __new_f_K_range_0, int32_t __new_f_K_range_1, int32_t __new_f_K_stride,
+    int32_t __old_f_Cell_range_0, int32_t __old_f_K_range_0, int32_t __old_f_K_stride, int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -131,15 +134,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* old_f */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* new_f */
-    return 0;
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -160,9 +154,8 @@ GTS_EXPORT int copy_field_call(gts_program *self, const arguments *args)
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     gts_leave(self);
     return status;
 }
@@ -170,6 +163,15 @@ GTS_EXPORT int copy_field_call(gts_program *self, const arguments *args)
 static int call(gts_program *self, const void *args)
 {
     return copy_field_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* old_f */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* new_f */
+    return 0;
 }
 
 #ifdef GTS_FORTRAN
@@ -201,9 +203,8 @@ GTS_EXPORT void copy_field_fortran(
         const CFI_cdesc_t *const found[] = {old_f_, new_f_};
         status = check_descriptors(self, found);
     }
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
         return;
@@ -251,4 +252,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 2e6ae59c266a6b39ca466f96758c00e82289d91c67597403d09c8686e8205382 */
+/* gtstub: sha256 of the text above: 6fe58f5eb2d05b3a67d9992971d49319bd69e6529dbb3a642c7cc370c8aed69b */

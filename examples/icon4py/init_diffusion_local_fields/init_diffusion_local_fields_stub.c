@@ -124,13 +124,21 @@ static const char *const PARAMETERS[] = {"k4", "dyn_substeps", "hdiff_smag_fac",
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double, int32_t,
-    double, double, double, double, double, double, double, double, double);
+    int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride,
+    int32_t __enh_smag_fac_K_range_0, int32_t __enh_smag_fac_K_range_1, int32_t __enh_smag_fac_K_stride,
+    int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride,
+    int32_t __vect_a_K_range_0, int32_t __vect_a_K_stride, double dyn_substeps, int32_t gt_metrics_level,
+    double hdiff_smag_fac, double hdiff_smag_fac2, double hdiff_smag_fac3, double hdiff_smag_fac4, double hdiff_smag_z,
+    double hdiff_smag_z2, double hdiff_smag_z3, double hdiff_smag_z4, double k4);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, double, int32_t, double, double, double, double, double, double,
-    double, double, double);
+    void *, double *diff_multfac_vn, double *enh_smag_fac, double *gt_compute_time, double *smag_limit, double *vect_a,
+    int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride,
+    int32_t __enh_smag_fac_K_range_0, int32_t __enh_smag_fac_K_range_1, int32_t __enh_smag_fac_K_stride,
+    int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride,
+    int32_t __vect_a_K_range_0, int32_t __vect_a_K_stride, double dyn_substeps, int32_t gt_metrics_level,
+    double hdiff_smag_fac, double hdiff_smag_fac2, double hdiff_smag_fac3, double hdiff_smag_fac4, double hdiff_smag_z,
+    double hdiff_smag_z2, double hdiff_smag_z3, double hdiff_smag_z4, double k4);
 
 static void *init(const gts_program *self)
 {
@@ -167,28 +175,6 @@ static int run(gts_program *self)
         s->__smag_limit_K_range_1, s->__smag_limit_K_stride, s->__vect_a_K_range_0, s->__vect_a_K_stride,
         s->dyn_substeps, self->metrics_level, s->hdiff_smag_fac, s->hdiff_smag_fac2, s->hdiff_smag_fac3,
         s->hdiff_smag_fac4, s->hdiff_smag_z, s->hdiff_smag_z2, s->hdiff_smag_z3, s->hdiff_smag_z4, s->k4);
-    return 0;
-}
-
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_scalar(self, host, 0, args[0], &s->k4)); /* k4 */
-    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->dyn_substeps)); /* dyn_substeps */
-    GTS_TRY(gts_convert_scalar(self, host, 2, args[2], &s->hdiff_smag_fac)); /* hdiff_smag_fac */
-    GTS_TRY(gts_convert_scalar(self, host, 3, args[3], &s->hdiff_smag_fac2)); /* hdiff_smag_fac2 */
-    GTS_TRY(gts_convert_scalar(self, host, 4, args[4], &s->hdiff_smag_fac3)); /* hdiff_smag_fac3 */
-    GTS_TRY(gts_convert_scalar(self, host, 5, args[5], &s->hdiff_smag_fac4)); /* hdiff_smag_fac4 */
-    GTS_TRY(gts_convert_scalar(self, host, 6, args[6], &s->hdiff_smag_z)); /* hdiff_smag_z */
-    GTS_TRY(gts_convert_scalar(self, host, 7, args[7], &s->hdiff_smag_z2)); /* hdiff_smag_z2 */
-    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->hdiff_smag_z3)); /* hdiff_smag_z3 */
-    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->hdiff_smag_z4)); /* hdiff_smag_z4 */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* vect_a */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* diff_multfac_vn */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* smag_limit */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* enh_smag_fac */
     return 0;
 }
 
@@ -235,6 +221,28 @@ GTS_EXPORT int init_diffusion_local_fields_call(gts_program *self, const argumen
 static int call(gts_program *self, const void *args)
 {
     return init_diffusion_local_fields_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_scalar(self, host, 0, args[0], &s->k4)); /* k4 */
+    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->dyn_substeps)); /* dyn_substeps */
+    GTS_TRY(gts_convert_scalar(self, host, 2, args[2], &s->hdiff_smag_fac)); /* hdiff_smag_fac */
+    GTS_TRY(gts_convert_scalar(self, host, 3, args[3], &s->hdiff_smag_fac2)); /* hdiff_smag_fac2 */
+    GTS_TRY(gts_convert_scalar(self, host, 4, args[4], &s->hdiff_smag_fac3)); /* hdiff_smag_fac3 */
+    GTS_TRY(gts_convert_scalar(self, host, 5, args[5], &s->hdiff_smag_fac4)); /* hdiff_smag_fac4 */
+    GTS_TRY(gts_convert_scalar(self, host, 6, args[6], &s->hdiff_smag_z)); /* hdiff_smag_z */
+    GTS_TRY(gts_convert_scalar(self, host, 7, args[7], &s->hdiff_smag_z2)); /* hdiff_smag_z2 */
+    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->hdiff_smag_z3)); /* hdiff_smag_z3 */
+    GTS_TRY(gts_convert_scalar(self, host, 9, args[9], &s->hdiff_smag_z4)); /* hdiff_smag_z4 */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* vect_a */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* diff_multfac_vn */
+    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* smag_limit */
+    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* enh_smag_fac */
+    return 0;
 }
 
 #ifdef GTS_FORTRAN
@@ -344,4 +352,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 51062eb71f70cea08dee18fb6cc751b1f3f108060de6d87cd7b522b96699d4a9 */
+/* gtstub: sha256 of the text above: 4bd4e284f49423e79c0d4930b43911fe11c28a9a615bde7cf4506c9bdbef2737 */

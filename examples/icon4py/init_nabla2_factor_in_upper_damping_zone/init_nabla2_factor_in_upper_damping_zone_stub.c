@@ -70,10 +70,13 @@ static const char *const PARAMETERS[] = {"physical_heights", "diff_multfac_n2w",
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t);
+    int32_t __diff_multfac_n2w_K_range_0, int32_t __diff_multfac_n2w_K_stride, int32_t __physical_heights_K_range_0,
+    int32_t __physical_heights_K_stride, int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t);
+    void *, double *diff_multfac_n2w, double *gt_compute_time, double *physical_heights,
+    int32_t __diff_multfac_n2w_K_range_0, int32_t __diff_multfac_n2w_K_stride, int32_t __physical_heights_K_range_0,
+    int32_t __physical_heights_K_stride, int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -107,21 +110,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* physical_heights */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* diff_multfac_n2w */
-    GTS_TRY(gts_convert_static(self, host, 2, args[2])); /* end_index_of_damping_layer */
-    GTS_TRY(gts_convert_static(self, host, 3, args[3])); /* nshift */
-    GTS_TRY(gts_convert_static(self, host, 4, args[4])); /* heights_nrd_shift */
-    GTS_TRY(gts_convert_static(self, host, 5, args[5])); /* heights_1 */
-    GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 7, args[7])); /* vertical_end */
-    return 0;
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -142,9 +130,8 @@ GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *self, 
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     gts_leave(self);
     return status;
 }
@@ -152,6 +139,21 @@ GTS_EXPORT int init_nabla2_factor_in_upper_damping_zone_call(gts_program *self, 
 static int call(gts_program *self, const void *args)
 {
     return init_nabla2_factor_in_upper_damping_zone_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* physical_heights */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* diff_multfac_n2w */
+    GTS_TRY(gts_convert_static(self, host, 2, args[2])); /* end_index_of_damping_layer */
+    GTS_TRY(gts_convert_static(self, host, 3, args[3])); /* nshift */
+    GTS_TRY(gts_convert_static(self, host, 4, args[4])); /* heights_nrd_shift */
+    GTS_TRY(gts_convert_static(self, host, 5, args[5])); /* heights_1 */
+    GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 7, args[7])); /* vertical_end */
+    return 0;
 }
 
 #ifdef GTS_FORTRAN
@@ -183,9 +185,8 @@ GTS_EXPORT void init_nabla2_factor_in_upper_damping_zone_fortran(
         const CFI_cdesc_t *const found[] = {physical_heights_, diff_multfac_n2w_};
         status = check_descriptors(self, found);
     }
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
         return;
@@ -233,4 +234,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 9a2d975beb518077a9ea2f48a7869081b01768115fd614e09ebda1990c02d581 */
+/* gtstub: sha256 of the text above: 80a0348567a825fdf2155d8ce1bbdae8f5adf99a876b84a3c8988ac1390a9ace */

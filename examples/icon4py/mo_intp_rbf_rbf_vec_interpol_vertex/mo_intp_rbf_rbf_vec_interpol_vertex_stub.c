@@ -38,7 +38,7 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 8, 0, 0)); /* V2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 8, /* plus */ 0, /* size */ 0)); /* V2E */
     return 0;
 }
 
@@ -121,12 +121,19 @@ static const char *const PARAMETERS[] = {"p_e_in", "ptr_coeff_1", "ptr_coeff_2",
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t);
+    int32_t __gt_conn_V2E_neighbor_stride, int32_t __p_e_in_Edge_range_0, int32_t __p_e_in_K_range_0,
+    int32_t __p_e_in_K_stride, int32_t __p_u_out_K_range_0, int32_t __p_u_out_K_stride,
+    int32_t __p_u_out_Vertex_range_0, int32_t __p_v_out_K_range_0, int32_t __p_v_out_K_stride,
+    int32_t __p_v_out_Vertex_range_0, int32_t __ptr_coeff_1_V2E_stride, int32_t __ptr_coeff_1_Vertex_range_0,
+    int32_t __ptr_coeff_2_V2E_stride, int32_t __ptr_coeff_2_Vertex_range_0, int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, int32_t *, double *, double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+    void *, double *gt_compute_time, int32_t *gt_conn_V2E, double *p_e_in, double *p_u_out, double *p_v_out,
+    double *ptr_coeff_1, double *ptr_coeff_2, int32_t __gt_conn_V2E_neighbor_stride, int32_t __p_e_in_Edge_range_0,
+    int32_t __p_e_in_K_range_0, int32_t __p_e_in_K_stride, int32_t __p_u_out_K_range_0, int32_t __p_u_out_K_stride,
+    int32_t __p_u_out_Vertex_range_0, int32_t __p_v_out_K_range_0, int32_t __p_v_out_K_stride,
+    int32_t __p_v_out_Vertex_range_0, int32_t __ptr_coeff_1_V2E_stride, int32_t __ptr_coeff_1_Vertex_range_0,
+    int32_t __ptr_coeff_2_V2E_stride, int32_t __ptr_coeff_2_Vertex_range_0, int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -166,28 +173,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* p_e_in */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* ptr_coeff_1 */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* ptr_coeff_2 */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* p_u_out */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* p_v_out */
-    GTS_TRY(gts_convert_static(self, host, 5, args[5])); /* horizontal_start */
-    GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* horizontal_end */
-    GTS_TRY(gts_convert_static(self, host, 7, args[7])); /* vertical_start */
-    GTS_TRY(gts_convert_static(self, host, 8, args[8])); /* vertical_end */
-    if (gts_is_known_provider(self, 10, args[9]))
-        return 0;
-    void *const gt_conn_V2E = host->connectivity(self, 9, args[9]); /* V2E */
-    if (GTS_UNLIKELY(gt_conn_V2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 9, gt_conn_V2E));
-    return host->remember_provider(self, args[9]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -212,9 +197,8 @@ GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *self, const
     int status = 0;
     if (GTS_UNLIKELY(args == NULL) || GTS_UNLIKELY(!self->knows_args) || GTS_UNLIKELY(differ(args, self->args)))
         status = gts_check_args(self, args);
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     gts_leave(self);
     return status;
 }
@@ -222,6 +206,28 @@ GTS_EXPORT int mo_intp_rbf_rbf_vec_interpol_vertex_call(gts_program *self, const
 static int call(gts_program *self, const void *args)
 {
     return mo_intp_rbf_rbf_vec_interpol_vertex_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* p_e_in */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* ptr_coeff_1 */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* ptr_coeff_2 */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* p_u_out */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* p_v_out */
+    GTS_TRY(gts_convert_static(self, host, 5, args[5])); /* horizontal_start */
+    GTS_TRY(gts_convert_static(self, host, 6, args[6])); /* horizontal_end */
+    GTS_TRY(gts_convert_static(self, host, 7, args[7])); /* vertical_start */
+    GTS_TRY(gts_convert_static(self, host, 8, args[8])); /* vertical_end */
+    if (gts_is_known_provider(self, 10, args[9]))
+        return 0;
+    void *const gt_conn_V2E = host->connectivity(self, 9, args[9]); /* V2E */
+    if (GTS_UNLIKELY(gt_conn_V2E == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 9, gt_conn_V2E));
+    return host->remember_provider(self, args[9]);
 }
 
 #ifdef GTS_FORTRAN
@@ -258,9 +264,8 @@ GTS_EXPORT void mo_intp_rbf_rbf_vec_interpol_vertex_fortran(
         const CFI_cdesc_t *const found[] = {p_e_in_, ptr_coeff_1_, ptr_coeff_2_, p_u_out_, p_v_out_, gt_conn_V2E_};
         status = check_descriptors(self, found);
     }
-    if (GTS_LIKELY(status == 0)) {
+    if (GTS_LIKELY(status == 0))
         status = gts_call_run(self, run);
-    }
     if (GTS_UNLIKELY(status != 0)) {
         gts_fortran_fail(self, true, stat, errmsg);
         return;
@@ -309,4 +314,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0ceecf800e4aaad61d92f28c3a90a583e7f1d0123135f0143ee7815460553d4a */
+/* gtstub: sha256 of the text above: 63b37a7fbbd8899a69c7f01bc81f1366d3151b6d36e2a2cda2aa737bdcbd475e */

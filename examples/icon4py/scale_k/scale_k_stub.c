@@ -86,10 +86,13 @@ static const char *const PARAMETERS[] = {"field", "factor", "scaled_field"};
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, double, int32_t);
+    int32_t __field_K_range_0, int32_t __field_K_stride, int32_t __scaled_field_K_range_0,
+    int32_t __scaled_field_K_range_1, int32_t __scaled_field_K_stride, double factor, int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t, double, int32_t);
+    void *, double *field, double *gt_compute_time, double *scaled_field, int32_t __field_K_range_0,
+    int32_t __field_K_stride, int32_t __scaled_field_K_range_0, int32_t __scaled_field_K_range_1,
+    int32_t __scaled_field_K_stride, double factor, int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -120,17 +123,6 @@ static int run(gts_program *self)
         self->sdfg, s->field, &self->compute_time, s->scaled_field, s->__field_K_range_0, s->__field_K_stride,
         s->__scaled_field_K_range_0, s->__scaled_field_K_range_1, s->__scaled_field_K_stride, s->factor,
         self->metrics_level);
-    return 0;
-}
-
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* field */
-    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->factor)); /* factor */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* scaled_field */
     return 0;
 }
 
@@ -166,6 +158,17 @@ GTS_EXPORT int scale_k_call(gts_program *self, const arguments *args)
 static int call(gts_program *self, const void *args)
 {
     return scale_k_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* field */
+    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->factor)); /* factor */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* scaled_field */
+    return 0;
 }
 
 #ifdef GTS_FORTRAN
@@ -250,4 +253,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: de0e4f2b6ba70e086bfdd7cb5a49e03dd53aa585398ca6d6fb09ceb7ec4a4fed */
+/* gtstub: sha256 of the text above: 94324315a0a2b38d8554f7e9e5062c75d98d22ab83e1587a63b81e568c804d92 */

@@ -65,11 +65,15 @@ static const char *const PARAMETERS[] = {"k4", "hdiff_efdt_ratio", "diff_multfac
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double, double);
+    int32_t __diff_multfac_vn_K_range_0, int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride,
+    int32_t __smag_limit_K_range_0, int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride,
+    int32_t gt_metrics_level, double hdiff_efdt_ratio, double k4);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double,
-    double);
+    void *, double *diff_multfac_vn, double *gt_compute_time, double *smag_limit, int32_t __diff_multfac_vn_K_range_0,
+    int32_t __diff_multfac_vn_K_range_1, int32_t __diff_multfac_vn_K_stride, int32_t __smag_limit_K_range_0,
+    int32_t __smag_limit_K_range_1, int32_t __smag_limit_K_stride, int32_t gt_metrics_level, double hdiff_efdt_ratio,
+    double k4);
 
 static void *init(const gts_program *self)
 {
@@ -101,18 +105,6 @@ static int run(gts_program *self)
         self->sdfg, s->diff_multfac_vn, &self->compute_time, s->smag_limit, s->__diff_multfac_vn_K_range_0,
         s->__diff_multfac_vn_K_range_1, s->__diff_multfac_vn_K_stride, s->__smag_limit_K_range_0,
         s->__smag_limit_K_range_1, s->__smag_limit_K_stride, self->metrics_level, s->hdiff_efdt_ratio, s->k4);
-    return 0;
-}
-
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_scalar(self, host, 0, args[0], &s->k4)); /* k4 */
-    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->hdiff_efdt_ratio)); /* hdiff_efdt_ratio */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* diff_multfac_vn */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* smag_limit */
     return 0;
 }
 
@@ -149,6 +141,18 @@ GTS_EXPORT int setup_fields_for_initial_step_call(gts_program *self, const argum
 static int call(gts_program *self, const void *args)
 {
     return setup_fields_for_initial_step_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_scalar(self, host, 0, args[0], &s->k4)); /* k4 */
+    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->hdiff_efdt_ratio)); /* hdiff_efdt_ratio */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* diff_multfac_vn */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* smag_limit */
+    return 0;
 }
 
 #ifdef GTS_FORTRAN
@@ -235,4 +239,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 675fbb1ab7a085e103ae6a1190c6aa77b343c2257ef95f07e8051d88b12c123a */
+/* gtstub: sha256 of the text above: 397e372f93e4ffa3b6be74db008ad2b1112af61143c235a0197d787b3d101318 */

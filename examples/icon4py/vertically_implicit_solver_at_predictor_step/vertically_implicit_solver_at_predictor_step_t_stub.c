@@ -82,9 +82,9 @@ static const gts_follow FOLLOWS[] = {
 /* Checks the elements that a call accesses. */
 static GTS_NOINLINE int check_bounds(gts_program *gts_self)
 {
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, 17, 0, 0)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], 0, 17, 0, 0)); /* C2E */
-    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], 0, 17, 0, 0)); /* C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[1], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
+    GTS_TRY(gts_check_table(gts_self, &FOLLOWS[2], /* rows */ 0, 17, /* plus */ 0, /* size */ 0)); /* C2E */
     return 0;
 }
 
@@ -424,25 +424,104 @@ static const char *const PARAMETERS[] = {"contravariant_correction_at_cells_on_h
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double, int32_t);
+    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride,
+    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __current_exner_Cell_range_0,
+    int32_t __current_exner_K_range_0, int32_t __current_exner_K_stride, int32_t __current_rho_Cell_range_0,
+    int32_t __current_rho_K_range_0, int32_t __current_rho_K_stride, int32_t __current_theta_v_Cell_range_0,
+    int32_t __current_theta_v_K_range_0, int32_t __current_theta_v_K_stride, int32_t __current_w_Cell_range_0,
+    int32_t __current_w_K_range_0, int32_t __current_w_K_stride, int32_t __ddqz_z_half_Cell_range_0,
+    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride,
+    int32_t __dwdz_at_cells_on_model_levels_Cell_range_0, int32_t __dwdz_at_cells_on_model_levels_K_range_0,
+    int32_t __dwdz_at_cells_on_model_levels_K_stride, int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0,
+    int32_t __exner_dynamical_increment_Cell_range_0, int32_t __exner_dynamical_increment_K_range_0,
+    int32_t __exner_dynamical_increment_K_stride, int32_t __exner_tendency_due_to_slow_physics_Cell_range_0,
+    int32_t __exner_tendency_due_to_slow_physics_K_range_0, int32_t __exner_tendency_due_to_slow_physics_K_stride,
+    int32_t __exner_w_explicit_weight_parameter_Cell_range_0, int32_t __exner_w_implicit_weight_parameter_Cell_range_0,
+    int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0, int32_t __gt_conn_C2E_neighbor_stride,
+    int32_t __inv_ddqz_z_full_Cell_range_0, int32_t __inv_ddqz_z_full_K_range_0, int32_t __inv_ddqz_z_full_K_stride,
+    int32_t __mass_flux_at_edges_on_model_levels_Edge_range_0, int32_t __mass_flux_at_edges_on_model_levels_K_range_0,
+    int32_t __mass_flux_at_edges_on_model_levels_K_stride, int32_t __next_exner_Cell_range_0,
+    int32_t __next_exner_K_range_0, int32_t __next_exner_K_stride, int32_t __next_rho_Cell_range_0,
+    int32_t __next_rho_K_range_0, int32_t __next_rho_K_stride, int32_t __next_theta_v_Cell_range_0,
+    int32_t __next_theta_v_K_range_0, int32_t __next_theta_v_K_stride, int32_t __next_w_Cell_range_0,
+    int32_t __next_w_K_range_0, int32_t __next_w_K_stride, int32_t __nonhydro_buoy_at_cells_on_half_levels_Cell_range_0,
+    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_range_0, int32_t __nonhydro_buoy_at_cells_on_half_levels_K_stride,
+    int32_t __perturbed_exner_at_cells_on_model_levels_Cell_range_0,
+    int32_t __perturbed_exner_at_cells_on_model_levels_K_range_0,
+    int32_t __perturbed_exner_at_cells_on_model_levels_K_stride,
+    int32_t __predictor_vertical_wind_advective_tendency_Cell_range_0,
+    int32_t __predictor_vertical_wind_advective_tendency_K_range_0,
+    int32_t __predictor_vertical_wind_advective_tendency_K_stride, int32_t __rayleigh_damping_factor_K_range_0,
+    int32_t __rayleigh_damping_factor_K_stride, int32_t __reference_exner_at_cells_on_model_levels_Cell_range_0,
+    int32_t __reference_exner_at_cells_on_model_levels_K_range_0,
+    int32_t __reference_exner_at_cells_on_model_levels_K_stride, int32_t __rho_at_cells_on_half_levels_Cell_range_0,
+    int32_t __rho_at_cells_on_half_levels_K_range_0, int32_t __rho_at_cells_on_half_levels_K_stride,
+    int32_t __theta_v_at_cells_on_half_levels_Cell_range_0, int32_t __theta_v_at_cells_on_half_levels_K_range_0,
+    int32_t __theta_v_at_cells_on_half_levels_K_stride, int32_t __theta_v_flux_at_edges_on_model_levels_Edge_range_0,
+    int32_t __theta_v_flux_at_edges_on_model_levels_K_range_0, int32_t __theta_v_flux_at_edges_on_model_levels_K_stride,
+    int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
+    int32_t __wgtfacq_c_Cell_range_0, int32_t __wgtfacq_c_K_range_0, int32_t __wgtfacq_c_K_stride, double dtime,
+    int32_t gt_metrics_level);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, double *, double *, double *, double *, double *,
-    double *, double *, double *, double *, double *, double *, int32_t *, double *, double *, double *, double *,
-    double *, double *, double *, double *, double *, double *, double *, double *, double *, double *, double *,
-    double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, double, int32_t);
+    void *, double *contravariant_correction_at_cells_on_half_levels,
+    double *contravariant_correction_at_edges_on_model_levels, double *current_exner, double *current_rho,
+    double *current_theta_v, double *current_w, double *ddqz_z_half, double *dwdz_at_cells_on_model_levels,
+    double *e_bln_c_s, double *exner_dynamical_increment, double *exner_iau_increment,
+    double *exner_tendency_due_to_slow_physics, double *exner_w_explicit_weight_parameter,
+    double *exner_w_implicit_weight_parameter, double *geofac_div, double *gt_compute_time, int32_t *gt_conn_C2E,
+    double *inv_ddqz_z_full, double *mass_flux_at_edges_on_model_levels, double *next_exner, double *next_rho,
+    double *next_theta_v, double *next_w, double *nonhydro_buoy_at_cells_on_half_levels,
+    double *perturbed_exner_at_cells_on_model_levels, double *predictor_vertical_wind_advective_tendency,
+    double *rayleigh_damping_factor, double *reference_exner_at_cells_on_model_levels,
+    double *rho_at_cells_on_half_levels, double *rho_iau_increment, double *theta_v_at_cells_on_half_levels,
+    double *theta_v_flux_at_edges_on_model_levels, double *wgtfac_c, double *wgtfacq_c,
+    int32_t __contravariant_correction_at_cells_on_half_levels_Cell_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_range_0,
+    int32_t __contravariant_correction_at_cells_on_half_levels_K_stride,
+    int32_t __contravariant_correction_at_edges_on_model_levels_Edge_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_range_0,
+    int32_t __contravariant_correction_at_edges_on_model_levels_K_stride, int32_t __current_exner_Cell_range_0,
+    int32_t __current_exner_K_range_0, int32_t __current_exner_K_stride, int32_t __current_rho_Cell_range_0,
+    int32_t __current_rho_K_range_0, int32_t __current_rho_K_stride, int32_t __current_theta_v_Cell_range_0,
+    int32_t __current_theta_v_K_range_0, int32_t __current_theta_v_K_stride, int32_t __current_w_Cell_range_0,
+    int32_t __current_w_K_range_0, int32_t __current_w_K_stride, int32_t __ddqz_z_half_Cell_range_0,
+    int32_t __ddqz_z_half_K_range_0, int32_t __ddqz_z_half_K_stride,
+    int32_t __dwdz_at_cells_on_model_levels_Cell_range_0, int32_t __dwdz_at_cells_on_model_levels_K_range_0,
+    int32_t __dwdz_at_cells_on_model_levels_K_stride, int32_t __e_bln_c_s_C2E_stride, int32_t __e_bln_c_s_Cell_range_0,
+    int32_t __exner_dynamical_increment_Cell_range_0, int32_t __exner_dynamical_increment_K_range_0,
+    int32_t __exner_dynamical_increment_K_stride, int32_t __exner_tendency_due_to_slow_physics_Cell_range_0,
+    int32_t __exner_tendency_due_to_slow_physics_K_range_0, int32_t __exner_tendency_due_to_slow_physics_K_stride,
+    int32_t __exner_w_explicit_weight_parameter_Cell_range_0, int32_t __exner_w_implicit_weight_parameter_Cell_range_0,
+    int32_t __geofac_div_C2E_stride, int32_t __geofac_div_Cell_range_0, int32_t __gt_conn_C2E_neighbor_stride,
+    int32_t __inv_ddqz_z_full_Cell_range_0, int32_t __inv_ddqz_z_full_K_range_0, int32_t __inv_ddqz_z_full_K_stride,
+    int32_t __mass_flux_at_edges_on_model_levels_Edge_range_0, int32_t __mass_flux_at_edges_on_model_levels_K_range_0,
+    int32_t __mass_flux_at_edges_on_model_levels_K_stride, int32_t __next_exner_Cell_range_0,
+    int32_t __next_exner_K_range_0, int32_t __next_exner_K_stride, int32_t __next_rho_Cell_range_0,
+    int32_t __next_rho_K_range_0, int32_t __next_rho_K_stride, int32_t __next_theta_v_Cell_range_0,
+    int32_t __next_theta_v_K_range_0, int32_t __next_theta_v_K_stride, int32_t __next_w_Cell_range_0,
+    int32_t __next_w_K_range_0, int32_t __next_w_K_stride, int32_t __nonhydro_buoy_at_cells_on_half_levels_Cell_range_0,
+    int32_t __nonhydro_buoy_at_cells_on_half_levels_K_range_0, int32_t __nonhydro_buoy_at_cells_on_half_levels_K_stride,
+    int32_t __perturbed_exner_at_cells_on_model_levels_Cell_range_0,
+    int32_t __perturbed_exner_at_cells_on_model_levels_K_range_0,
+    int32_t __perturbed_exner_at_cells_on_model_levels_K_stride,
+    int32_t __predictor_vertical_wind_advective_tendency_Cell_range_0,
+    int32_t __predictor_vertical_wind_advective_tendency_K_range_0,
+    int32_t __predictor_vertical_wind_advective_tendency_K_stride, int32_t __rayleigh_damping_factor_K_range_0,
+    int32_t __rayleigh_damping_factor_K_stride, int32_t __reference_exner_at_cells_on_model_levels_Cell_range_0,
+    int32_t __reference_exner_at_cells_on_model_levels_K_range_0,
+    int32_t __reference_exner_at_cells_on_model_levels_K_stride, int32_t __rho_at_cells_on_half_levels_Cell_range_0,
+    int32_t __rho_at_cells_on_half_levels_K_range_0, int32_t __rho_at_cells_on_half_levels_K_stride,
+    int32_t __theta_v_at_cells_on_half_levels_Cell_range_0, int32_t __theta_v_at_cells_on_half_levels_K_range_0,
+    int32_t __theta_v_at_cells_on_half_levels_K_stride, int32_t __theta_v_flux_at_edges_on_model_levels_Edge_range_0,
+    int32_t __theta_v_flux_at_edges_on_model_levels_K_range_0, int32_t __theta_v_flux_at_edges_on_model_levels_K_stride,
+    int32_t __wgtfac_c_Cell_range_0, int32_t __wgtfac_c_K_range_0, int32_t __wgtfac_c_K_stride,
+    int32_t __wgtfacq_c_Cell_range_0, int32_t __wgtfacq_c_K_range_0, int32_t __wgtfacq_c_K_stride, double dtime,
+    int32_t gt_metrics_level);
 
 static void *init(const gts_program *self)
 {
@@ -557,67 +636,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* contravariant_correction_at_cells_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* next_w */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* next_rho */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* next_exner */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* next_theta_v */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* dwdz_at_cells_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* exner_dynamical_increment */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* geofac_div */
-    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* mass_flux_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* theta_v_flux_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* predictor_vertical_wind_advective_tendency */
-    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* nonhydro_buoy_at_cells_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* rho_at_cells_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* contravariant_correction_at_edges_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* exner_w_explicit_weight_parameter */
-    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* current_exner */
-    GTS_TRY(gts_convert_field(self, host, 16, args[16])); /* current_rho */
-    GTS_TRY(gts_convert_field(self, host, 17, args[17])); /* current_theta_v */
-    GTS_TRY(gts_convert_field(self, host, 18, args[18])); /* current_w */
-    GTS_TRY(gts_convert_field(self, host, 19, args[19])); /* inv_ddqz_z_full */
-    GTS_TRY(gts_convert_field(self, host, 20, args[20])); /* exner_w_implicit_weight_parameter */
-    GTS_TRY(gts_convert_field(self, host, 21, args[21])); /* theta_v_at_cells_on_half_levels */
-    GTS_TRY(gts_convert_field(self, host, 22, args[22])); /* perturbed_exner_at_cells_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 23, args[23])); /* exner_tendency_due_to_slow_physics */
-    GTS_TRY(gts_convert_field(self, host, 24, args[24])); /* rho_iau_increment */
-    GTS_TRY(gts_convert_field(self, host, 25, args[25])); /* exner_iau_increment */
-    GTS_TRY(gts_convert_field(self, host, 26, args[26])); /* ddqz_z_half */
-    GTS_TRY(gts_convert_field(self, host, 27, args[27])); /* rayleigh_damping_factor */
-    GTS_TRY(gts_convert_field(self, host, 28, args[28])); /* reference_exner_at_cells_on_model_levels */
-    GTS_TRY(gts_convert_field(self, host, 29, args[29])); /* e_bln_c_s */
-    GTS_TRY(gts_convert_field(self, host, 30, args[30])); /* wgtfac_c */
-    GTS_TRY(gts_convert_field(self, host, 31, args[31])); /* wgtfacq_c */
-    /* iau_wgt_dyn is not used by the SDFG. */
-    GTS_TRY(gts_convert_scalar(self, host, 32, args[33], &s->dtime)); /* dtime */
-    GTS_TRY(gts_convert_static(self, host, 33, args[34])); /* is_iau_active */
-    GTS_TRY(gts_convert_static(self, host, 34, args[35])); /* rayleigh_type */
-    GTS_TRY(gts_convert_static(self, host, 35, args[36])); /* divdamp_type */
-    GTS_TRY(gts_convert_static(self, host, 36, args[37])); /* at_first_substep */
-    GTS_TRY(gts_convert_static(self, host, 37, args[38])); /* end_index_of_damping_layer */
-    GTS_TRY(gts_convert_static(self, host, 38, args[39])); /* kstart_moist */
-    GTS_TRY(gts_convert_static(self, host, 39, args[40])); /* flat_level_index_plus1 */
-    GTS_TRY(gts_convert_static(self, host, 40, args[41])); /* start_cell_index_nudging */
-    GTS_TRY(gts_convert_static(self, host, 41, args[42])); /* end_cell_index_local */
-    GTS_TRY(gts_convert_static(self, host, 42, args[43])); /* start_cell_index_lateral_lvl3 */
-    GTS_TRY(gts_convert_static(self, host, 43, args[44])); /* end_cell_index_halo_lvl1 */
-    GTS_TRY(gts_convert_static(self, host, 44, args[45])); /* vertical_start_index_model_top */
-    GTS_TRY(gts_convert_static(self, host, 45, args[46])); /* vertical_end_index_model_surface */
-    if (gts_is_known_provider(self, 47, args[47]))
-        return 0;
-    void *const gt_conn_C2E = host->connectivity(self, 46, args[47]); /* C2E */
-    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 46, gt_conn_C2E));
-    return host->remember_provider(self, args[47]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -699,6 +717,67 @@ GTS_EXPORT int vertically_implicit_solver_at_predictor_step_t_call(gts_program *
 static int call(gts_program *self, const void *args)
 {
     return vertically_implicit_solver_at_predictor_step_t_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* contravariant_correction_at_cells_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* next_w */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* next_rho */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* next_exner */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* next_theta_v */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* dwdz_at_cells_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* exner_dynamical_increment */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* geofac_div */
+    GTS_TRY(gts_convert_field(self, host, 8, args[8])); /* mass_flux_at_edges_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 9, args[9])); /* theta_v_flux_at_edges_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 10, args[10])); /* predictor_vertical_wind_advective_tendency */
+    GTS_TRY(gts_convert_field(self, host, 11, args[11])); /* nonhydro_buoy_at_cells_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 12, args[12])); /* rho_at_cells_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 13, args[13])); /* contravariant_correction_at_edges_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 14, args[14])); /* exner_w_explicit_weight_parameter */
+    GTS_TRY(gts_convert_field(self, host, 15, args[15])); /* current_exner */
+    GTS_TRY(gts_convert_field(self, host, 16, args[16])); /* current_rho */
+    GTS_TRY(gts_convert_field(self, host, 17, args[17])); /* current_theta_v */
+    GTS_TRY(gts_convert_field(self, host, 18, args[18])); /* current_w */
+    GTS_TRY(gts_convert_field(self, host, 19, args[19])); /* inv_ddqz_z_full */
+    GTS_TRY(gts_convert_field(self, host, 20, args[20])); /* exner_w_implicit_weight_parameter */
+    GTS_TRY(gts_convert_field(self, host, 21, args[21])); /* theta_v_at_cells_on_half_levels */
+    GTS_TRY(gts_convert_field(self, host, 22, args[22])); /* perturbed_exner_at_cells_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 23, args[23])); /* exner_tendency_due_to_slow_physics */
+    GTS_TRY(gts_convert_field(self, host, 24, args[24])); /* rho_iau_increment */
+    GTS_TRY(gts_convert_field(self, host, 25, args[25])); /* exner_iau_increment */
+    GTS_TRY(gts_convert_field(self, host, 26, args[26])); /* ddqz_z_half */
+    GTS_TRY(gts_convert_field(self, host, 27, args[27])); /* rayleigh_damping_factor */
+    GTS_TRY(gts_convert_field(self, host, 28, args[28])); /* reference_exner_at_cells_on_model_levels */
+    GTS_TRY(gts_convert_field(self, host, 29, args[29])); /* e_bln_c_s */
+    GTS_TRY(gts_convert_field(self, host, 30, args[30])); /* wgtfac_c */
+    GTS_TRY(gts_convert_field(self, host, 31, args[31])); /* wgtfacq_c */
+    /* iau_wgt_dyn is not used by the SDFG. */
+    GTS_TRY(gts_convert_scalar(self, host, 32, args[33], &s->dtime)); /* dtime */
+    GTS_TRY(gts_convert_static(self, host, 33, args[34])); /* is_iau_active */
+    GTS_TRY(gts_convert_static(self, host, 34, args[35])); /* rayleigh_type */
+    GTS_TRY(gts_convert_static(self, host, 35, args[36])); /* divdamp_type */
+    GTS_TRY(gts_convert_static(self, host, 36, args[37])); /* at_first_substep */
+    GTS_TRY(gts_convert_static(self, host, 37, args[38])); /* end_index_of_damping_layer */
+    GTS_TRY(gts_convert_static(self, host, 38, args[39])); /* kstart_moist */
+    GTS_TRY(gts_convert_static(self, host, 39, args[40])); /* flat_level_index_plus1 */
+    GTS_TRY(gts_convert_static(self, host, 40, args[41])); /* start_cell_index_nudging */
+    GTS_TRY(gts_convert_static(self, host, 41, args[42])); /* end_cell_index_local */
+    GTS_TRY(gts_convert_static(self, host, 42, args[43])); /* start_cell_index_lateral_lvl3 */
+    GTS_TRY(gts_convert_static(self, host, 43, args[44])); /* end_cell_index_halo_lvl1 */
+    GTS_TRY(gts_convert_static(self, host, 44, args[45])); /* vertical_start_index_model_top */
+    GTS_TRY(gts_convert_static(self, host, 45, args[46])); /* vertical_end_index_model_surface */
+    if (gts_is_known_provider(self, 47, args[47]))
+        return 0;
+    void *const gt_conn_C2E = host->connectivity(self, 46, args[47]); /* C2E */
+    if (GTS_UNLIKELY(gt_conn_C2E == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 46, gt_conn_C2E));
+    return host->remember_provider(self, args[47]);
 }
 
 #ifdef GTS_FORTRAN
@@ -867,4 +946,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 0563013364a0b8bc128cf98cf9f67294efafbf4e95bf17b513570998f3a2afe6 */
+/* gtstub: sha256 of the text above: ae381132db19b6496f07404b3c4131308490ae0b0c000dc8526bf504b191ae10 */

@@ -195,11 +195,12 @@ static void call_split(double a0, int32_t *a1, float *a2)
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, double, callback_now *, callback_see *, callback_smooth *, callback_split *, callback_weigh *);
+    int32_t N, double a, callback_now *now, callback_see *see, callback_smooth *smooth, callback_split *split,
+    callback_weigh *weigh);
 
 typedef void sdfg_program(
-    void *, double *, float *, int32_t, double, callback_now *, callback_see *, callback_smooth *, callback_split *,
-    callback_weigh *);
+    void *, double *x, float *y, int32_t N, double a, callback_now *now, callback_see *see, callback_smooth *smooth,
+    callback_split *split, callback_weigh *weigh);
 
 static void *init(const gts_program *self)
 {
@@ -229,22 +230,6 @@ static int run(gts_program *self)
     ((sdfg_program *)self->program)(
         self->sdfg, s->x, s->y, s->N, s->a, call_now, call_see, call_smooth, call_split, call_weigh);
     GTS_TRY(gts_callbacks_end(&RUNNING, self));
-    return 0;
-}
-
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* x */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* y */
-    GTS_TRY(gts_convert_scalar(self, host, 2, args[2], &s->a)); /* a */
-    GTS_TRY(host->callback(self, 3, args[3])); /* now */
-    GTS_TRY(host->callback(self, 4, args[4])); /* see */
-    GTS_TRY(host->callback(self, 5, args[5])); /* weigh */
-    GTS_TRY(host->callback(self, 6, args[6])); /* smooth */
-    GTS_TRY(host->callback(self, 7, args[7])); /* split */
     return 0;
 }
 
@@ -287,6 +272,22 @@ GTS_EXPORT int calling_call(gts_program *self, const arguments *args)
 static int call(gts_program *self, const void *args)
 {
     return calling_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* x */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* y */
+    GTS_TRY(gts_convert_scalar(self, host, 2, args[2], &s->a)); /* a */
+    GTS_TRY(host->callback(self, 3, args[3])); /* now */
+    GTS_TRY(host->callback(self, 4, args[4])); /* see */
+    GTS_TRY(host->callback(self, 5, args[5])); /* weigh */
+    GTS_TRY(host->callback(self, 6, args[6])); /* smooth */
+    GTS_TRY(host->callback(self, 7, args[7])); /* split */
+    return 0;
 }
 
 #ifdef GTS_FORTRAN
@@ -394,4 +395,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: fd63606b6e3fef4736bedf0dc056f895b7d01b97f87dfe06fefcf91b8ea9a82c */
+/* gtstub: sha256 of the text above: 63a4a0671470a28896a976d2516b7149bddb46d1692f3f87c775238e3ed9ae31 */

@@ -61,7 +61,7 @@ static const char *const PARAMETERS[] = {"x", "factor", "out"};
 typedef void *sdfg_init(void);
 
 typedef void sdfg_program(
-    void *, double *, double *, int32_t, double);
+    void *, double *out, double *x, int32_t __n, double factor);
 
 static void *init(const gts_program *self)
 {
@@ -87,17 +87,6 @@ static int run(gts_program *self)
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->out, s->x, s->__n, s->factor);
-    return 0;
-}
-
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* x */
-    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->factor)); /* factor */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* out */
     return 0;
 }
 
@@ -133,6 +122,17 @@ GTS_EXPORT int prog_call(gts_program *self, const arguments *args)
 static int call(gts_program *self, const void *args)
 {
     return prog_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* x */
+    GTS_TRY(gts_convert_scalar(self, host, 1, args[1], &s->factor)); /* factor */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* out */
+    return 0;
 }
 
 #ifdef GTS_FORTRAN
@@ -217,4 +217,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 54a1864166cdcfff26f3d75fc3111f84b184daed295b81043c2a4b70a4d15166 */
+/* gtstub: sha256 of the text above: ee01ecf609a89af51fc9e292fe7a184f6ea6343add77e0a6ee5599d6ccd71c9b */

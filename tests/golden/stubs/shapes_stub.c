@@ -112,8 +112,8 @@ static const char *const PARAMETERS[] = {"a", "edges", "twice", "table", "odd", 
 typedef void *sdfg_init(void);
 
 typedef void sdfg_program(
-    void *, double *, double *, double *, double *, double *, double *, double *, double *, int32_t, int64_t, int32_t,
-    int32_t);
+    void *, double *a, double *edges, double *f, double *g, double *odd, double *table, double *twice, double *wide,
+    int32_t H, int64_t L, int32_t M, int32_t N);
 
 static void *init(const gts_program *self)
 {
@@ -141,23 +141,6 @@ static int run(gts_program *self)
 
     ((sdfg_program *)self->program)(
         self->sdfg, s->a, s->edges, s->f, s->g, s->odd, s->table, s->twice, s->wide, s->H, s->L, s->M, s->N);
-    return 0;
-}
-
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* a */
-    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* edges */
-    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* twice */
-    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* table */
-    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* odd */
-    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* wide */
-    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* f */
-    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* g */
-    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->M)); /* M */
     return 0;
 }
 
@@ -199,6 +182,23 @@ GTS_EXPORT int shapes_call(gts_program *self, const arguments *args)
 static int call(gts_program *self, const void *args)
 {
     return shapes_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* a */
+    GTS_TRY(gts_convert_field(self, host, 1, args[1])); /* edges */
+    GTS_TRY(gts_convert_field(self, host, 2, args[2])); /* twice */
+    GTS_TRY(gts_convert_field(self, host, 3, args[3])); /* table */
+    GTS_TRY(gts_convert_field(self, host, 4, args[4])); /* odd */
+    GTS_TRY(gts_convert_field(self, host, 5, args[5])); /* wide */
+    GTS_TRY(gts_convert_field(self, host, 6, args[6])); /* f */
+    GTS_TRY(gts_convert_field(self, host, 7, args[7])); /* g */
+    GTS_TRY(gts_convert_scalar(self, host, 8, args[8], &s->M)); /* M */
+    return 0;
 }
 
 #ifdef GTS_FORTRAN
@@ -291,4 +291,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: ef561e42e44c8ac68260d156c50e237b7e62e641cbfe9d5dc91d76826a35f1e0 */
+/* gtstub: sha256 of the text above: 3f634c060ab4e6e8772c695d9192feacda19e1369b59b56c417c077f9d2ef8e6 */

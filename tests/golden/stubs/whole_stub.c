@@ -60,7 +60,8 @@ static GTS_NOINLINE int check_bounds(gts_program *gts_self)
         GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], 0, __vn_Edge_range_1 - 1));
         GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], __out_0_K_range_0,
                                   gts_min(__out_0_K_range_1 - 1, x_1_0)));
-        GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], 0, __vn_Edge_range_1 - 1, 0, 1000)); /* E2V */
+        GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, __vn_Edge_range_1 - 1, /* plus */ 0,
+                                /* size */ 1000)); /* E2V */
     }
     return 0;
 }
@@ -147,11 +148,13 @@ static const char *const PARAMETERS[] = {"vn", "x", "flag", "unused", "out"};
 /* ---- The C interface of the SDFG, as DaCe exports it ----------------------------------------------------------- */
 
 typedef void *sdfg_init(
-    int32_t, bool);
+    int32_t __nk, bool flag);
 
 typedef void sdfg_program(
-    void *, double *, int32_t *, double *, double *, double *, double *, int32_t, int32_t, int32_t, int32_t, int32_t,
-    int32_t, int32_t, int32_t, bool, int32_t, int32_t, float);
+    void *, double *gt_compute_time, int32_t *gt_conn_E2V, double *out_0, double *out_1, double *vn, double *x_0,
+    int32_t __gt_conn_E2V_neighbor_stride, int32_t __nk, int32_t __out_0_K_range_0, int32_t __out_0_K_range_1,
+    int32_t __out_0_K_stride, int32_t __out_1_K_stride, int32_t __vn_Edge_range_1, int32_t __vn_K_stride, bool flag,
+    int32_t gt_metrics_level, int32_t x_1_0, float x_1_1);
 
 static void *init(const gts_program *self)
 {
@@ -161,9 +164,9 @@ static void *init(const gts_program *self)
 }
 
 typedef size_t workspace_0_bytes(
-    void *, int32_t, bool);
+    void *, int32_t __nk, bool flag);
 typedef void workspace_0_install(
-    void *, char *, int32_t, bool);
+    void *, char *, int32_t __nk, bool flag);
 
 static size_t bytes_0(const gts_program *self)
 {
@@ -211,37 +214,6 @@ static int run(gts_program *self)
     return 0;
 }
 
-/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
-
-static int convert(gts_program *self, const gts_host *host, void *const *args)
-{
-    struct slots *const s = self->slots;
-    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* vn */
-    void *const *const x_items = host->tuple(self, "x", args[1], 2);
-    if (GTS_UNLIKELY(x_items == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 1, x_items[0])); /* x[0] */
-    void *const *const x_1_items = host->tuple(self, "x[1]", x_items[1], 2);
-    if (GTS_UNLIKELY(x_1_items == NULL))
-        return -1;
-    GTS_TRY(gts_convert_scalar(self, host, 2, x_1_items[0], &s->x_1_0)); /* x[1][0] */
-    GTS_TRY(host->zero_dim_field(self, 3, x_1_items[1], &s->x_1_1)); /* x[1][1] */
-    GTS_TRY(gts_convert_scalar(self, host, 4, args[2], &s->flag)); /* flag */
-    /* unused is not used by the SDFG. */
-    void *const *const out_items = host->tuple(self, "out", args[4], 2);
-    if (GTS_UNLIKELY(out_items == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 5, out_items[0])); /* out[0] */
-    GTS_TRY(gts_convert_field(self, host, 6, out_items[1])); /* out[1] */
-    if (gts_is_known_provider(self, 8, args[5]))
-        return 0;
-    void *const gt_conn_E2V = host->connectivity(self, 7, args[5]); /* E2V */
-    if (GTS_UNLIKELY(gt_conn_E2V == NULL))
-        return -1;
-    GTS_TRY(gts_convert_field(self, host, 7, gt_conn_E2V));
-    return host->remember_provider(self, args[5]);
-}
-
 /* ---- Entry for C ----------------------------------------------------------------------------------------------- */
 
 static const gts_stub STUB;
@@ -279,6 +251,37 @@ GTS_EXPORT int whole_call(gts_program *self, const arguments *args)
 static int call(gts_program *self, const void *args)
 {
     return whole_call(self, args);
+}
+
+/* ---- Entry for hosts that pass argument objects ---------------------------------------------------------------- */
+
+static int convert(gts_program *self, const gts_host *host, void *const *args)
+{
+    struct slots *const s = self->slots;
+    GTS_TRY(gts_convert_field(self, host, 0, args[0])); /* vn */
+    void *const *const x_items = host->tuple(self, "x", args[1], 2);
+    if (GTS_UNLIKELY(x_items == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 1, x_items[0])); /* x[0] */
+    void *const *const x_1_items = host->tuple(self, "x[1]", x_items[1], 2);
+    if (GTS_UNLIKELY(x_1_items == NULL))
+        return -1;
+    GTS_TRY(gts_convert_scalar(self, host, 2, x_1_items[0], &s->x_1_0)); /* x[1][0] */
+    GTS_TRY(host->zero_dim_field(self, 3, x_1_items[1], &s->x_1_1)); /* x[1][1] */
+    GTS_TRY(gts_convert_scalar(self, host, 4, args[2], &s->flag)); /* flag */
+    /* unused is not used by the SDFG. */
+    void *const *const out_items = host->tuple(self, "out", args[4], 2);
+    if (GTS_UNLIKELY(out_items == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 5, out_items[0])); /* out[0] */
+    GTS_TRY(gts_convert_field(self, host, 6, out_items[1])); /* out[1] */
+    if (gts_is_known_provider(self, 8, args[5]))
+        return 0;
+    void *const gt_conn_E2V = host->connectivity(self, 7, args[5]); /* E2V */
+    if (GTS_UNLIKELY(gt_conn_E2V == NULL))
+        return -1;
+    GTS_TRY(gts_convert_field(self, host, 7, gt_conn_E2V));
+    return host->remember_provider(self, args[5]);
 }
 
 #ifdef GTS_FORTRAN
@@ -375,4 +378,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: cf15ac2329d14a4c17a0a001e7eb3495baf6fc55afb9ab22226c8de78e231232 */
+/* gtstub: sha256 of the text above: 00710d941a6bbcfda7af01efbc4e41edd8242d7d7cd84efdf0f4a438bd327725 */
