@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-.PHONY: help demo granule fortran-demo test suite soak lint format warnings asan valgrind browser picture bench bench-dace bench-starts bench-build wheel
+.PHONY: help demo granule captured-diffusion fortran-demo test quick suite soak lint format warnings asan valgrind browser picture bench bench-dace bench-starts bench-build wheel
 .PHONY: bounds fuzz wheel-test generated check-generated site links clean
 .PHONY: gpu gpu-tests gpu-programs gpu-bench gpu-wheels gpu-build
 
@@ -95,6 +95,10 @@ test: $(SOURCES)
 	    $(VENV)/bin/python -m pytest -n $(JOBS) $(ARGS) \
 	    $(addprefix tests/frameworks/gt4py/,test_language.py test_stages.py test_runner.py test_versions.py)
 endif
+
+# What needs neither gt4py nor a build of an SDFG.
+quick: .venv/.gtstub ## run the unit tests and the C programs, in two minutes
+	GTSTUB_CACHE_DIR=$(CURDIR)/build/quick-cache $(BIN)/python -m pytest -n $(JOBS) tests/unit tests/c $(ARGS)
 
 # gt4py's own tests, where a checkout has them beside it. In an environment of their own, because pytest-mpi, which they
 # need, skips all tests that are marked 'mpi'.
