@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from multiprocessing import connection
+from multiprocessing import connection, process, util
 
 PATIENCE = 5.0
 """Seconds that a process has to remove its files and to end its compilers before it is killed."""
@@ -20,7 +20,14 @@ def end_with_parent() -> None:
     """
     parent = multiprocessing.parent_process()
     if parent is not None:
+        util.Finalize(None, _end_group, (parent,), exitpriority=-1)
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_group(parent: process.BaseProcess) -> None:
+    """Ends this process with its compilers: one that was being started at the interrupt goes on otherwise."""
+    if os.getpgid(0) == os.getpid() and not parent.is_alive():
+        os.killpg(0, signal.SIGKILL)
 
 
 def _watch(parent: int) -> None:

@@ -15,14 +15,24 @@ PATIENCE = 60
 """Seconds. A test that fails waits as long."""
 
 COMPILES = '''
-import socket, subprocess, sys
+import socket, subprocess, sys, time
+
+COMPILER = [sys.executable, "-c", "import time; time.sleep(1000)"]
 
 def compile_for_long(place):
     """Tells that it has begun through a socket, which its compiler keeps open."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(place)
         connection.sendall(b"begun")
-        subprocess.run([sys.executable, "-c", "import time; time.sleep(1000)"], pass_fds=[connection.fileno()])
+        subprocess.run(COMPILER, pass_fds=[connection.fileno()])
+
+def start_compiler(place):
+    """Does not end its compiler when it is interrupted, as at the start of one."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(place)
+        subprocess.Popen(COMPILER, pass_fds=[connection.fileno()])
+        connection.sendall(b"begun")
+        time.sleep(1000)
 '''
 
 OWN_POOL = """
@@ -53,7 +63,11 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("script", [OWN_POOL, POOL_OF_GT4PY], ids=["own", "gt4py"])
+@pytest.mark.parametrize(
+    "script",
+    [OWN_POOL, OWN_POOL.replace("compile_for_long", "start_compiler"), POOL_OF_GT4PY],
+    ids=["own", "own at the start of a compiler", "gt4py"],
+)
 def test_workers_end_with_their_parent(tmp_path: Path, script: str, number: signal.Signals) -> None:
     (tmp_path / "builds.py").write_text(COMPILES)
     (tmp_path / "script.py").write_text(script)
