@@ -202,6 +202,7 @@ def test_other_objects_that_are_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
 W, PARAMETERS = three(2), Box(k=3.0)
 LOG: list[Any] = []
 PAIR = (three(5), 7.0)
+FACTORS = three(1)
 
 
 def unknown(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,6 +221,11 @@ def add(x, how):
 
 
 @unknown
+def multiply(x, by):
+    x[:] = x * by
+
+
+@unknown
 def write(x, log):
     log.append(float(x[0]))
 
@@ -230,6 +236,7 @@ def calls(a: dace.float64[3]):
     scale(a, (W, 1.0))
     add(a, [PARAMETERS])
     scale(a, PAIR)
+    multiply(a, FACTORS)
     write(a, LOG)
 
 
@@ -240,6 +247,7 @@ def calls(a: dace.float64[3]):
         (lambda m: m.setitem(globals(), "PARAMETERS", Box(k=4.0)), "'[PARAMETERS]' = [<"),
         (lambda m: m.setitem(globals(), "PAIR", (three(6), 7.0)), "'PAIR' = (array([5., 5., 5.]), 7.0), but it is"),
         (lambda m: m.setitem(globals(), "LOG", []), "'LOG' = ["),
+        (lambda m: m.setitem(globals(), "FACTORS", three(1)), "'FACTORS' = array([1., 1., 1.]), but it is"),
     ],
 )
 def test_what_a_callback_keeps(change: Change, message: str, monkeypatch: pytest.MonkeyPatch) -> None:

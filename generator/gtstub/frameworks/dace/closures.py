@@ -179,13 +179,13 @@ class _Maker:
 
     def _read(self, reading: Reading, value: Any, use: Use) -> None:
         is_passed = isinstance(reading.root, Passed)
-        if dtypes.is_array(value):
-            self.arrays.append((reading, value))
-        elif use is Use.HELD and _is_collection(value):  # the callback sees what is in it
+        if use is Use.HELD and (_is_collection(value) or not is_plain(value)):  # the callback sees what is in it
             self._compare_identical(reading, value)
+        elif dtypes.is_array(value):
+            self.arrays.append((reading, value))
         elif self._read_plain(reading, value):
             return
-        elif use is Use.HELD or (use is Use.BOUND and not is_passed):
+        elif use is Use.BOUND and not is_passed:
             self._compare_identical(reading, value)
         elif isinstance(value, BuiltinFunctionType):
             parent = None if isinstance(value.__self__, ModuleType | None) else reading.parent
@@ -233,6 +233,8 @@ class _Maker:
         convert: Callable[[Any], Any] | None = None
         if evaluation.use is Use.TRUTH and not isinstance(value, symbolic.sympy.Basic):
             convert, source = bool, source if isinstance(value, bool) else f"bool({source})"
+        elif evaluation.use is Use.HELD:
+            convert = held
         elif dtypes.is_array(value):
             self.arrays.append((self._again(names, node, None, source), value))
             return End.EVALUATED_AGAIN
@@ -241,14 +243,13 @@ class _Maker:
                 raise self._refusal(source)
             self.compare(self._again(names, node, kept, source))
             return End.EVALUATED_AGAIN
-        elif evaluation.use is Use.HELD:
-            convert = held
         elif evaluation.use is not Use.BOUND and _is_iterable(value):
             convert = kept
         elif evaluation.use is Use.ITEMS and isinstance(value, Iterable):
             convert = items_of
         elif not (is_plain(value) or _is_code(value)):
-            value = Identical(value)
+            self._compare_identical(self._again(names, node, None, source), value)
+            return End.EVALUATED_AGAIN
         self.compare(self._again(names, node, convert, source), convert(value) if convert else value)
         return End.EVALUATED_AGAIN
 

@@ -29,10 +29,14 @@ class Passed:
 
 @dataclasses.dataclass(frozen=True)
 class Again:
-    """An expression that calls evaluate: a function of the arguments for the parameters `names`."""
+    """
+    An expression that calls evaluate: a function of the arguments for the parameters `names`, which ends with the
+    conversion `convert`, if that is not None.
+    """
 
     function: Callable[..., Any]
     names: tuple[str, ...]
+    convert: Callable[[Any], Any] | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Reading:
         match self.root:
             case Passed(name):
                 return places[name], self.steps, self.source
-            case Again(function, names):
+            case Again(function, names, _):
                 return (function, tuple(places[name] for name in names)), self.steps, self.source
             case Held(value):
                 return CellType(value), self.steps, self.source
@@ -106,9 +110,10 @@ class Reading:
                 return self.root, self.steps
             case Held(value):
                 return id(value), self.steps
-            case Again(function=FunctionType() as function, names=names):
-                cells = tuple(id(each) for each in function.__closure__ or ())
-                return self.source, id(function.__globals__), cells, names, self.steps
+            case Again(function=FunctionType() as function, names=names, convert=convert):
+                cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+                found = tuple(id(cell.cell_contents if name.startswith(_FIXED) else cell) for name, cell in cells)
+                return self.source, id(function.__globals__), found, names, convert, self.steps
         return id(self.root), self.steps
 
     @property
@@ -121,6 +126,10 @@ class Reading:
             case CellType() as cell if _is_library(cell.cell_contents):
                 return Reading(cell, (), name)
         return None
+
+
+_FIXED = "gtstub_fixed_"
+"""How the names of cells begin that an expression has for objects without a name."""
 
 
 def _is_library(value: Any) -> bool:
@@ -199,7 +208,7 @@ class Names:
         code = made(*bound.cells).__code__
         cells = tuple(bound.cells[name] for name in code.co_freevars)
         names = tuple(bound.passed.values())
-        return Reading(Again(FunctionType(code, globals_, source, None, cells), names), (), source)
+        return Reading(Again(FunctionType(code, globals_, source, None, cells), names, convert), (), source)
 
 
 class _Expanded(ast.NodeTransformer):
@@ -255,7 +264,7 @@ class _Bound(ast.NodeTransformer):
 
     def fixed(self, value: Any) -> ast.expr:
         """The name of a cell with a value."""
-        name = f"fixed_{len(self.cells)}"
+        name = f"{_FIXED}{len(self.cells)}"
         self.cells[name] = CellType(value)
         return ast.Name(id=name, ctx=ast.Load())
 
