@@ -149,7 +149,7 @@ class Entry(NamedTuple):
                 try:
                     with opened(self.path / name, directory) as file:
                         if for_calls:
-                            check_file(file, directory, self.path / name)
+                            check_file(file, directory, self.path, name)
                         states[name] = os.fstat(file)
                         is_same = not is_needed or File.of(file) == expected
                 except OSError as error:
@@ -163,7 +163,7 @@ class Entry(NamedTuple):
     def _check_manifest(self, directory: int) -> None:
         try:
             with opened(self.manifest_file, directory) as file:
-                check_file(file, directory, self.manifest_file)
+                check_file(file, directory, self.path, manifests.FILE)
         except OSError:
             pass  # Reading it says why.
 

@@ -51,8 +51,9 @@ def verified(file: Path, allowed_signers: Path) -> Iterator[tuple[BinaryIO, str]
         raise CacheError(f"'{file}' is not signed: there is no file '{signature}'.")
     if not allowed_signers.is_file():
         raise CacheError(f"The file of allowed signers '{allowed_signers}' does not exist.")
-    with opened(allowed_signers) as signers_file, opened(allowed_signers.parent) as directory:
-        check_file(signers_file, directory, allowed_signers.absolute())
+    folder = allowed_signers.absolute().parent
+    with opened(allowed_signers) as signers_file, opened(folder) as directory:
+        check_file(signers_file, directory, folder, allowed_signers.name)
     options = ["-s", str(signature), "-f", str(allowed_signers)]
     with tempfile.TemporaryFile() as content:
         with file.open("rb") as stream:

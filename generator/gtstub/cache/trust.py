@@ -11,10 +11,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
-from gtstub.errors import ConfigError, TrustError
+from gtstub.errors import ConfigError, GtstubError, TrustError
 
 
 def check_directory(directory: int, path: Path) -> None:
@@ -25,14 +24,20 @@ def check_directory(directory: int, path: Path) -> None:
     """
     from gtstub import _host
 
-    _raise(lambda: _host.trust_directory(directory, os.fsencode(path)), path)
+    try:
+        _host.trust_directory(directory, os.fsencode(path))
+    except (RuntimeError, ValueError) as error:
+        raise _refusal(error, path) from None
 
 
-def check_file(file: int, directory: int, path: Path) -> None:
-    """Does the same for a file in a directory, both of them descriptors."""
+def check_file(file: int, directory: int, path: Path, name: str) -> None:
+    """Does the same for the file with this name in a directory; the numbers are descriptors of both."""
     from gtstub import _host
 
-    _raise(lambda: _host.trust_file(file, directory, os.fsencode(path)), path.parent)
+    try:
+        _host.trust_file(file, directory, os.fsencode(f"{path}/{name}"))
+    except (RuntimeError, ValueError) as error:
+        raise _refusal(error, path) from None
 
 
 def check_root(root: Path) -> None:
@@ -79,10 +84,5 @@ def restrict(path: Path) -> None:
         path.chmod(wanted)
 
 
-def _raise(check: Callable[[], None], path: Path) -> None:
-    try:
-        check()
-    except RuntimeError as error:
-        raise TrustError(f"'{path}' is not used: {error}") from None
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
+def _refusal(error: RuntimeError | ValueError, path: Path) -> GtstubError:
+    return ConfigError(str(error)) if isinstance(error, ValueError) else TrustError(f"'{path}' is not used: {error}")

@@ -36,8 +36,6 @@ typedef struct gts_py_overload {
     gts_py_program *program;
     uint32_t count;                           /* parameters of the program */
     int16_t place[GTS_PY_MAX_PARAMETERS + 1]; /* of each parameter: an argument of the call, or -1 - a reading */
-    const void
-        *distinct[GTS_PY_MAX_PARAMETERS + 1]; /* the arguments with which gts_py_check_distinct() succeeded last */
     uint32_t reading_count;
     gts_py_reading *readings; /* [reading_count] */
     uint32_t constant_count;
@@ -50,6 +48,8 @@ typedef struct gts_py_overload {
     int32_t least_arguments; /* of a call */
     bool is_single;          /* the call returns the only result, not a tuple */
     bool has_owners;         /* callbacks get the objects whose attributes are the arguments */
+    /* The arguments with which gts_py_check_distinct() succeeded last. */
+    const void *distinct[GTS_PY_MAX_PARAMETERS + 1];
 } gts_py_overload;
 
 /* ---- same.c ---------------------------------------------------------------------------------------------------- */
