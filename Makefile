@@ -97,7 +97,7 @@ test: $(SOURCES)
 endif
 
 # What needs neither gt4py nor a build of an SDFG.
-quick: .venv/.gtstub ## run the unit tests and the C programs, in two minutes
+quick: .venv/.gtstub ## run the unit tests and the C programs, a part that takes a few minutes
 	GTSTUB_CACHE_DIR=$(CURDIR)/build/quick-cache $(BIN)/python -m pytest -n $(JOBS) tests/unit tests/c $(ARGS)
 
 # gt4py's own tests, where a checkout has them beside it. In an environment of their own, because pytest-mpi, which they
