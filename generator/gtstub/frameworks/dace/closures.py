@@ -25,7 +25,7 @@ from dace.frontend.python.parser import DaceProgram
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.front_end import FrontEnd
 from gtstub.frameworks.dace.paths import paths_in
-from gtstub.frameworks.dace.readings import LIBRARIES, Again, Fixed, Held, Names, Passed, Reading
+from gtstub.frameworks.dace.readings import LIBRARIES, Again, Fixed, Names, Object, Passed, Reading
 from gtstub.frameworks.dace.recording import Evaluation, Recorder, Scope, Use
 
 
@@ -263,7 +263,7 @@ class _Maker:
 
     def compare(self, reading: Reading, value: Any = ...) -> None:
         """Has calls compare what they read with `value`, or with what is there now."""
-        if isinstance(reading.root, Held) and not reading.steps and not _is_collection(reading.root.value):
+        if isinstance(reading.root, Object) and not reading.steps and not _is_collection(reading.root.value):
             return  # the object is the same
         if reading.identity in self.constants or self._is_compared_whole(reading):
             return

@@ -40,7 +40,7 @@ class Again:
 
 
 @dataclasses.dataclass(frozen=True)
-class Held:
+class Object:
     """An object that stays the same, such as the `self` of a method; what is in it may change."""
 
     value: Any
@@ -50,8 +50,8 @@ class Held:
 class Reading:
     """
     What a call reads: `root` is a dict of globals, a cell, an argument of the call, an expression that it evaluates, an
-    object that is held, or a function. `steps` lead from there to the object; the first one is the name of a global.
-    `source` is the user's text for it.
+    object that stays the same, or a function. `steps` lead from there to the object; the first one is the name of a
+    global. `source` is the user's text for it.
     """
 
     root: Any
@@ -65,7 +65,7 @@ class Reading:
                 return places[name], self.steps, self.source
             case Again(function, names, _):
                 return (function, tuple(places[name] for name in names)), self.steps, self.source
-            case Held(value):
+            case Object(value):
                 return CellType(value), self.steps, self.source
         return self.root, self.steps, self.source
 
@@ -76,7 +76,7 @@ class Reading:
             found = arguments[found.name]
         elif isinstance(found, Again):
             found = found.function(*(arguments[name] for name in found.names))
-        elif isinstance(found, Held):
+        elif isinstance(found, Object):
             found = found.value
         elif isinstance(found, CellType):
             found = found.cell_contents
@@ -108,7 +108,7 @@ class Reading:
         match self.root:
             case Passed():
                 return self.root, self.steps
-            case Held(value):
+            case Object(value):
                 return id(value), self.steps
             case Again(function=FunctionType() as function, names=names, convert=convert):
                 cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -189,7 +189,7 @@ class Names:
             return found.then(*steps, source=source)
         is_builtin = found.value is getattr(builtins, name, ...)
         is_fixed = is_builtin or dtypes.isconstant(found.value) or _is_library(found.value)
-        return found if is_fixed else Reading(Held(found.value), steps, source)
+        return found if is_fixed else Reading(Object(found.value), steps, source)
 
     def expanded(self, node: ast.expr) -> ast.expr:
         """An expression in the function's own names, without those that DaCe has made up."""
