@@ -22,6 +22,7 @@ ORDER = (
     "building report",
     "codegen cache",
     "plan recorded profiling backends ranks analysis",
+    "sdfg",
     "signature toolchain",
     "settings install",
     "util",

@@ -1,0 +1,74 @@
+"""What the edges of a state connect, through the entries and exits of maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gtstub.sdfg.model import Container, Edge, Node, State, Subset
+
+
+class Dataflow:
+    """The nodes of a state by their relations. Edges that only order nodes are left out."""
+
+    def __init__(self, state: State, containers: Mapping[str, Container]) -> None:
+        self.state = state
+        self.containers = containers
+        self.nodes = state.nodes
+        self.edges = [edge for edge in state.edges if edge.data]
+        self.into: dict[int, list[Edge]] = {node: [] for node in self.nodes}
+        self.out: dict[int, list[Edge]] = {node: [] for node in self.nodes}
+        for edge in self.edges:
+            self.into[edge.dst].append(edge)
+            self.out[edge.src].append(edge)
+
+    def around(self, node: Node) -> Iterator[Node]:
+        """The entries of all maps around a node, the innermost one first."""
+        while node.entry is not None:
+            node = self.nodes[node.entry]
+            yield node
+
+    def source(self, edge: Edge) -> str | None:
+        """The container from which the data of an edge comes, through the entries of maps."""
+        first = self.first(edge)
+        return None if first is None else self.container(first.src)
+
+    def first(self, edge: Edge) -> Edge | None:
+        """The edge that brings the data of an edge to the entry of the outermost map that it passes, or the edge."""
+        while self.nodes[edge.src].is_entry:
+            connector = str(edge.src_connector).replace("OUT_", "IN_", 1)
+            outer = [each for each in self.into[edge.src] if each.dst_connector == connector]
+            if len(outer) != 1:
+                return None
+            edge = outer[0]
+        return edge
+
+    def destination(self, edge: Edge) -> str | None:
+        """The container to which the data of an edge goes, through the exits of maps."""
+        while self.nodes[edge.dst].is_exit:
+            connector = str(edge.dst_connector).replace("IN_", "OUT_", 1)
+            outer = [each for each in self.out[edge.dst] if each.src_connector == connector]
+            if len(outer) != 1:
+                return None
+            edge = outer[0]
+        return self.container(edge.dst)
+
+    def container(self, node: int) -> str | None:
+        """The container of an access node; None for another node."""
+        return self.nodes[node].container or None
+
+    def read(self, edge: Edge) -> Subset | None:
+        """The subset of the container from which the data of an edge comes; None if it is left out."""
+        return self._subset(edge, of_source=True)
+
+    def write(self, edge: Edge) -> Subset | None:
+        """The subset of the container to which the data of an edge goes; None if it is left out."""
+        return self._subset(edge, of_source=False)
+
+    def _subset(self, edge: Edge, *, of_source: bool) -> Subset | None:
+        source, destination = self.source(edge), self.destination(edge)
+        is_about_source = edge.data == source
+        if source == destination:
+            is_about_source = edge.is_data_src is not False
+        elif not is_about_source and edge.data != destination:
+            return None
+        return edge.subset if is_about_source == of_source else edge.other_subset

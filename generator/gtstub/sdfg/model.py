@@ -1,0 +1,253 @@
+"""
+What an SDFG consists of. Texts are expressions and conditions in Python as DaCe writes them, without '$' for symbols.
+
+`reduce.jq` has the same members, and says where DaCe's JSON form has them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+ALWAYS = "True"
+"""The condition that always holds."""
+
+NAME = re.compile(r"[A-Za-z_]\w*")
+"""A name in an expression or a condition."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The indices from `start` to `end`, which is included, in tiles."""
+
+    start: str
+    end: str
+    step: str = "1"
+    tile: str = "1"
+
+    @property
+    def is_point(self) -> bool:
+        return self.start == self.end
+
+
+@dataclasses.dataclass(frozen=True)
+class Subset:
+    """A range for each axis; none if it is `unread`, a kind of subset that is not read."""
+
+    ranges: tuple[Range, ...]
+    unread: str = ""
+
+    @property
+    def ends(self) -> tuple[tuple[str, str], ...] | None:
+        """The first and the last index on each axis; None if it is not read, or leaves out indices between them."""
+        if self.unread or any((each.step, each.tile) != ("1", "1") for each in self.ranges):
+            return None
+        return tuple((each.start, each.end) for each in self.ranges)
+
+
+@dataclasses.dataclass(frozen=True)
+class Container:
+    """
+    An array, a scalar, or another `kind` of DaCe's data. `dtype` is a name, or DaCe's JSON form of a vector, a pointer
+    or a structure. A container that `has_offset` adds something to indices. The size, in elements, may be missing.
+    """
+
+    kind: str
+    dtype: str | Mapping[str, Any]
+    shape: tuple[str, ...]
+    strides: tuple[str, ...]
+    total_size: str
+    storage: str
+    lifetime: str
+    is_transient: bool
+    has_offset: bool
+
+    @property
+    def is_view(self) -> bool:
+        """Whether it is a name for a part of another container: a view, or a reference."""
+        return "View" in self.kind or "Reference" in self.kind
+
+    @property
+    def has_one_element(self) -> bool:
+        return all(size == "1" for size in self.shape)
+
+
+# --- States -----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Edge:
+    """
+    An edge between two nodes of a state. It moves a part of `data`, or only orders the nodes if that is None. `subset`
+    is that of `data`, and `other_subset` that of the container at the other end.
+    """
+
+    src: int
+    dst: int
+    src_connector: str | None
+    dst_connector: str | None
+    data: str | None
+    subset: Subset | None
+    other_subset: Subset | None
+    is_data_src: bool | None
+    is_dynamic: bool
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Node:
+    """
+    A node of a state; `entry` is the entry of the map around it. Which other members it has depends on its kind: access
+    nodes have a container, tasklets their code, entries of maps the ranges of their variables, nested SDFGs the texts
+    that stand for the symbols of the inner SDFG, and library nodes the words in their properties.
+    """
+
+    id: int
+    kind: str
+    label: str
+    entry: int | None
+    schedule: str
+    container: str = ""
+    code: str = ""
+    language: str = ""
+    variables: tuple[str, ...] = ()
+    ranges: Subset = Subset(())
+    sdfg: Sdfg | None = None
+    mapping: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    classpath: str = ""
+    words: tuple[str, ...] = ()
+
+    @property
+    def is_entry(self) -> bool:
+        return self.kind.endswith("Entry")
+
+    @property
+    def is_exit(self) -> bool:
+        return self.kind.endswith("Exit")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Block:
+    """A part of the control flow, such as a block that ends the loop around it; `kind` is DaCe's."""
+
+    id: int
+    kind: str
+    label: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class State(Block):
+    """The maps in a state do not contain each other, and its edges are between its nodes."""
+
+    nodes: Mapping[int, Node]
+    edges: tuple[Edge, ...]
+
+
+# --- Control flow -----------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Transition:
+    """An edge between two blocks. If it is taken, it assigns values to symbols."""
+
+    src: int
+    dst: int
+    condition: str
+    assignments: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Region(Block):
+    """Blocks, and the edges between them. `start` counts only if the edges do not tell which block is the first."""
+
+    blocks: Mapping[int, Block]
+    edges: tuple[Transition, ...]
+    start: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Loop(Region):
+    variable: str = ""
+    init: str = ""
+    condition: str = ""
+    update: str = ""
+    is_inverted: bool = False
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return self.init, self.condition, self.update
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Branch:
+    """What runs, one after the other, if a condition holds; None stands for 'else'."""
+
+    condition: str | None
+    body: tuple[Block | Transition, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Conditional(Block):
+    """Branches, of which the first runs whose condition holds."""
+
+    branches: tuple[Branch, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sdfg(Region):
+    """
+    An SDFG, which may be nested in another one. `constants` have their values, `init_code` are the texts of code in the
+    initialisation of its library.
+    """
+
+    name: str = ""
+    containers: Mapping[str, Container] = dataclasses.field(default_factory=dict)
+    symbols: tuple[str, ...] = ()
+    constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    init_code: tuple[str, ...] = ()
+
+
+# --- All of something -------------------------------------------------------------------------------------------------
+
+
+def blocks_in(block: Block) -> Iterator[Block]:
+    """A block and all blocks in it, but not those of nested SDFGs."""
+    yield block
+    if isinstance(block, Region):
+        for inner in block.blocks.values():
+            yield from blocks_in(inner)
+    elif isinstance(block, Conditional):
+        for branch in block.branches:
+            for step in branch.body:
+                if isinstance(step, Block):
+                    yield from blocks_in(step)
+
+
+def regions_in(block: Block) -> Iterator[Region]:
+    return (each for each in blocks_in(block) if isinstance(each, Region))
+
+
+def states_in(block: Block) -> Iterator[State]:
+    return (each for each in blocks_in(block) if isinstance(each, State))
+
+
+def nested_in(sdfg: Sdfg) -> Iterator[tuple[State, Node, Sdfg]]:
+    """The SDFGs that are nested in this one, each with its node, but not those that are nested in them."""
+    for state in states_in(sdfg):
+        for node in state.nodes.values():
+            if node.sdfg is not None:
+                yield state, node, node.sdfg
+
+
+def sdfgs_in(sdfg: Sdfg) -> Iterator[Sdfg]:
+    """An SDFG and all that are nested in it."""
+    yield sdfg
+    for _, _, inner in nested_in(sdfg):
+        yield from sdfgs_in(inner)
+
+
+def names_in(*texts: str) -> Iterator[str]:
+    """The names in expressions and conditions, each as often as it occurs."""
+    for text in texts:
+        yield from NAME.findall(text)
