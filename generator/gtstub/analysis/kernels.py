@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from gtstub.analysis.document import Document, in_the_form_of_dace
-
-Node = Mapping[str, Any]
+from gtstub.sdfg.dataflow import around
+from gtstub.sdfg.flow import flow, in_order, sorted_by
+from gtstub.sdfg.model import Block, Conditional, Edge, Loop, Node, Region, Sdfg, State, Transition, states_in
 
 _HORIZONTAL_OR_VERTICAL = re.compile(r"i_(\w+?)_gtx_(?:horizontal|vertical|local)")
 
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The values of one variable of a map, from `start` to below `stop`, both as DaCe writes them without '$'."""
+    """The values of one variable of a map, from `start` to below `stop`, both as DaCe writes them."""
 
     name: str
     start: str
@@ -99,17 +98,13 @@ class _Place:
 
     def array(self, node: Node) -> str | None:
         """The name of an access node's array; None for other nodes."""
-        if node["type"] != "AccessNode":
-            return None
-        name = str(node["attributes"]["data"])
-        return self.names.get(name, self.prefix + name)
+        return self.names.get(node.container, self.prefix + node.container) if node.container else None
 
 
-def kernels(document: Document) -> Kernels:
-    """The kernels of an SDFG. Raises SdfgError for a document of another form."""
+def kernels(sdfg: Sdfg) -> Kernels:
+    """The kernels of an SDFG."""
     walk = _Walk([], {})
-    with in_the_form_of_dace(document):
-        walk.region(document, _Place(), {})
+    walk.region(sdfg, _Place(), {})
     return Kernels(
         tuple(walk.kernels),
         tuple(
@@ -125,162 +120,106 @@ class _Walk:
     kernels: list[Kernel]
     reads_of: dict[tuple[int, int], set[str]]
 
-    def region(self, region: Node, place: _Place, writers: Writers) -> None:
+    def region(self, region: Region, place: _Place, writers: Writers) -> None:
         """Adds the kernels of an SDFG or a region of its control flow, and changes `writers` as the region does."""
-        blocks = {str(block["id"]): block for block in region["nodes"]}
-        for block in _ordered(blocks, [(str(edge["src"]), str(edge["dst"])) for edge in region["edges"]]):
-            match block["type"]:
-                case "SDFGState":
-                    self._state(block, dataclasses.replace(place, state=str(block["label"])), writers)
-                case "ConditionalBlock":
+        found = flow(region)
+        self._steps(found.steps if not found.others else in_order(region), place, writers)
+
+    def _steps(self, steps: Iterable[Block | Transition], place: _Place, writers: Writers) -> None:
+        for block in steps:
+            match block:
+                case State():
+                    self._state(block, dataclasses.replace(place, state=block.label), writers)
+                case Conditional():
                     self._branches(block, place, writers)
-                case "LoopRegion":
-                    self.region(block, place.under(_loop(block)), writers)
-                case _ if "nodes" in block:
+                case Loop():
+                    self.region(block, place.under(f"while {block.condition}" if block.condition else "loop"), writers)
+                case Region():
                     self.region(block, place, writers)
 
-    def _branches(self, block: Node, place: _Place, writers: Writers) -> None:
+    def _branches(self, block: Conditional, place: _Place, writers: Writers) -> None:
         before = {data: dict(those) for data, those in writers.items()}
         earlier: list[str] = []
-        for condition, branch in block["branches"]:
-            text = f"not ({' or '.join(earlier)})" if condition is None else _code(condition)
+        for branch in block.branches:
+            text = branch.condition or f"not ({' or '.join(earlier)})"
             earlier.append(text)
             inner = {data: dict(those) for data, those in before.items()}
-            self.region(branch, place.under(text), inner)
+            self._steps(branch.body, place.under(text), inner)
             for data, those in inner.items():
                 writers.setdefault(data, {}).update(those)
 
-    def _state(self, state: Node, place: _Place, writers: Writers) -> None:
-        nodes = {str(node["id"]): node for node in state["nodes"]}
-        exits = {id_: str(node["scope_entry"]) for id_, node in nodes.items() if node["type"] == "MapExit"}
-        outer = {id_: node for id_, node in nodes.items() if id_ not in exits and node.get("scope_entry") is None}
+    def _state(self, state: State, place: _Place, writers: Writers) -> None:
+        exits = {node.id: node.entry for node in state.nodes.values() if node.kind == "MapExit"}
+        outer = {number: node for number, node in state.nodes.items() if number not in exits and node.entry is None}
         pairs = []
-        into: dict[str, list[Node]] = {id_: [] for id_ in outer}
-        out: dict[str, list[Node]] = {id_: [] for id_ in outer}
-        for edge in state["edges"]:
-            source, target = (exits.get(str(edge[end]), str(edge[end])) for end in ("src", "dst"))
+        into: dict[int, list[Edge]] = {number: [] for number in outer}
+        out: dict[int, list[Edge]] = {number: [] for number in outer}
+        for edge in state.edges:
+            source, target = (exits.get(end, end) for end in (edge.src, edge.dst))
             if source != target and source in outer and target in outer:
                 pairs.append((source, target))
-                if _memlet(edge):
+                if edge.data is not None:
                     out[source].append(edge)
                     into[target].append(edge)
-        for node in _ordered(outer, pairs):
-            id_ = str(node["id"])
-            read = [(name, edge) for edge in into[id_] if (name := place.array(nodes[str(edge["src"])]))]
-            written = [(name, edge) for edge in out[id_] if (name := place.array(nodes[str(edge["dst"])]))]
-            match node["type"]:
-                case "MapEntry":
-                    inside = [other for other in state["nodes"] if _is_within(other, id_, nodes)]
-                    self._kernel(node, inside, place, read, written, writers)
-                case "NestedSDFG":
-                    names = {str(edge["dst_connector"]): name for name, edge in read}
-                    names |= {str(edge["src_connector"]): name for name, edge in written}
-                    prefix = f"{place.prefix}{node['label']}."
-                    self.region(node["attributes"]["sdfg"], _Place(place.where, "", names, prefix), writers)
-                case _:  # A copy or a single computation passes on what it reads.
-                    copied = place.array(node)
-                    sources = {name for name, _ in read} if copied is None else {copied}
-                    through = {kernel: "" for name in sources for kernel in writers.get(name, ())}
-                    for name, _ in written:
-                        writers.setdefault(name, {}).update(through)
+        for node in (outer[number] for number in sorted_by(outer, pairs)):
+            read = [(name, edge) for edge in into[node.id] if (name := place.array(state.nodes[edge.src]))]
+            written = [(name, edge) for edge in out[node.id] if (name := place.array(state.nodes[edge.dst]))]
+            if node.kind == "MapEntry":
+                self._kernel(node, state, place, read, written, writers)
+            elif node.sdfg is not None:
+                names = {str(edge.dst_connector): name for name, edge in read}
+                names |= {str(edge.src_connector): name for name, edge in written}
+                prefix = f"{place.prefix}{node.label}."
+                self.region(node.sdfg, _Place(place.where, "", names, prefix), writers)
+            else:  # A copy or a single computation passes on what it reads.
+                copied = place.array(node)
+                sources = {name for name, _ in read} if copied is None else {copied}
+                through = {kernel: "" for name in sources for kernel in writers.get(name, ())}
+                for name, _ in written:
+                    writers.setdefault(name, {}).update(through)
 
     def _kernel(
         self,
         node: Node,
-        inside: Sequence[Node],
+        state: State,
         place: _Place,
-        read: Sequence[tuple[str, Node]],
-        written: Sequence[tuple[str, Node]],
+        read: Sequence[tuple[str, Edge]],
+        written: Sequence[tuple[str, Edge]],
         writers: Writers,
     ) -> None:
-        index, attributes = len(self.kernels), node["attributes"]
-        depth = 0
+        index, depth = len(self.kernels), 0
         for name, _ in read:
             for writer in writers.get(name, ()):
                 self.reads_of.setdefault((index, writer), set()).add(name)
                 depth = max(depth, self.kernels[writer].depth + 1)
         for name, edge in written:
-            subset = _subset(edge)
+            subset = (
+                ",".join(f"{each.start}:{each.end}:{each.step}" for each in edge.subset.ranges) if edge.subset else ""
+            )
             kept = {kernel: other for kernel, other in writers.get(name, {}).items() if other != subset or not subset}
             writers[name] = {**kept, index: subset}
         made = Kernel(
             index=index,
-            label=str(attributes["label"]),
+            label=node.label,
             state=place.state,
             where=place.where,
             ranges=tuple(
-                Range(str(name), _plain(each["start"]), _after(_plain(each["end"])), _plain(each["step"]))
-                for name, each in zip(attributes["params"], attributes["range"]["ranges"], strict=True)
+                Range(name, each.start, _after(each.end), each.step)
+                for name, each in zip(node.variables, node.ranges.ranges, strict=True)
             ),
             reads=tuple(sorted({name for name, _ in read})),
             writes=tuple(sorted({name for name, _ in written})),
-            tasklets=sum(map(_tasklets, inside)),
+            tasklets=sum(_tasklets(each) for each in state.nodes.values() if node in around(state, each)),
             depth=depth,
         )
         self.kernels.append(made)
 
 
-def _ordered(nodes: Mapping[str, Node], edges: Sequence[tuple[str, str]]) -> list[Node]:
-    """Nodes in the order of their edges; those on a cycle follow in the order of the document."""
-    before = dict.fromkeys(nodes, 0)
-    after: dict[str, list[str]] = {id_: [] for id_ in nodes}
-    for source, target in edges:
-        before[target] += 1
-        after[source].append(target)
-    ready = [id_ for id_, count in before.items() if count == 0]
-    for id_ in ready:  # It grows meanwhile.
-        for target in after[id_]:
-            before[target] -= 1
-            if before[target] == 0:
-                ready.append(target)
-    return [nodes[id_] for id_ in dict.fromkeys((*ready, *nodes))]
-
-
-def _is_within(node: Node, entry: str, nodes: Mapping[str, Node]) -> bool:
-    """Whether a node is in the scope of a map, or in that of a map within it."""
-    scope = node.get("scope_entry")
-    while scope is not None and str(scope) != entry:
-        scope = nodes[str(scope)].get("scope_entry")
-    return scope is not None
-
-
 def _tasklets(node: Node) -> int:
-    """The tasklets that a node or a region is or contains."""
-    if node["type"] == "NestedSDFG":
-        return _tasklets(node["attributes"]["sdfg"])
-    if node["type"] == "ConditionalBlock":
-        return sum(_tasklets(branch) for _, branch in node["branches"])
-    return int(node["type"] == "Tasklet") + sum(map(_tasklets, node.get("nodes", ())))
-
-
-def _memlet(edge: Node) -> Node | None:
-    """The attributes of an edge's memlet; None if it is empty, so that the edge only orders two nodes."""
-    memlet = edge["attributes"]["data"]
-    attributes: Node | None = None if memlet is None else memlet["attributes"]
-    return attributes if attributes is not None and attributes.get("data") is not None else None
-
-
-def _subset(edge: Node) -> str:
-    subset = (_memlet(edge) or {}).get("subset")
-    ranges = subset.get("ranges", ()) if isinstance(subset, dict) else ()
-    return ",".join(f"{each['start']}:{each['end']}:{each['step']}" for each in ranges)
-
-
-def _loop(block: Node) -> str:
-    condition = block["attributes"].get("loop_condition")
-    return f"while {_code(condition)}" if condition else "loop"
-
-
-def _code(code: Any) -> str:
-    """The text of a condition, without parentheses around all of it."""
-    text = str(code["string_data"] if isinstance(code, dict) else code).strip()
-    inner = text[1:-1]
-    return inner if text == f"({inner})" and not {"(", ")"} & set(inner) else text
-
-
-def _plain(expression: object) -> str:
-    """An expression of DaCe's without the signs that mark symbols."""
-    return str(expression).replace("$", "")
+    """The tasklets that a node is or contains."""
+    if node.sdfg is None:
+        return int(node.kind == "Tasklet")
+    return sum(_tasklets(inner) for state in states_in(node.sdfg) for inner in state.nodes.values())
 
 
 def _after(end: str) -> str:

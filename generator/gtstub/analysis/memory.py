@@ -16,12 +16,10 @@ from typing import Any, Literal
 from gtstub.analysis import expressions
 from gtstub.analysis.amounts import Held, peak, total
 from gtstub.analysis.assignments import Assignments
-from gtstub.analysis.document import Document, in_the_form_of_dace
 from gtstub.analysis.expressions import Names
-from gtstub.analysis.scopes import Flow, Path, Place, State, common, flow
+from gtstub.analysis.scopes import Code, Path, Place, PlacedState, code_of, common
+from gtstub.sdfg.model import Container, Node, Sdfg
 from gtstub.signature.dtypes import NAMES
-
-Json = Mapping[str, Any]
 
 Allocation = Literal["init", "call", "caller", "stack", "none"]
 """
@@ -98,21 +96,13 @@ class Memory:
     unknown: tuple[str, ...]
 
 
-def memory(document: Document, sizes: Mapping[str, int]) -> Memory:
-    """The memory of an SDFG with these values of its symbols. Raises SdfgError for a document of another form."""
-    with in_the_form_of_dace(document):
-        found = list(_transients(document, sizes))
+def memory(sdfg: Sdfg, sizes: Mapping[str, int]) -> Memory:
+    """The memory of an SDFG with these values of its symbols."""
+    found = list(_transients(sdfg, sizes))
     unknown = {name for each in found for name in each.symbols} - sizes.keys()
     return Memory(
         tuple(each.transient for each in found), tuple(_totals(found)), tuple(_uses(found)), tuple(sorted(unknown))
     )
-
-
-def name_and_symbols(document: Document) -> tuple[str, Sequence[str]]:
-    """The name of an SDFG and those of its symbols. Raises SdfgError for a document of another form."""
-    with in_the_form_of_dace(document):
-        attributes = document["attributes"]
-        return str(attributes["name"]), sorted(attributes.get("symbols") or {})
 
 
 def memory_to_json(name: str, sizes: Mapping[str, int], found: Memory) -> dict[str, Any]:
@@ -133,9 +123,9 @@ class _Found:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Sdfg:
+class _Placed:
     """
-    An SDFG in a document.
+    An SDFG, which may be nested in another one.
 
     label:     those of the nested SDFGs around it and its own
     names:     what stands for its symbols in the outermost SDFG
@@ -143,12 +133,12 @@ class _Sdfg:
     outermost: the outermost SDFG, None for that itself
     """
 
-    json: Json
-    constants: Json
+    sdfg: Sdfg
+    constants: Mapping[str, Any]
     label: str = ""
     place: Place = dataclasses.field(default_factory=Place)
     names: Names = dataclasses.field(default_factory=dict)
-    outermost: _Sdfg | None = None
+    outermost: _Placed | None = None
 
     def translate(self, text: str) -> ast.expr | None:
         """An expression in symbols of the outermost SDFG; None if it cannot be read."""
@@ -161,84 +151,81 @@ class _Sdfg:
         return found if expressions.is_short(found) else None
 
 
-def _transients(document: Document, sizes: Mapping[str, int]) -> Iterator[_Found]:
-    pending = [_Sdfg(document, _constants(document))]
+def _transients(outermost: Sdfg, sizes: Mapping[str, int]) -> Iterator[_Found]:
+    pending = [_Placed(outermost, outermost.constants)]
     while pending:
-        sdfg = pending.pop()
-        control = flow(sdfg.json, sdfg.place)
-        sdfg = dataclasses.replace(sdfg, names=_names(sdfg, control))
-        for name, descriptor in sdfg.json["attributes"]["_arrays"].items():
-            if descriptor["attributes"].get("transient") and name not in _constants(sdfg.json):
-                yield from _transient(sdfg, control, name, descriptor, sizes)
-        nested = [_nested(sdfg, *each) for state in control.states for each in state.nested]
+        placed = pending.pop()
+        code = code_of(placed.sdfg, placed.place)
+        placed = dataclasses.replace(placed, names=_names(placed, code))
+        for name, container in placed.sdfg.containers.items():
+            if container.is_transient and name not in placed.sdfg.constants:
+                yield from _transient(placed, code, name, container, sizes)
+        nested = [_nested(placed, *each) for state in code.states for each in state.nested]
         pending.extend(reversed(nested))
 
 
-def _nested(sdfg: _Sdfg, node: Json, place: Place) -> _Sdfg:
-    inner, mapping = node["attributes"]["sdfg"], node["attributes"].get("symbol_mapping") or {}
-    return _Sdfg(
-        inner,
-        constants={**sdfg.constants, **_constants(inner)},
-        label=f"{sdfg.label}/{node['label']}".removeprefix("/"),
+def _nested(outer: _Placed, node: Node, place: Place) -> _Placed:
+    assert node.sdfg is not None
+    return _Placed(
+        node.sdfg,
+        constants={**outer.constants, **node.sdfg.constants},
+        label=f"{outer.label}/{node.label}".removeprefix("/"),
         place=place,
-        names={name: sdfg.translate(str(value)) for name, value in mapping.items()},
-        outermost=sdfg.outermost or sdfg,
+        names={name: outer.translate(text) for name, text in node.mapping.items()},
+        outermost=outer.outermost or outer,
     )
 
 
-def _constants(sdfg: Json) -> Json:
-    return sdfg["attributes"].get("constants_prop") or {}
-
-
-def _names(sdfg: _Sdfg, control: Flow) -> Names:
+def _names(placed: _Placed, code: Code) -> Names:
     """
     What stands for the symbols of an SDFG: for those that it got, for constants, and for symbols that the edges between
     states assign only once, before anything reads them. Variables of loops and maps have no single value.
     """
     names: dict[str, ast.expr | None] = {
-        name: ast.Constant(value) if isinstance(value, int) else None for name, (_, value) in sdfg.constants.items()
+        name: ast.Constant(value) if isinstance(value, int) else None for name, value in placed.constants.items()
     }
-    names |= sdfg.names
-    assigned = Assignments(sdfg.json)
-    several = {*control.variables, *(param for state in control.states for param in state.params)}
-    unsettled = {*control.assignments, *several, *sdfg.json["attributes"]["_arrays"]}
-    for name, values in control.assignments.items():
+    names |= placed.names
+    assigned = Assignments(placed.sdfg)
+    several = {*code.variables, *(name for state in code.states for name in state.variables)}
+    unsettled = {*code.assignments, *several, *placed.sdfg.containers}
+    for name, values in code.assignments.items():
         tree = expressions.read(values[0])
         is_settled = tree is not None and expressions.symbols(tree).isdisjoint(unsettled)
-        is_own = name not in sdfg.names and (sdfg.outermost is not None or assigned.are_first(name))
-        names[name] = sdfg.translate(values[0]) if is_settled and len(values) == 1 and is_own else None
+        is_own = name not in placed.names and (placed.outermost is not None or assigned.are_first(name))
+        names[name] = placed.translate(values[0]) if is_settled and len(values) == 1 and is_own else None
     return names | dict.fromkeys(several)
 
 
-def _transient(sdfg: _Sdfg, control: Flow, name: str, descriptor: Json, sizes: Mapping[str, int]) -> Iterator[_Found]:
+def _transient(
+    placed: _Placed, code: Code, name: str, container: Container, sizes: Mapping[str, int]
+) -> Iterator[_Found]:
     """The transient with a name, unless it is a variable in the code and no memory."""
-    kind, attributes = descriptor["type"], descriptor["attributes"]
-    lifetime = attributes.get("lifetime") or "Scope"
-    accesses = [(state, place) for state in control.states for data, place in state.accesses if data == name]
+    lifetime = container.lifetime
+    accesses = [(state, place) for state in code.states for data, place in state.accesses if data == name]
     first = [place for state, place in accesses if state is accesses[0][0]]
-    storage = _storage(attributes.get("storage"), first)
-    is_variable = kind == "Scalar" and lifetime != "External" and storage not in _ON_GPU
-    if is_variable or kind.endswith(("View", "Reference")):
+    storage = _storage(container.storage, first)
+    is_variable = container.kind == "Scalar" and lifetime != "External" and storage not in _ON_GPU
+    if is_variable or container.is_view:
         return
-    size = _size(kind, attributes)
-    if storage == "Register" and lifetime != "External" and (size is None or not _fits_registers(size, sdfg.constants)):
+    size = _size(container)
+    if storage == "Register" and lifetime != "External" and not _fits_registers(size, placed.constants):
         storage = "CPU_Heap"
-    late = size is not None and not expressions.symbols(size).isdisjoint({*control.assignments, *control.variables})
-    extent, allocated = _extent(sdfg, control, name, lifetime, accesses, late), _ALLOCATED.get(lifetime, "call")
+    late = size is not None and not expressions.symbols(size).isdisjoint({*code.assignments, *code.variables})
+    extent, allocated = _extent(placed, code, name, lifetime, accesses, late), _ALLOCATED.get(lifetime, "call")
     place = extent.place.on_the_host if storage in _ON_HOST else extent.place
     if storage in ("Register", "GPU_Shared") and allocated == "call":
         allocated = "stack"
-    if not accesses and name not in control.names and allocated != "caller":
+    if not accesses and name not in code.names and allocated != "caller":
         allocated = "none"
     # DaCe writes these sizes as they are into code of the outermost SDFG, whose symbols may have the same names.
-    scope = sdfg.outermost or sdfg if lifetime in ("Global", "External") else sdfg
+    scope = placed.outermost or placed if lifetime in ("Global", "External") else placed
     tree = scope.outer(size) if size and extent.is_known else None
     symbols = expressions.symbols(tree) if tree else frozenset()
     repeated = place.repeats if storage != "CPU_ThreadLocal" else (*place.repeats, "threads")
     value = expressions.evaluate(tree, sizes) if tree else None
     transient = Transient(
         name=name,
-        nested_in=sdfg.label,
+        nested_in=placed.label,
         storage=storage,
         lifetime=lifetime,
         branch=place.branch,
@@ -259,11 +246,9 @@ _ON_HOST = ("CPU_Heap", "CPU_Pinned", "CPU_ThreadLocal", "GPU_Global")
 """Storages that are allocated by the host."""
 
 
-def _storage(storage: str | Json | None, places: Sequence[Place]) -> str:
+def _storage(storage: str, places: Sequence[Place]) -> str:
     """The name of a storage; for 'Default', what DaCe chooses for data whose first state has access nodes there."""
-    if storage is not None and not isinstance(storage, str):
-        return "GPU_Shared"
-    if storage is not None and storage != "Default":
+    if storage != "Default":
         return storage
     if not places:
         return "Register"
@@ -277,17 +262,16 @@ _STORAGES = {"CPU_Multicore": "Register", "GPU_Persistent": "GPU_Global", "GPU_T
 """DaCe's storage of data inside schedules, where it is not CPU_Heap; 'Sequential' has the storage around it."""
 
 
-def _size(kind: str, attributes: Json) -> ast.expr | None:
+def _size(container: Container) -> ast.expr | None:
     """The bytes of a transient in symbols of its own SDFG; None if unknown, as for streams and structures."""
-    element = _element(attributes.get("dtype", "int32"))
-    if kind not in ("Array", "Scalar") or element is None:
+    element = _element(container.dtype)
+    if container.kind not in ("Array", "Scalar") or element is None:
         return None
-    text = attributes.get("total_size") or "*".join(f"({size})" for size in attributes.get("shape", [])) or "1"
-    tree = expressions.read(str(text))
+    tree = expressions.read(container.total_size or "*".join(f"({size})" for size in container.shape) or "1")
     return tree and expressions.times(element, tree)
 
 
-def _element(dtype: str | Json) -> int | None:
+def _element(dtype: str | Mapping[str, Any]) -> int | None:
     """The bytes of an element, None if unknown."""
     if isinstance(dtype, str):
         return NAMES[dtype].size if dtype in NAMES else _OTHER_TYPES.get(dtype)
@@ -303,11 +287,13 @@ def _element(dtype: str | Json) -> int | None:
 _OTHER_TYPES = {"bool_": 1, "float16": 2, "complex64": 8, "complex128": 16}
 
 
-def _fits_registers(size: ast.expr, constants: Json) -> bool:
+def _fits_registers(size: ast.expr | None, constants: Mapping[str, Any]) -> bool:
     """
     Whether DaCe leaves an array of storage Register on the stack: its size is a number and not too large, or contains
     constants of the SDFG only.
     """
+    if size is None:
+        return False
     symbols = expressions.symbols(size)
     found = expressions.evaluate(size, {})
     return symbols <= constants.keys() if symbols else found is not None and found <= LARGEST_ON_STACK
@@ -326,15 +312,15 @@ class _Extent:
 
 
 def _extent(
-    sdfg: _Sdfg, control: Flow, name: str, lifetime: str, accesses: Sequence[tuple[State, Place]], late: bool
+    placed: _Placed, code: Code, name: str, lifetime: str, accesses: Sequence[tuple[PlacedState, Place]], late: bool
 ) -> _Extent:
     """The size of a `late` transient is known only after the SDFG has begun."""
     if lifetime in ("Persistent", "External", "Global"):
         return _Extent(Place())
     states = [state.place for state, _ in accesses]
-    is_read = name in control.names
+    is_read = name in code.names
     if lifetime == "SDFG" or is_read or len({state.path for state in states}) != 1:
-        return _late(states, is_read) if late and states else _Extent(sdfg.place)
+        return _late(states, is_read) if late and states else _Extent(placed.place)
     return _Extent(states[0] if lifetime == "State" else common([place for _, place in accesses]))
 
 

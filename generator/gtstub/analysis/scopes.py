@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
-from gtstub.analysis.branches import condition, structured
-
-Json = Mapping[str, Any]
+from gtstub.sdfg.flow import Steps, flow
+from gtstub.sdfg.model import Block, Conditional, Loop, Node, Region, Sdfg, State, blocks_in, names_in, regions_in
 
 Step = tuple[Literal["then", "or", "any"], int]
 """
@@ -67,20 +65,20 @@ def common(places: Sequence[Place]) -> Place:
 
 
 @dataclasses.dataclass(frozen=True)
-class State:
+class PlacedState:
     """
     A state: the data of its access nodes and its nested SDFGs, each with its place, which may be a map, and the
-    parameters of its maps.
+    variables of its maps.
     """
 
     place: Place
     accesses: tuple[tuple[str, Place], ...]
-    nested: tuple[tuple[Json, Place], ...]
-    params: frozenset[str]
+    nested: tuple[tuple[Node, Place], ...]
+    variables: frozenset[str]
 
 
 @dataclasses.dataclass(frozen=True)
-class Flow:
+class Code:
     """
     The control flow of one SDFG.
 
@@ -90,102 +88,96 @@ class Flow:
     variables:   of loops
     """
 
-    states: tuple[State, ...]
+    states: tuple[PlacedState, ...]
     names: frozenset[str]
     assignments: Mapping[str, tuple[str, ...]]
     variables: frozenset[str]
 
 
-def flow(sdfg: Json, place: Place) -> Flow:
+def code_of(sdfg: Sdfg, place: Place) -> Code:
     """The control flow of an SDFG that runs in `place`."""
-    states: list[State] = []
-    texts: list[str] = []
     assignments: dict[str, list[str]] = {}
-    variables: set[str] = set()
-
-    def visit(region: Json, place: Place) -> None:
-        for edge in region.get("edges", []):
-            attributes = edge["attributes"]["data"]["attributes"]
-            texts.append(condition(attributes.get("condition")))
-            for name, value in (attributes.get("assignments") or {}).items():
-                assignments.setdefault(name, []).append(str(value))
-                texts.append(str(value))
-        for step, block in _steps(region):
-            inner = place.at(step)
-            match block["type"]:
-                case "SDFGState":
-                    states.append(_state(block, inner))
-                case "ConditionalBlock":
-                    for which, (code, branch) in enumerate(block["branches"]):
-                        text = condition(code)
-                        texts.append(text)
-                        word = f"{'elif' if which else 'if'} {text}" if text else "else"
-                        visit(branch, inner.at(("or", which), branch=f"{block['label']}: {word}"))
-                case "LoopRegion":
-                    loop = block["attributes"]
-                    texts.extend(condition(loop.get(name)) for name in _CODE_OF_LOOPS)
-                    variables.add(loop.get("loop_variable") or "")
-                    visit(block, place.at(step, repeat=f"loop {block['label']}"))
-                case _ if "nodes" in block:
-                    visit(block, inner)
-
-    visit(sdfg, place)
-    return Flow(
-        tuple(states),
-        frozenset(_identifiers(texts)),
+    for region in regions_in(sdfg):
+        for edge in region.edges:
+            for name, value in edge.assignments.items():
+                assignments.setdefault(name, []).append(value)
+    return Code(
+        tuple(_states(_steps(sdfg), place)),
+        frozenset(names_in(*_texts(sdfg))),
         {name: tuple(values) for name, values in assignments.items()},
-        frozenset(filter(None, variables)),
+        frozenset(each.variable for each in regions_in(sdfg) if isinstance(each, Loop) and each.variable),
     )
 
 
-def _steps(region: Json) -> Sequence[tuple[Step, Json]]:
-    """The blocks of a region in the order in which DaCe visits them: that of its nodes."""
-    blocks = structured(region)
-    if blocks is None:
-        return [(("any", number), block) for number, block in enumerate(region["nodes"])]
-    visited = {id(block): number for number, block in enumerate(region["nodes"])}
-    steps: list[tuple[Step, Json]] = [(("then", number), block) for number, block in enumerate(blocks)]
-    return sorted(steps, key=lambda each: visited.get(id(each[1]), len(visited)))
+def _texts(sdfg: Sdfg) -> Iterator[str]:
+    """The conditions in an SDFG, and what its edges assign."""
+    for block in blocks_in(sdfg):
+        if isinstance(block, Loop):
+            yield from block.texts
+        if isinstance(block, Conditional):
+            yield from (branch.condition or "" for branch in block.branches)
+        for edge in block.edges if isinstance(block, Region) else ():
+            yield edge.condition or ""
+            yield from edge.assignments.values()
 
 
-_CODE_OF_LOOPS = ("init_statement", "loop_condition", "update_statement")
+def _states(steps: Iterable[tuple[Step, Block]], place: Place) -> Iterator[PlacedState]:
+    for step, block in steps:
+        match block:
+            case State():
+                yield _state(block, place.at(step))
+            case Conditional():
+                for number, branch in enumerate(block.branches):
+                    word = f"{'elif' if number else 'if'} {branch.condition}" if branch.condition else "else"
+                    inner = place.at(step).at(("or", number), branch=f"{block.label}: {word}")
+                    yield from _states(_in_turn(branch.body), inner)
+            case Loop():
+                yield from _states(_steps(block), place.at(step, repeat=f"loop {block.label}"))
+            case Region():
+                yield from _states(_steps(block), place.at(step))
 
 
-def _identifiers(texts: Iterable[str]) -> Iterator[str]:
-    for text in texts:
-        yield from re.findall(r"[A-Za-z_]\w*", text)
+def _steps(region: Region) -> Sequence[tuple[Step, Block]]:
+    """The blocks of a region in the order in which DaCe visits them: that of the document."""
+    found = flow(region)
+    if found.others:
+        return [(("any", number), block) for number, block in enumerate(region.blocks.values())]
+    visited = {block: number for number, block in enumerate(region.blocks.values())}
+    return sorted(_in_turn(found.steps), key=lambda each: visited.get(each[1], len(visited)))
 
 
-def _state(state: Json, place: Place) -> State:
-    nodes: dict[str, Json] = {str(node["id"]): node for node in state["nodes"]}
-    maps: dict[str, Place] = {}
-    params: list[str] = []
+def _in_turn(steps: Steps) -> list[tuple[Step, Block]]:
+    blocks = (each for each in steps if isinstance(each, Block))
+    return [(("then", number), block) for number, block in enumerate(blocks)]
 
-    def around(node: Json) -> Place:
+
+def _state(state: State, place: Place) -> PlacedState:
+    maps: dict[int, Place] = {}
+
+    def around(node: Node) -> Place:
         """The map around a node, or else the state."""
-        entry = node.get("scope_entry")
-        if entry is None:
+        if node.entry is None:
             return place
-        if entry not in maps:
-            outer, attributes = around(nodes[entry]), nodes[entry]["attributes"]
-            own = attributes.get("params") or [attributes.get("pe_index", "")]
-            params.extend(own)
-            maps[entry] = outer.at(
-                ("any", int(entry)),
-                repeat=f"map {attributes['label']}[{', '.join(own)}]",
-                schedule=_schedule(attributes.get("schedule") or "Default", outer.schedules),
+        if node.entry not in maps:
+            entry = state.nodes[node.entry]
+            outer = around(entry)
+            maps[node.entry] = outer.at(
+                ("any", node.entry),
+                repeat=f"map {entry.label}[{', '.join(entry.variables)}]",
+                schedule=_schedule(entry.schedule, outer.schedules),
             )
-        return maps[entry]
+        return maps[node.entry]
 
     accesses: list[tuple[str, Place]] = []
-    nested: list[tuple[Json, Place]] = []
-    for node in state["nodes"]:
+    nested: list[tuple[Node, Place]] = []
+    for node in state.nodes.values():
         inside = around(node)
-        if node["type"] == "AccessNode":
-            accesses.append((node["attributes"]["data"].partition(".")[0], inside))
-        elif node["type"] == "NestedSDFG" and node["attributes"].get("sdfg"):
-            nested.append((node, inside.at(("any", int(node["id"])))))
-    return State(place, tuple(accesses), tuple(nested), frozenset(params))
+        if node.container:
+            accesses.append((node.container.partition(".")[0], inside))
+        elif node.sdfg is not None:
+            nested.append((node, inside.at(("any", node.id))))
+    variables = frozenset(name for number in maps for name in state.nodes[number].variables)
+    return PlacedState(place, tuple(accesses), tuple(nested), variables)
 
 
 def _schedule(schedule: str, outer: Sequence[str]) -> str:

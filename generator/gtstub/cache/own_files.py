@@ -12,6 +12,8 @@ from gtstub import install
 PARTS = (
     "abi.py",
     "signature",
+    "sdfg",
+    "analysis/bounds",
     "plan",
     "codegen",
     "toolchain/answer.py",

@@ -13,7 +13,7 @@ from gtstub.cli.options import FILE, example, json_options, size_options
 from gtstub.cli.output import Answer
 
 if TYPE_CHECKING:
-    from gtstub.analysis.document import Document
+    from gtstub.sdfg.model import Sdfg
 
 
 @click.command(
@@ -36,27 +36,25 @@ def memory(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int]
     docs/memory.md explains the columns.
     """
     from gtstub.analysis.memory import memory as memory_of
-    from gtstub.analysis.memory import memory_to_json, name_and_symbols
+    from gtstub.analysis.memory import memory_to_json
     from gtstub.cli.sdfgs import exit_code_2
     from gtstub.cli.tables.memory import print_memory
 
     with exit_code_2():
-        document, sizes = _read(path, dimensions, symbols)
-        found = memory_of(document, sizes)
-    name, _ = name_and_symbols(document)
-    return Answer(memory_to_json(name, sizes, found), functools.partial(print_memory, name, found))
+        sdfg, sizes = _read(path, dimensions, symbols)
+        found = memory_of(sdfg, sizes)
+    return Answer(memory_to_json(sdfg.name, sizes, found), functools.partial(print_memory, sdfg.name, found))
 
 
-def _read(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int]) -> tuple[Document, Mapping[str, int]]:
+def _read(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int]) -> tuple[Sdfg, Mapping[str, int]]:
     """
     An SDFG and the values of its symbols. Of an entry, the SDFG that DaCe has compiled: it contains the transients that
     DaCe has added.
     """
-    from gtstub.analysis.document import SdfgError, read
-    from gtstub.analysis.memory import name_and_symbols
     from gtstub.analysis.sizes import SizeError, symbol_sizes
     from gtstub.cache.entry import COMPILED_SDFG
     from gtstub.cache.inspection import signatures
+    from gtstub.sdfg.read import SdfgError, read
     from gtstub.util.suggest import did_you_mean
 
     if path.is_dir():
@@ -64,11 +62,10 @@ def _read(path: Path, dimensions: Mapping[str, int], symbols: Mapping[str, int])
         if COMPILED_SDFG not in manifest.files:
             raise SdfgError(f"'{path}' keeps no '{COMPILED_SDFG}', because an older gtstub built it: build it again.")
         return read(path / COMPILED_SDFG), symbol_sizes(program, sdfg, dimensions, symbols)
-    document = read(path)
-    _, known = name_and_symbols(document)
+    found = read(path)
     if dimensions:
         raise SizeError(f"'{path}' alone has no dimensions: give its cache entry, or values of symbols with '--set'.")
     for name in symbols:
-        if name not in known:
-            raise SizeError(f"The SDFG in '{path}' has no symbol '{name}'.{did_you_mean(name, known)}")
-    return document, symbols
+        if name not in found.symbols:
+            raise SizeError(f"The SDFG in '{path}' has no symbol '{name}'.{did_you_mean(name, found.symbols)}")
+    return found, symbols

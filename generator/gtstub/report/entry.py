@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gtstub.analysis.document import read
 from gtstub.analysis.memory import Memory, memory
 from gtstub.analysis.rules import Result, check
 from gtstub.analysis.sizes import known_dimensions, known_symbols, symbol_sizes
@@ -21,6 +20,7 @@ from gtstub.report import arguments
 from gtstub.report.kernels import kernels
 from gtstub.report.model import Ingredient, Kernel, ProgramReport, Timer
 from gtstub.report.verdict import chips
+from gtstub.sdfg.read import read
 from gtstub.signature import documents
 from gtstub.signature.model import ProgramSignature
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gtstub.analysis import kernels as analysis
-from gtstub.analysis.document import Document
 from gtstub.report.model import Kernel, ReadFrom
+from gtstub.sdfg.model import Sdfg
 
 
-def kernels(document: Document) -> tuple[Kernel, ...]:
-    found = analysis.kernels(document)
+def kernels(sdfg: Sdfg) -> tuple[Kernel, ...]:
+    found = analysis.kernels(sdfg)
     return tuple(
         Kernel(
             index=each.index,

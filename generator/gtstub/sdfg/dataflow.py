@@ -7,6 +7,13 @@ from collections.abc import Iterator, Mapping
 from gtstub.sdfg.model import Container, Edge, Node, State, Subset
 
 
+def around(state: State, node: Node) -> Iterator[Node]:
+    """The entries of all maps around a node, the innermost one first."""
+    while node.entry is not None:
+        node = state.nodes[node.entry]
+        yield node
+
+
 class Dataflow:
     """The nodes of a state by their relations. Edges that only order nodes are left out."""
 
@@ -20,12 +27,6 @@ class Dataflow:
         for edge in self.edges:
             self.into[edge.dst].append(edge)
             self.out[edge.src].append(edge)
-
-    def around(self, node: Node) -> Iterator[Node]:
-        """The entries of all maps around a node, the innermost one first."""
-        while node.entry is not None:
-            node = self.nodes[node.entry]
-            yield node
 
     def source(self, edge: Edge) -> str | None:
         """The container from which the data of an edge comes, through the entries of maps."""

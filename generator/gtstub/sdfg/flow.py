@@ -8,12 +8,13 @@ Here, both are conditional blocks. DaCe makes the same of a region (ControlFlowR
 from __future__ import annotations
 
 import ast
+import collections
 import dataclasses
 import functools
 import graphlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from gtstub.sdfg.model import ALWAYS, Block, Branch, Conditional, Region, Transition
+from gtstub.sdfg.model import Block, Branch, Conditional, Region, Transition
 from gtstub.signature.expressions import syntax_tree
 
 Steps = tuple[Block | Transition, ...]
@@ -30,22 +31,21 @@ class Flow:
 
 def flow(region: Region) -> Flow:
     """
-    The control flow of a region. In one with cycles, or with branches that share more than what follows all of them,
-    only the blocks before these have an order.
+    The control flow of a region. Blocks on and behind a cycle are among the others, and so are those that two branches
+    share, unless all branches lead there, and those behind a branch that may end the region.
     """
-    lifting = _Lifting(region)
     first = first_block(region)
-    try:
-        if first is None:
-            raise _UnstructuredError
-        steps = lifting.sequence(first.id, None)
-        if lifting.has_all:
-            return Flow(steps)
-    except (_UnstructuredError, graphlib.CycleError):
-        pass
-    steps = lifting.beginning(first)
+    steps = () if first is None else _Lifting(region).steps(first)
+    known = set(_in(steps))
     every: Steps = (*region.blocks.values(), *region.edges)
-    return Flow(steps, tuple(each for each in every if each not in steps))
+    return Flow(steps, tuple(each for each in every if each not in known))
+
+
+def _in(steps: Steps) -> Iterator[Block | Transition]:
+    for step in steps:
+        yield step
+        for branch in step.branches if isinstance(step, Conditional) and step.id == LIFTED else ():
+            yield from _in(branch.body)
 
 
 def first_block(region: Region) -> Block | None:
@@ -107,8 +107,8 @@ def only_behind(region: Region, edge: Transition) -> Steps:
     return (*blocks, *(each for each in others if each.src not in before))
 
 
-class _UnstructuredError(Exception):
-    """Branches share a block other than that after all of them, or a region may end in the middle of one."""
+LIFTED = -1
+"""The number of a conditional block that stands for conditions on edges."""
 
 
 class _Lifting:
@@ -119,98 +119,87 @@ class _Lifting:
         self._out: dict[int, list[Transition]] = {block: [] for block in region.blocks}
         for edge in region.edges:
             self._out[edge.src].append(edge)
-        self._seen: set[int] = set()
+        self._into = collections.Counter(edge.dst for edge in region.edges)
 
-    @property
-    def has_all(self) -> bool:
-        return len(self._seen) == len(self._out)
+    def steps(self, first: Block) -> Steps:
+        """The blocks from the first one on, as far as their order is known."""
+        return () if self._into[first.id] else self._sequence(first.id, None)[0]
 
-    def beginning(self, block: Block | None) -> Steps:
-        """The blocks from the first one to that which leads to several, or to which several lead."""
-        into = [edge.dst for edge in self._region.edges]
-        steps: list[Block | Transition] = []
-        while block is not None and (not steps or into.count(block.id) == 1) and block not in steps:
-            if not steps and block.id in into:
-                break
-            steps.append(block)
-            match self._out[block.id]:
-                case [edge] if edge.condition == ALWAYS and into.count(edge.dst) == 1:
-                    steps.append(edge)
-                    block = self._region.blocks[edge.dst]
-                case _:
-                    break
-        return tuple(steps)
-
-    def sequence(self, first: int, end: int | None) -> Steps:
-        """The blocks from `first` to that before `end`."""
+    def _sequence(self, block: int, end: int | None) -> tuple[Steps, bool]:
+        """The blocks from one to that before `end`, and whether `end` is sure to be reached behind them."""
         found: list[Block | Transition] = []
-        block: int | None = first
-        while block is not None and block != end:
-            if block in self._seen:
-                raise _UnstructuredError
-            self._seen.add(block)
+        while True:
             found.append(self._region.blocks[block])
-            match self._out[block]:
-                case []:
-                    if end is not None:
-                        raise _UnstructuredError
-                    block = None
-                case [edge] if edge.condition == ALWAYS:
-                    found.append(edge)
-                    block = edge.dst
-                case edges:
-                    after = self._after(block, edges, end)
-                    found.append(self._conditional(block, edges, end if after is None else after))
-                    block = after
-        return tuple(found)
+            edges = self._out[block]
+            if not edges:
+                return tuple(found), end is None
+            if len(edges) == 1 and edges[0].condition is None:
+                found.append(edges[0])
+                after, goes_on = edges[0].dst, True
+            elif self._order is None:
+                return tuple(found), False
+            else:
+                later = self._always[block] - {block} if _are_all_cases(edges) else ()
+                join = max(later, key=self._order.index, default=end)
+                conditional, goes_on = self._conditional(block, edges, join)
+                found.append(conditional)
+                if join is None:
+                    return tuple(found), goes_on
+                after = join
+            if after == end or not goes_on or not self._is_only_behind(block, after):
+                return tuple(found), goes_on and after == end
+            block = after
 
-    def _conditional(self, block: int, edges: Sequence[Transition], end: int | None) -> Conditional:
+    def _conditional(self, block: int, edges: Sequence[Transition], end: int | None) -> tuple[Conditional, bool]:
+        """The branches behind a block, up to `end`, and whether `end` is sure to be reached."""
         branches = []
+        goes_on = _are_all_cases(edges)
         for number, edge in enumerate(edges):
-            is_else = edge.condition == ALWAYS or (number == 1 and _are_opposite(edges[0].condition, edge.condition))
-            body = (edge, *self.sequence(edge.dst, end))
+            body: Steps = (edge,)
+            if edge.dst != end:
+                inner, is_sure = self._sequence(edge.dst, end) if self._into[edge.dst] == 1 else ((), False)
+                body, goes_on = (edge, *inner), goes_on and is_sure
+            is_else = number == 1 and _are_opposite(edges[0].condition, edge.condition)
             branches.append(Branch(None if is_else else edge.condition, body))
         label = f"conditional_{self._region.blocks[block].label}"
-        return Conditional(-1, "ConditionalBlock", label, tuple(branches))
+        return Conditional(LIFTED, "ConditionalBlock", label, tuple(branches)), goes_on
 
-    def _after(self, block: int, edges: Sequence[Transition], end: int | None) -> int | None:
-        """
-        The first block that runs after all branches behind a block. If it may be that none of them is taken, the region
-        ends there.
-        """
-        if not _are_all_cases([edge.condition for edge in edges]):
-            if end is not None:
-                raise _UnstructuredError
-            return None
-        later = self._always[block] - {block}
-        return max(later, key=self._order.index, default=None)
+    def _is_only_behind(self, block: int, after: int) -> bool:
+        """Whether a block runs once, and only after another one that leads there."""
+        if self._order is None:
+            return self._into[after] == 1
+        behind = {block, *reached(block, {name: [edge.dst for edge in out] for name, out in self._out.items()})}
+        return all(edge.src in behind for edge in self._region.edges if edge.dst == after)
 
     @functools.cached_property
-    def _order(self) -> Sequence[int]:
-        """A block comes after its successors."""
-        return tuple(
-            graphlib.TopologicalSorter(
-                {name: [edge.dst for edge in edges] for name, edges in self._out.items()}
-            ).static_order()
-        )
+    def _order(self) -> Sequence[int] | None:
+        """A block comes after its successors. None if there is a cycle."""
+        after = {name: [edge.dst for edge in edges] for name, edges in self._out.items()}
+        try:
+            return tuple(graphlib.TopologicalSorter(after).static_order())
+        except graphlib.CycleError:
+            return None
 
     @functools.cached_property
     def _always(self) -> Mapping[int, set[int]]:
         """The blocks that run after each block, whatever branches are taken, with the block itself."""
         found: dict[int, set[int]] = {}
-        for name in self._order:
+        for name in self._order or ():
             after = [found[edge.dst] for edge in self._out[name]]
             found[name] = {name} | (set.intersection(*after) if after else set())
         return found
 
 
-def _are_all_cases(conditions: Sequence[str]) -> bool:
-    """Whether one of these conditions always holds."""
-    return ALWAYS in conditions or (len(conditions) == 2 and _are_opposite(*conditions))
+def _are_all_cases(edges: Sequence[Transition]) -> bool:
+    """Whether one of these edges is always taken."""
+    conditions = [edge.condition for edge in edges]
+    return None in conditions or (len(conditions) == 2 and _are_opposite(*conditions))
 
 
-def _are_opposite(one: str, other: str) -> bool:
+def _are_opposite(one: str | None, other: str | None) -> bool:
     """Whether one of two conditions is that the other one is false."""
+    if one is None or other is None:
+        return False
     (a, is_negated), (b, is_other_negated) = _without_not(one), _without_not(other)
     return a == b and is_negated != is_other_negated
 

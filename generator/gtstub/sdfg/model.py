@@ -6,13 +6,11 @@ What an SDFG consists of. Texts are expressions and conditions in Python as DaCe
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-ALWAYS = "True"
-"""The condition that always holds."""
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 """A name in an expression or a condition."""
@@ -38,6 +36,11 @@ class Subset:
 
     ranges: tuple[Range, ...]
     unread: str = ""
+
+    @property
+    def is_point(self) -> bool:
+        """Whether it has one index on each axis."""
+        return not self.unread and all(each.is_point for each in self.ranges)
 
     @property
     def ends(self) -> tuple[tuple[str, str], ...] | None:
@@ -119,6 +122,14 @@ class Node:
     words: tuple[str, ...] = ()
 
     @property
+    def statements(self) -> Sequence[ast.stmt]:
+        """The code of a tasklet in Python; none if it cannot be read."""
+        try:
+            return ast.parse(self.code).body if self.language == "Python" else ()
+        except (SyntaxError, ValueError, RecursionError):
+            return ()
+
+    @property
     def is_entry(self) -> bool:
         return self.kind.endswith("Entry")
 
@@ -149,11 +160,11 @@ class State(Block):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Transition:
-    """An edge between two blocks. If it is taken, it assigns values to symbols."""
+    """An edge between two blocks, which assigns values to symbols. None is the condition that always holds."""
 
     src: int
     dst: int
-    condition: str
+    condition: str | None
     assignments: Mapping[str, str]
 
 
@@ -170,18 +181,18 @@ class Region(Block):
 class Loop(Region):
     variable: str = ""
     init: str = ""
-    condition: str = ""
+    condition: str | None = None
     update: str = ""
     is_inverted: bool = False
 
     @property
     def texts(self) -> tuple[str, ...]:
-        return self.init, self.condition, self.update
+        return self.init, self.condition or "", self.update
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Branch:
-    """What runs, one after the other, if a condition holds; None stands for 'else'."""
+    """What runs, one after the other, if a condition holds; None always holds, and stands for 'else'."""
 
     condition: str | None
     body: tuple[Block | Transition, ...]

@@ -55,6 +55,15 @@ def read(file: Path) -> Sdfg:
 
 def parse(data: bytes, source: str) -> Sdfg:
     """The SDFG in the content of a file, which is called `source` in messages. Raises SdfgError if there is none."""
+    text, document = json_in(data, source)
+    try:
+        return _of_text(text, document)
+    except _ScopeError as error:
+        raise SdfgError(f"'{source}' is not an SDFG: maps in state '{error.args[0]}' contain each other.") from None
+
+
+def json_in(data: bytes, source: str) -> tuple[str, Json]:
+    """DaCe's JSON form of an SDFG in the content of a file. Raises SdfgError if it is not that of one with a name."""
     text, document = _json(data, source)
     if not isinstance(document, dict) or document.get("type") != "SDFG":
         raise SdfgError(f"'{source}' is not an SDFG: its 'type' is not 'SDFG'.")
@@ -63,10 +72,7 @@ def parse(data: bytes, source: str) -> Sdfg:
         raise SdfgError(f"'{source}' is not an SDFG: its 'attributes' have no 'name'.")
     if not _is_text(document, text):
         raise SdfgError(f"'{source}' is not an SDFG: it contains half of a surrogate pair, which is no character.")
-    try:
-        return _of_text(text, document)
-    except _ScopeError as error:
-        raise SdfgError(f"'{source}' is not an SDFG: maps in state '{error.args[0]}' contain each other.") from None
+    return text, document
 
 
 def of_document(document: Json) -> Sdfg:

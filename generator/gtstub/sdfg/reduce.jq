@@ -3,10 +3,20 @@
 # Here are the facts about DaCe's JSON: where things stand in it, what DaCe leaves out because it has its default value,
 # and which texts have '$' before symbols. read.py makes objects of the result.
 
+def kind: .type | strings // error("there is no type");
+
+def attributes: .attributes | objects // error("there are no attributes");
+
 def text: tostring | split("$") | join("");
 
-# Code is {string_data, language}, or the text itself; a condition that is left out is null.
+# Code is {string_data, language}, or the text itself.
 def code: if type == "object" then .string_data // "" else . // "" end | text;
+
+# A condition without parentheses around all of it; null if it always holds.
+def condition:
+  code | trim
+  | if startswith("(") and endswith(")") and (.[1:-1] | test("[()]") | not) then .[1:-1] else . end
+  | if . == "" or . == "1" or . == "True" then null else . end;
 
 # Indices are ranges of one element. Another kind has no ranges, and is named.
 def subset:
@@ -16,21 +26,22 @@ def subset:
   else {ranges: [], unread: (.type // "unknown subset")} end;
 
 def container:
-  .attributes as $it
+  attributes as $it
   | {
-      kind: .type,
+      kind: kind,
       dtype: ($it.dtype // "int32"),
       shape: [$it.shape // [1] | .[] | text],
       strides: [$it.strides // [1] | .[] | text],
       total_size: ($it.total_size // "" | text),
-      storage: ($it.storage // "Default"),
+      storage: (($it.storage // "Default") | if type == "string" then . else "GPU_Shared" end),
       lifetime: ($it.lifetime // "Scope"),
       is_transient: ($it.transient // false),
       has_offset: any($it.offset // [] | .[]; text != "0")
     };
 
+# An edge without a memlet only orders two nodes.
 def memlet:
-  .attributes.data.attributes as $it
+  (attributes.data | if . == null then {} else attributes end) as $it
   | {
       src: (.src | tonumber), dst: (.dst | tonumber), src_connector, dst_connector,
       data: $it.data, subset: ($it.subset | subset), other_subset: ($it.other_subset | subset),
@@ -38,10 +49,10 @@ def memlet:
     };
 
 def transition:
-  .attributes.data.attributes as $it
+  (attributes.data | attributes) as $it
   | {
       src: (.src | tonumber), dst: (.dst | tonumber),
-      condition: ($it.condition // "True" | code),
+      condition: ($it.condition | condition),
       assignments: ($it.assignments // {} | map_values(text))
     };
 
@@ -49,9 +60,9 @@ def transition:
 def words: [.. | strings | scan("[A-Za-z_][A-Za-z0-9_]*")] | unique;
 
 def node(sdfg):
-  .attributes as $it
+  attributes as $it
   | {
-      id, kind: .type, label: ($it.label // .label // ""), entry: (.scope_entry | values | tonumber) // null,
+      id, kind: kind, label: ($it.label // .label // ""), entry: (.scope_entry | values | tonumber) // null,
       schedule: ($it.schedule // "Default")
     }
     + if .type == "AccessNode" then {container: $it.data}
@@ -66,26 +77,26 @@ def node(sdfg):
 
 def region(sdfg):
   def block:
-    {id, kind: .type, label: (.label // "")}
+    {id, kind: kind, label: (.label // "")}
     + if .type == "SDFGState" then {nodes: [.nodes[] | node(sdfg)], edges: [.edges[] | memlet]}
       elif .type == "ConditionalBlock" then
-        {branches: [.branches[] | {condition: (.[0] | values | code) // null, region: (.[1] | region(sdfg))}]}
+        {branches: [.branches[] | {condition: (.[0] | condition), region: (.[1] | region(sdfg))}]}
       elif has("nodes") then region(sdfg)
       else {} end;
   .attributes as $it
   | {
-      id, kind: .type, label: (.label // ""),
+      id, kind: kind, label: (.label // ""),
       blocks: [.nodes[] | block], edges: [.edges // [] | .[] | transition], start: .start_block
     }
     + if .type == "LoopRegion" then
         {
-          variable: ($it.loop_variable // ""), init: ($it.init_statement | code), condition: ($it.loop_condition | code),
+          variable: ($it.loop_variable // ""), init: ($it.init_statement | code), condition: ($it.loop_condition | condition),
           update: ($it.update_statement | code), is_inverted: ($it.inverted // false)
         }
       else {} end;
 
 def sdfg:
-  .attributes as $it
+  attributes as $it
   | region(sdfg)
   + {
       name: $it.name, label: "", containers: ($it._arrays // {} | map_values(container)), symbols: ($it.symbols // {} | keys),

@@ -6,17 +6,19 @@ import ast
 import dataclasses
 import itertools
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from gtstub.frameworks.dace.bounds import conditions, lookups, names, regions
-from gtstub.frameworks.dace.bounds.access import Access as Reached
-from gtstub.frameworks.dace.bounds.access import Lookup, Range, Scope
-from gtstub.frameworks.dace.bounds.claims import _claim, bounds_of
-from gtstub.frameworks.dace.bounds.dataflow import subset_of
-from gtstub.frameworks.dace.bounds.simplify import canonical, simplified
+from gtstub.analysis.bounds import conditions, lookups, names, regions
+from gtstub.analysis.bounds.access import Access as Reached
+from gtstub.analysis.bounds.access import Lookup, Range, Scope
+from gtstub.analysis.bounds.claims import _claim, bounds_of
+from gtstub.analysis.bounds.simplify import canonical, simplified
+from gtstub.sdfg.model import Loop, Node, Sdfg, Subset, regions_in
+from gtstub.sdfg.model import Range as Indices
+from gtstub.sdfg.read import of_document
 from gtstub.signature.expressions import Expression, extremum, parse, symbol
 from gtstub.signature.model import Bounds, Claim, Condition, Follow, Unknown, Use
 
@@ -28,6 +30,26 @@ def read(text: str) -> Expression:
     found = parse(text)
     assert found is not None
     return found
+
+
+def array(*shape: str, **attributes: Any) -> dict[str, Any]:
+    return {"type": "Array", "attributes": {"shape": list(shape), "strides": ["1"] * len(shape), **attributes}}
+
+
+def node(number: int, type_: str, **attributes: Any) -> dict[str, Any]:
+    return {"id": number, "type": type_, "attributes": attributes}
+
+
+def edge(src: int, dst: int, data: str = "", index: str = "", connectors: tuple[str, str] = ("", "")) -> dict[str, Any]:
+    """`index` is one index, or 'first:last'."""
+    first, _, last = index.partition(":")
+    subset = {"type": "Range", "ranges": [{"start": first, "end": last or first, "step": "1", "tile": "1"}]}
+    attributes = {"data": {"type": "Memlet", "attributes": {"data": data, "subset": subset} if data else {}}}
+    ends = {"src": str(src), "dst": str(dst), "src_connector": connectors[0], "dst_connector": connectors[1]}
+    return {**ends, "attributes": attributes}
+
+
+READ = [node(0, "AccessNode", data="A"), node(1, "Tasklet", code={})]
 
 
 def value(expression: Expression, values: Mapping[str, int]) -> int:
@@ -140,21 +162,29 @@ def test_other_loops_have_no_known_ends(init: str, condition: str, update: str) 
 # --- Regions ----------------------------------------------------------------------------------------------------------
 
 
-def region(blocks: int, *edges: tuple[Any, ...]) -> dict[str, Any]:
-    return {
-        "type": "ControlFlowRegion",
-        "nodes": [{"id": number, "type": "SDFGState"} for number in range(blocks)],
-        "edges": [
-            {
-                "src": str(edge[0]),
-                "dst": str(edge[1]),
-                "attributes": {
-                    "data": {"attributes": {"condition": {"string_data": edge[2]} if len(edge) > 2 else None}}
-                },
-            }
-            for edge in edges
-        ],
-    }
+def sdfg(arrays: Mapping[str, Any], *blocks: dict[str, Any], edges: Sequence[Any] = ()) -> Sdfg:
+    attributes = {"name": "prog", "_arrays": dict(arrays)}
+    return of_document({"type": "SDFG", "attributes": attributes, "nodes": list(blocks), "edges": list(edges)})
+
+
+def region(blocks: int, *edges: tuple[Any, ...]) -> Sdfg:
+    """Each block reads an array of its own."""
+    states = [
+        {
+            "id": number,
+            "type": "SDFGState",
+            "nodes": [node(0, "AccessNode", data=f"A{number}"), node(1, "Tasklet", code={})],
+            "edges": [edge(0, 1, f"A{number}", "0")],
+        }
+        for number in range(blocks)
+    ]
+    arrays = {f"A{number}": array("1") for number in range(blocks)}
+    return sdfg(arrays, *states, edges=[transition(*each) for each in edges])
+
+
+def transition(src: int, dst: int, condition: str = "", **assignments: str) -> dict[str, Any]:
+    data = {"condition": {"string_data": condition} if condition else None, "assignments": assignments}
+    return {"src": str(src), "dst": str(dst), "attributes": {"data": {"attributes": data}}}
 
 
 A_BELOW_B = (Condition(symbol("a"), "<", symbol("b")),)
@@ -188,7 +218,7 @@ C_HOLDS = Condition(symbol("c"), "!=", Expression())
             region(5, (0, 1, "a"), (0, 2, "b"), (0, 3, "c"), (1, 4), (2, 4)),
             {0: (), 1: (Condition(symbol("a"), "!=", Expression()),), 4: None},
         ),
-        (region(3, (0, 1), (1, 2), (2, 1)), {0: None, 1: None, 2: None}),
+        (region(3, (0, 1), (1, 2), (2, 1)), {0: (), 1: None, 2: None}),
         (region(2), {0: None, 1: None}),
     ],
     ids=[
@@ -205,34 +235,43 @@ C_HOLDS = Condition(symbol("c"), "!=", Expression())
         "two starts",
     ],
 )
-def test_blocks_are_reached_under_conditions(made: dict[str, Any], expected: Mapping[int, Any]) -> None:
-    found = regions._reached(made, SCOPE)
-    assert {block: found[block] for block in expected} == expected
+def test_blocks_are_reached_under_conditions(made: Sdfg, expected: Mapping[int, Any]) -> None:
+    found, _ = regions.accesses(made, dict.fromkeys(NAMES, "int32"))
+    conditions_of = {each.array: each.conditions if isinstance(each, Reached) else None for each in found}
+    assert {block: conditions_of[f"A{block}"] for block in expected} == expected
 
 
 @pytest.mark.parametrize("kind", ["BreakBlock", "ContinueBlock", "ReturnBlock"])
-def test_blocks_that_leave_are_found_at_any_depth(kind: str) -> None:
-    inner = {"type": "LoopRegion", "nodes": [{"type": kind}], "edges": []}
-    conditional = {"type": "ConditionalBlock", "branches": [[None, {**region(0), "nodes": [inner]}]]}
-    assert regions._leaves({**region(1), "nodes": [conditional]})
-    assert not regions._leaves(region(3, (0, 1)))
+def test_nothing_is_known_where_a_block_leaves(kind: str) -> None:
+    inner = {"id": 0, "type": "LoopRegion", "attributes": {}, "nodes": [{"id": 0, "type": kind}], "edges": []}
+    branch = {"type": "ControlFlowRegion", "nodes": [inner], "edges": []}
+    last = {"id": 1, "type": "ConditionalBlock", "branches": [[None, branch]]}
+    first = {"id": 0, "type": "SDFGState", "nodes": READ, "edges": [edge(0, 1, "A", "0")]}
+    made = {"A": array("1")}
+    assert bounds_of(sdfg(made, first), {}, has_domains=True).known == 1
+    assert bounds_of(sdfg(made, first, last, edges=[transition(0, 1)]), {}, has_domains=True).known == 0
 
 
 def test_symbols_that_edges_assign_are_found_at_any_depth() -> None:
-    inner = region(2, (0, 1))
-    inner["edges"][0]["attributes"]["data"]["attributes"]["assignments"] = {"n": "a + 1"}
-    conditional = {"type": "ConditionalBlock", "branches": [[None, inner]]}
-    loop = {"type": "LoopRegion", "attributes": {"loop_variable": "i"}, "nodes": [conditional], "edges": []}
-    found = names.assignments_in({**region(0), "nodes": [loop]})
-    assert found == {"n": {"a + 1"}, "i": {"", "?"}}
-    assert names.assignments_in(loop) == {"n": {"a + 1"}}
+    states = [{"id": number, "type": "SDFGState", "nodes": [], "edges": []} for number in range(2)]
+    inner = {"type": "ControlFlowRegion", "nodes": states, "edges": [transition(0, 1, n="a + 1")]}
+    conditional = {"id": 0, "type": "ConditionalBlock", "branches": [[None, inner]]}
+    loop = {"id": 0, "type": "LoopRegion", "attributes": {"loop_variable": "i"}, "nodes": [conditional], "edges": []}
+    made = sdfg({}, loop)
+    assert names.assignments_in(made) == {"n": {"a + 1"}, "i": {"", "?"}}
+    (found,) = (each for each in regions_in(made) if isinstance(each, Loop))
+    assert names.assignments_in(found) == {"n": {"a + 1"}}
 
 
 # --- Look-ups ---------------------------------------------------------------------------------------------------------
 
 
+def tasklet(code: str, language: str = "Python") -> Node:
+    return Node(0, "Tasklet", "", None, "", code=code, language=language)
+
+
 def indexed(text: str, language: str = "Python") -> dict[str, list[str]]:
-    found = lookups._indexed({"language": language, "string_data": text})
+    found = lookups._indexed(tasklet(text, language))
     return {name: [ast.unparse(each) for each in element.indices] for name, element in found.items()}
 
 
@@ -274,7 +313,7 @@ def test_other_tasklets_are_not_read(text: str) -> None:
     ],
 )
 def test_the_connector_that_guards_an_element_is_known(text: str, guard: str | None) -> None:
-    assert lookups._indexed({"language": "Python", "string_data": text})["f"].guard == guard
+    assert lookups._indexed(tasklet(text))["f"].guard == guard
 
 
 def test_tasklets_in_other_languages_are_not_read() -> None:
@@ -285,15 +324,23 @@ def test_tasklets_in_other_languages_are_not_read() -> None:
 
 
 @pytest.mark.parametrize("changed", [{"step": "2"}, {"tile": "4"}, {"step": "-1"}])
-def test_subsets_with_steps_are_not_read(changed: dict[str, str]) -> None:
-    one = {"start": "0", "end": "n", "step": "1", "tile": "1"}
-    assert subset_of({"type": "Range", "ranges": [one]}) == (("0", "n"),)
-    assert subset_of({"type": "Range", "ranges": [one | changed]}) is None
+def test_the_ends_of_subsets_with_steps_do_not_tell_their_elements(changed: dict[str, str]) -> None:
+    assert Subset((Indices("0", "n"),)).ends == (("0", "n"),)
+    assert Subset((Indices("0", "n", **changed),)).ends is None
 
 
-@pytest.mark.parametrize("document", [None, {"type": "Indices", "ranges": []}, {"type": "SubsetUnion"}, 3])
+@pytest.mark.parametrize("document", [{"type": "SubsetUnion"}, {"type": "SubsetUnion", "subset_list": []}])
 def test_subsets_of_other_kinds_are_not_read(document: Any) -> None:
-    assert subset_of(document) is None
+    one = edge(0, 1, "A", "0")
+    one["attributes"]["data"]["attributes"]["subset"] = document
+    found = bounds({"A": array("1")}, READ, [one])
+    assert (found.known, found.unknown) == (0, (Unknown("A", "in a form that is not read", 1),))
+
+
+def test_indices_are_subsets_of_one_element() -> None:
+    one = edge(0, 1, "A", "0")
+    one["attributes"]["data"]["attributes"]["subset"] = {"type": "Indices", "indices": ["0"]}
+    assert bounds({"A": array("1")}, READ, [one]).known == 1
 
 
 def reached(first: str, last: str, *ranges: Range) -> Claim | None:
@@ -334,13 +381,10 @@ def test_an_access_may_have_the_same_number_of_elements_in_each_round() -> None:
 # --- Whole SDFGs ------------------------------------------------------------------------------------------------------
 
 
-def test_sdfgs_of_unknown_form_make_no_claims() -> None:
-    arrays = {
-        "vn": {"type": "Array", "attributes": {"shape": ["10"], "strides": ["1"]}},
-        "tmp": {"type": "Array", "attributes": {"transient": True}},
-    }
-    sdfg = {"type": "SDFG", "attributes": {"_arrays": arrays}, "nodes": [{"type": "SDFGState", "id": 0}], "edges": []}
-    assert bounds_of(sdfg, {}, has_domains=True) == Bounds(0, (), (Unknown("vn", "in a form that is not read", 1),))
+def test_sdfgs_that_refer_to_nothing_make_no_claims() -> None:
+    nodes = [node(0, "AccessNode", data="A"), node(1, "AccessNode", data="B")]
+    found = bounds({"A": array("1")}, nodes, [edge(0, 1, "A", "0")])
+    assert found == Bounds(0, (), (Unknown("A", "in a form that is not read", 1),))
 
 
 # --- Simplification ---------------------------------------------------------------------------------------------------
@@ -448,30 +492,9 @@ def test_conditions_that_always_hold_are_left_out() -> None:
 # --- Forms that make no claim -----------------------------------------------------------------------------------------
 
 
-def array(*shape: str, **attributes: Any) -> dict[str, Any]:
-    return {"type": "Array", "attributes": {"shape": list(shape), "strides": ["1"] * len(shape), **attributes}}
-
-
-def node(number: int, type_: str, **attributes: Any) -> dict[str, Any]:
-    return {"id": number, "type": type_, "attributes": attributes}
-
-
-def edge(src: int, dst: int, data: str = "", index: str = "", connectors: tuple[str, str] = ("", "")) -> dict[str, Any]:
-    """`index` is one index, or 'first:last'."""
-    first, _, last = index.partition(":")
-    subset = {"type": "Range", "ranges": [{"start": first, "end": last or first, "step": "1", "tile": "1"}]}
-    attributes = {"data": {"type": "Memlet", "attributes": {"data": data, "subset": subset} if data else {}}}
-    ends = {"src": str(src), "dst": str(dst), "src_connector": connectors[0], "dst_connector": connectors[1]}
-    return {**ends, "attributes": attributes}
-
-
 def bounds(arrays: Mapping[str, Any], nodes: list[Any], edges: list[Any]) -> Bounds:
     state = {"id": 0, "type": "SDFGState", "nodes": nodes, "edges": edges}
-    sdfg = {"type": "SDFG", "attributes": {"_arrays": arrays}, "nodes": [state], "edges": []}
-    return bounds_of(sdfg, {"n": "int32", "m": "int32"}, has_domains=True)
-
-
-READ = [node(0, "AccessNode", data="A"), node(1, "Tasklet", code={})]
+    return bounds_of(sdfg(arrays, state), {"n": "int32", "m": "int32"}, has_domains=True)
 
 
 def test_an_element_that_is_read_is_known() -> None:
@@ -507,17 +530,15 @@ def test_what_is_read_through_a_reference_is_not_known() -> None:
 def test_loops_whose_body_changes_their_variable_are_not_known(assignments: Mapping[str, str]) -> None:
     texts = {"init_statement": "i = 0", "loop_condition": "i < n", "update_statement": "i = i + 1"}
     attributes = {name: {"string_data": text} for name, text in texts.items()}
-    interstate = {"type": "InterstateEdge", "attributes": {"assignments": assignments}}
     first = {"id": 0, "type": "SDFGState", "nodes": READ, "edges": [edge(0, 1, "A", "i")]}
     loop = {
         "id": 0,
         "type": "LoopRegion",
         "attributes": {**attributes, "loop_variable": "i"},
         "nodes": [first, {"id": 1, "type": "SDFGState", "nodes": [], "edges": []}],
-        "edges": [{"src": "0", "dst": "1", "attributes": {"data": interstate}}],
+        "edges": [transition(0, 1, **assignments)],
     }
-    sdfg = {"type": "SDFG", "attributes": {"_arrays": {"A": array("n")}}, "nodes": [loop], "edges": []}
-    found = bounds_of(sdfg, {"n": "int32"}, has_domains=True)
+    found = bounds_of(sdfg({"A": array("n")}, loop), {"n": "int32"}, has_domains=True)
     assert (found.known, len(found.unknown)) == ((0, 1) if assignments else (1, 0))
 
 

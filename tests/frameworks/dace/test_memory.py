@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from dace.codegen import compiler
 
-from gtstub.analysis.memory import Memory, Transient, memory
+from gtstub.analysis import memory as analysis
+from gtstub.analysis.memory import Memory, Transient
 from gtstub.analysis.sizes import symbol_sizes
 from gtstub.frameworks.dace import dace_config
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.gt4py.program_signature import program_signature
+from gtstub.sdfg.read import of_document
 from gtstub.signature.model import ScalarArgument, SdfgSignature
 from tests.support import npbench_programs
 from tests.support.counted_calls import Counted, count
@@ -47,6 +49,10 @@ def bytes_of(transients: Iterable[Transient]) -> list[int]:
 def total(found: Memory, allocated: str, branch: str = "") -> int | None:
     """The bytes of all storages and lifetimes."""
     return sum(cast(int, each.bytes) for each in found.totals if (each.allocated, each.branch) == (allocated, branch))
+
+
+def memory(document: Mapping[str, Any], sizes: Mapping[str, int]) -> Memory:
+    return analysis.memory(of_document(document), sizes)
 
 
 class Compiled:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gtstub.analysis.document import read
 from gtstub.analysis.memory import memory
 from gtstub.analysis.sizes import known_dimensions, symbol_sizes
 from gtstub.cache.entry import COMPILED_SDFG, Entry
+from gtstub.sdfg.read import read
 from gtstub.signature.documents import program_in, sdfg_in
 from tests.gpu.device import programs
 from tests.gpu.device.stand_in import StandIn

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gtstub.analysis.document import SdfgError
 from gtstub.analysis.kernels import Kernel, Kernels, Range, kernels
+from gtstub.sdfg.read import SdfgError, of_document
 from tests.support.sdfg_documents import (
     EDGE,
     Json,
@@ -31,7 +31,7 @@ SECOND = mapped("tmp", "out", EDGE, label="second")
 def found_in(*blocks: Json) -> Kernels:
     """The kernels of blocks that follow each other, listed backwards, because DaCe keeps no order."""
     made = sdfg(*blocks)
-    return kernels({**made, "nodes": made["nodes"][::-1]})
+    return kernels(of_document({**made, "nodes": made["nodes"][::-1]}))
 
 
 def edges(found: Kernels) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -110,4 +110,4 @@ def test_arrays_of_a_nested_sdfg_have_their_names_outside() -> None:
 @pytest.mark.parametrize("nodes", [[{"id": 0}], 1])
 def test_another_form_is_refused(nodes: Any) -> None:
     with pytest.raises(SdfgError, match=r"^SDFG 'prog' is not in the form that this gtstub reads: "):
-        kernels({**sdfg(), "nodes": nodes})
+        kernels(of_document({**sdfg(), "nodes": nodes}))

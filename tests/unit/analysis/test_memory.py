@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from gtstub.analysis.document import SdfgError
-from gtstub.analysis.memory import Memory, Total, Transient, Use, memory
+from gtstub.analysis import memory as analysis
+from gtstub.analysis.memory import Memory, Total, Transient, Use
+from gtstub.sdfg.read import SdfgError, of_document
 from tests.support.sdfg_documents import (
+    Json,
     access,
     branches,
     edge,
@@ -22,6 +25,10 @@ from tests.support.sdfg_documents import (
 )
 
 BRANCH = "choice: if flag"
+
+
+def memory(document: Json, sizes: Mapping[str, int]) -> Memory:
+    return analysis.memory(of_document(document), sizes)
 
 
 def only(found: Memory) -> Transient:
@@ -331,7 +338,6 @@ def test_expressions_that_contain_themselves_too_often_are_unknown() -> None:
 @pytest.mark.parametrize(
     "document",
     [
-        {**sdfg(), "attributes": {"name": "prog"}},
         {**sdfg(), "attributes": {"name": "prog", "_arrays": []}},
         {**sdfg(), "nodes": [3]},
         {**sdfg(), "nodes": [{**branches({}), "branches": [3]}]},

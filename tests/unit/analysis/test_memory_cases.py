@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from gtstub.analysis.memory import Memory, memory
-from tests.support.sdfg_documents import branches, edge, loop, nested, region, sdfg, state, transient
+from gtstub.analysis import memory as analysis
+from gtstub.analysis.memory import Memory
+from gtstub.sdfg.read import of_document
+from tests.support.sdfg_documents import Json, branches, edge, loop, nested, region, sdfg, state, transient
+
+
+def memory(document: Json, sizes: Mapping[str, int]) -> Memory:
+    return analysis.memory(of_document(document), sizes)
 
 
 def sizes(found: Memory) -> dict[str, int | None]:

@@ -18,7 +18,8 @@ DECIDES = {
     "toolchain/answer.py": "toolchain/answer.py",
     "toolchain/compiler.py": "toolchain/compiler.py",
     "toolchain/cmake/CMakeLists.txt": "toolchain/cmake",
-    "frameworks/dace/reduce.jq": "frameworks/dace",
+    "sdfg/reduce.jq": "sdfg",
+    "analysis/bounds/claims.py": "analysis/bounds",
     "frameworks/dace/dace_config.toml": "frameworks/dace",
     "frameworks/gt4py/workflow.py": "frameworks/gt4py",
     "frameworks/hooks.py": "frameworks/hooks.py",
@@ -30,7 +31,7 @@ DECIDES = {
 
 DOES_NOT_MATTER = [
     *("cli/stub.py", "cli/tables/plan.py", "cache/prune.py", "building/pool.py", "profiling/table.py"),
-    *("analysis/document.py", "report/page.py", "templates/report/page.html.j2"),
+    *("analysis/memory.py", "report/page.py", "templates/report/page.html.j2"),
 ]
 
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from gtstub.analysis.document import Document, in_the_form_of_dace
 from gtstub.signature.documents import program_to_json
 from gtstub.signature.model import ProgramSignature
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import dace
-import jq
 
 from gtstub import settings
-from gtstub.analysis.document import SdfgError, parse
+from gtstub.analysis.bounds.claims import bounds_of
 from gtstub.errors import SignatureError
 from gtstub.frameworks.dace.arguments import init_symbols
-from gtstub.frameworks.dace.bounds.claims import bounds_of
 from gtstub.frameworks.dace.callbacks import callback_argument, calls_in_parallel, check_devices
 from gtstub.frameworks.dace.shapes import ShapeReader
+from gtstub.sdfg.handle import external_storages, handle_symbols, runs_on_gpu
+from gtstub.sdfg.read import SdfgError, json_in, of_document
 from gtstub.signature.dtypes import DType
 from gtstub.signature.model import (
     CONNECTIVITY_PREFIX,
@@ -54,8 +53,8 @@ def sdfg_signature(
     start at 0. If it `evaluates_both` sides of a choice that depends on data, as `where` does, calls need the elements
     of both. Raises SignatureError for arguments that no stub supports.
     """
-    reduced = _reduction().input_value(raw).first()
-    name = cast(str, reduced["name"])
+    read = of_document(raw)
+    name = read.name
     reads, writes = sdfg.read_and_write_sets()
 
     arrays: dict[str, ArrayArgument] = {}
@@ -73,10 +72,11 @@ def sdfg_signature(
             callbacks[argument] = callback_argument(name, argument, descriptor.dtype, is_parallel=is_parallel)
             continue
         is_scalar = isinstance(descriptor, dace.data.Scalar)
-        fixed = reduced["arrays"].get(argument, {})
-        if not is_scalar and fixed["type"] != "Array":
+        fixed = read.containers.get(argument)
+        if not is_scalar and (fixed is None or fixed.kind != "Array"):
             raise SignatureError(
-                f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar, but has type '{fixed['type']}'."
+                f"Argument '{argument}' of SDFG '{name}' must be an array or a scalar, but has type"
+                f" '{'' if fixed is None else fixed.kind}'."
             )
         if isinstance(descriptor.dtype, dace.dtypes.stringtype):
             raise SignatureError(
@@ -84,37 +84,37 @@ def sdfg_signature(
                 " annotations for texts after 'from __future__ import annotations'."
             )
         dtype = checked_dtype(f"SDFG '{name}'", argument, descriptor.dtype.to_string())
-        if is_scalar:
+        if is_scalar or fixed is None:
             scalars[argument] = dtype
             continue
         arrays[argument] = ArrayArgument(
             name=argument,
             dtype=dtype,
-            device=_device(name, argument, fixed["storage"], gpu),
+            device=_device(name, argument, fixed.storage, gpu),
             access=_ACCESS[argument in reads, argument in writes],
             axes=tuple(
                 _axis(argument, number, size, stride, roles)
                 if shapes is None
                 else shapes.axis(argument, number, size, stride)
-                for number, (size, stride) in enumerate(zip(fixed["shape"], fixed["strides"], strict=True))
+                for number, (size, stride) in enumerate(zip(fixed.shape, fixed.strides, strict=True))
             ),
         )
 
     init = init_symbols(sdfg)
     symbols = {symbol: ScalarArgument(symbol, dtype, tuple(roles.get(symbol, ()))) for symbol, dtype in scalars.items()}
     arguments: Mapping[str, Argument] = {**arrays, **symbols, **callbacks}
-    memory = set(reduced["memory"])
+    kept = handle_symbols(read)
     return SdfgSignature(
         name=name,
-        device=gpu if reduced["gpu"] or any(array.device != "cpu" for array in arrays.values()) else "cpu",
+        device=gpu if runs_on_gpu(read) or any(array.device != "cpu" for array in arrays.values()) else "cpu",
         library=f"lib{name}.so",
         arguments=tuple(arguments[argument] for argument in described),
         init=init,
-        memory_symbols=tuple(symbol for symbol in init if symbol in memory),
+        memory_symbols=tuple(symbol for symbol in init if symbol in kept),
         workspaces=tuple(
-            Workspace(storage, _device(name, "(workspace)", storage, gpu)) for storage in reduced["external"]
+            Workspace(storage, _device(name, "(workspace)", storage, gpu)) for storage in external_storages(read)
         ),
-        bounds=bounds_of(raw, scalars, has_domains=has_domains, evaluates_both=evaluates_both) if bounds else None,
+        bounds=bounds_of(read, scalars, has_domains=has_domains, evaluates_both=evaluates_both) if bounds else None,
         shapes=None if shapes is None else shapes.found(scalars, callbacks.values(), sdfg.symbols),
     )
 
@@ -122,7 +122,7 @@ def sdfg_signature(
 def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
     """The signature of an SDFG that DaCe saved as `.sdfg` or `.sdfgz`. Raises SignatureError for other files."""
     try:
-        raw = parse(file.read_bytes(), str(file))
+        _, raw = json_in(file.read_bytes(), str(file))
     except SdfgError as error:
         raise SignatureError(str(error)) from None
     try:
@@ -132,11 +132,6 @@ def read_sdfg(file: Path, gpu: Device = "cuda") -> SdfgSignature:
             f"'{file}' is not an SDFG that this DaCe can read: {type(error).__name__}: {error}"
         ) from None
     return sdfg_signature(sdfg, raw, gpu, bounds=settings.bounds())
-
-
-@functools.cache
-def _reduction() -> Any:
-    return jq.compile(Path(__file__).with_name("reduce.jq").read_text(encoding="utf-8"))
 
 
 def _device(program: str, argument: str, storage: str, gpu: Device) -> Device:

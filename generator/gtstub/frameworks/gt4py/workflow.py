@@ -19,7 +19,6 @@ from gt4py.next.otf.compilation.common import get_device_arch
 from gt4py.next.program_processors.runners.dace.workflow import compilation as dace_compilation
 
 from gtstub import settings
-from gtstub.analysis.document import Document
 from gtstub.building.waiting import build_once
 from gtstub.cache.entry import Entry
 from gtstub.cache.key import differences
@@ -115,7 +114,7 @@ class SignedSource(ProgramSource[SDFGCodeSpec]):
     signature: ProgramSignature
     evaluates_both: bool
     request: Request | None
-    stages: Mapping[str, Document] = dataclasses.field(default_factory=dict)
+    stages: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -255,7 +254,7 @@ class StubCompilation:
         assert isinstance(stub, StubSource)
         assert source.request is not None
         if settings.checks_sdfgs():
-            warn_of_broken_rules(cast(Document, source.source_code), "final", source.signature)
+            warn_of_broken_rules(cast(Mapping[str, Any], source.source_code), "final", source.signature)
         if self.has_trace_markers:
             _, sdfg = add_trace_markers(inp)
         else:

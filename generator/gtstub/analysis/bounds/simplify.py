@@ -6,14 +6,14 @@ import collections
 import dataclasses
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from gtstub.signature.expressions import Expression, Extremum, difference, parse
 from gtstub.signature.model import Claim, Condition, Follow, Use
 
 
 def simplified(
-    claims: Iterable[Claim], shapes: Mapping[str, Sequence[Any]], said: Sequence[Claim] = ()
+    claims: Iterable[Claim], shapes: Mapping[str, Sequence[str]], said: Sequence[Claim] = ()
 ) -> tuple[Claim, ...]:
     """
     The same claims with few comparisons, those under fewer conditions first. `shapes` are those of the arguments, and
@@ -167,9 +167,9 @@ def _split(value: Expression, which: Literal["min", "max"]) -> list[Expression]:
     return [value]
 
 
-def _is_given(use: Use, shapes: Mapping[str, Sequence[Any]]) -> bool:
+def _is_given(use: Use, shapes: Mapping[str, Sequence[str]]) -> bool:
     """Whether an array has these elements whatever its size is, if it has any."""
-    size = parse(str(shapes[use.array][use.axis]))
+    size = parse(shapes[use.array][use.axis])
     return (
         size is not None
         and all(_is_at_least(value, Expression()) for value in use.lowest)

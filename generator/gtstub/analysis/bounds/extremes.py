@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from gtstub.frameworks.dace.bounds.access import Range
+from gtstub.analysis.bounds.access import Range
 from gtstub.signature.expressions import Atom, Expression
 
 

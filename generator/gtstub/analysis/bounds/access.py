@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
-from gtstub.frameworks.dace.bounds.dataflow import Subset
+from gtstub.sdfg.model import Subset, names_in
 from gtstub.signature.expressions import Expression, parse, symbol
 from gtstub.signature.facts import canonical
 from gtstub.signature.model import Condition
@@ -138,9 +136,9 @@ class Scope:
     unit: int | None = None
     counter: Iterator[int] = dataclasses.field(default_factory=itertools.count)
 
-    def value(self, text: Any) -> Expression | None:
+    def value(self, text: str) -> Expression | None:
         """An expression in the arguments and in variables; None if it has another form or unknown symbols."""
-        found = _parsed(text if isinstance(text, str) else str(text))
+        found = _parsed(text)
         if found is None or not found.symbols <= self.symbols.keys():
             return None
         return found.replace(self.symbols)
@@ -192,7 +190,7 @@ class Scope:
 
     def depends_on_data(self, text: str) -> bool:
         """Whether a text in Python has names that depend on elements of arrays."""
-        return not self.data.isdisjoint(NAME.findall(text))
+        return not self.data.isdisjoint(names_in(text))
 
     def unread(self, name: str, why: str, *, is_write: bool) -> Iterator[Unread]:
         """An unknown access to a container, and why it is unknown if it is known when the place is reached."""
@@ -202,25 +200,21 @@ class Scope:
         yield Unread(array, self.doubt or why, self.as_unit().unit or 0, is_write, is_temporary)
 
     def access(
-        self, name: str, subset: Subset, *, is_write: bool, is_dynamic: bool = False
+        self, name: str, subset: Subset | None, *, is_write: bool, is_dynamic: bool = False
     ) -> Iterator[Access | Unread]:
         """The access to a subset of a container, of which a dynamic one may leave out elements."""
-        location = self.containers.get(name)
-        if location is None or self.doubt or subset is None or is_dynamic:
+        location, ends = self.containers.get(name), None if subset is None else subset.ends
+        if location is None or self.doubt or ends is None or is_dynamic:
             yield from self.unread(name, DATA_CONDITION if is_dynamic else OTHER, is_write=is_write)
             return
-        firsts, lasts = self.values(first for first, _ in subset), self.values(last for _, last in subset)
-        if firsts is None or lasts is None or len(subset) != len(location.axes):
-            is_computed = any(self.depends_on_data(text) for ends in subset for text in ends)
+        firsts, lasts = self.values(first for first, _ in ends), self.values(last for _, last in ends)
+        if firsts is None or lasts is None or len(ends) != len(location.axes):
+            is_computed = any(self.depends_on_data(text) for each in ends for text in each)
             yield from self.unread(name, COMPUTED if is_computed else OTHER, is_write=is_write)
             return
         axes = tuple(zip(location.index(firsts), location.index(lasts), strict=True))
         unit = self.as_unit().unit or 0
         yield Access(location.array, self.ranges, self.conditions, axes, location.sizes, unit, is_write)
-
-
-NAME = re.compile(r"[A-Za-z_]\w*")
-"""A name in an expression."""
 
 
 @functools.lru_cache(maxsize=4096)

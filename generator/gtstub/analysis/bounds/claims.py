@@ -7,13 +7,13 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from gtstub.frameworks.dace.bounds.access import OTHER, Access, Conditions, Lookup, Unread
-from gtstub.frameworks.dace.bounds.conditions import unknown_in
-from gtstub.frameworks.dace.bounds.dataflow import Json, arrays_of
-from gtstub.frameworks.dace.bounds.extremes import extreme
-from gtstub.frameworks.dace.bounds.needs import Needs
-from gtstub.frameworks.dace.bounds.regions import accesses
-from gtstub.frameworks.dace.bounds.simplify import canonical, says, simplified
+from gtstub.analysis.bounds.access import OTHER, Access, Conditions, Lookup, Unread
+from gtstub.analysis.bounds.conditions import unknown_in
+from gtstub.analysis.bounds.extremes import extreme
+from gtstub.analysis.bounds.needs import Needs
+from gtstub.analysis.bounds.regions import accesses
+from gtstub.analysis.bounds.simplify import canonical, says, simplified
+from gtstub.sdfg.model import Sdfg
 from gtstub.signature.dtypes import DType
 from gtstub.signature.expressions import Expression, parse
 from gtstub.signature.model import Bounds, Claim, Condition, Follow, Unknown, Use
@@ -25,7 +25,7 @@ MOST_CLAIMS = 1000
 """What a signature may contain (signature/schema/sdfg.schema.json)."""
 
 
-def bounds_of(sdfg: Json, scalars: Mapping[str, DType], *, has_domains: bool, evaluates_both: bool = False) -> Bounds:
+def bounds_of(sdfg: Sdfg, scalars: Mapping[str, DType], *, has_domains: bool, evaluates_both: bool = False) -> Bounds:
     """
     The bounds of an SDFG with these scalar arguments. An SDFG of unknown form has no claims.
 
@@ -38,12 +38,12 @@ def bounds_of(sdfg: Json, scalars: Mapping[str, DType], *, has_domains: bool, ev
         used = frozenset().union(*(claim.symbols for claim in bounds.claims))
         return dataclasses.replace(bounds, facts=tuple(each for each in facts if each.name in used))
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError, RecursionError, MemoryError):
-        names = sorted(name for name, each in arrays_of(sdfg).items() if not each["attributes"].get("transient"))
+        names = sorted(name for name, each in sdfg.containers.items() if not each.is_transient)
         return Bounds(0, (), tuple(Unknown(name, OTHER, 1) for name in names))
 
 
-def _bounds_of(found: Sequence[Access | Unread], sdfg: Json, *, has_domains: bool) -> Bounds:
-    shapes = {name: each["attributes"].get("shape", ()) for name, each in arrays_of(sdfg).items()}
+def _bounds_of(found: Sequence[Access | Unread], sdfg: Sdfg, *, has_domains: bool) -> Bounds:
+    shapes = {name: each.shape for name, each in sdfg.containers.items()}
     needs, needed, others, known = Needs(found), _Claims(), _Claims(), 0
     unknown: collections.Counter[tuple[str, str]] = collections.Counter()
     unsure: list[tuple[str, str, Sequence[Claim]]] = []
@@ -56,7 +56,7 @@ def _bounds_of(found: Sequence[Access | Unread], sdfg: Json, *, has_domains: boo
                 continue
             known += 1
             can_add = has_domains and not access.is_write and access.sizes is None
-            is_real = arrays_of(sdfg)[access.array]["attributes"].get("dtype") in _REAL if can_add else False
+            is_real = sdfg.containers[access.array].dtype in _REAL if can_add else False
             parts = _needed_claims(access, claim, needs, is_real=is_real) if can_add else [claim]
             needed.add(parts)
             if can_add:

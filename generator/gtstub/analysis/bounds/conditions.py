@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gtstub.frameworks.dace.bounds.access import DATA_CONDITION, SCALAR_CONDITION, Conditions, Scope
+from gtstub.analysis.bounds.access import DATA_CONDITION, SCALAR_CONDITION, Conditions, Scope
 from gtstub.signature.expressions import Expression, symbol, syntax_tree
 from gtstub.signature.model import Condition
 
@@ -51,23 +51,6 @@ def read(text: str, scope: Scope) -> Conditions | None:
 def negated(text: str, scope: Scope) -> Conditions | None:
     """The conditions under which a text in Python is false; None if it is of another form."""
     return _none_of(read(text, scope))
-
-
-def is_true(text: str) -> bool:
-    """Whether a text in Python is true, whatever the values of its names are."""
-    match syntax_tree(text):
-        case ast.Constant(value=True | 1):
-            return True
-    return False
-
-
-def are_opposite(text: str, other: str) -> bool:
-    """Whether the other text is that the first one is false."""
-    tree, negation = syntax_tree(text), syntax_tree(other)
-    match negation:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return tree is not None and ast.unparse(operand) == ast.unparse(tree)
-    return False
 
 
 def loop(init: str, condition: str, update: str, variable: str, scope: Scope) -> tuple[Expression, Expression] | None:

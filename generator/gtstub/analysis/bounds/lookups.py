@@ -9,44 +9,40 @@ import ast
 import dataclasses
 from collections.abc import Iterator
 
-from gtstub.frameworks.dace.bounds.access import COMPUTED, DATA_CONDITION, OTHER, Access, Indices, Lookup, Scope, Unread
-from gtstub.frameworks.dace.bounds.dataflow import Json, State, Subset, is_dynamic, subset
+from gtstub.analysis.bounds.access import COMPUTED, DATA_CONDITION, OTHER, Access, Indices, Lookup, Scope, Unread
+from gtstub.sdfg.dataflow import Dataflow
+from gtstub.sdfg.model import Edge, Node, Subset
 from gtstub.signature.expressions import Expression, symbol
 from gtstub.signature.model import CONNECTIVITY_PREFIX
 
 
-def of_tasklet(state: State, node: int, scope: Scope) -> Iterator[Access | Unread]:
+def of_tasklet(state: Dataflow, node: Node, scope: Scope) -> Iterator[Access | Unread]:
     """The accesses of a tasklet."""
-    document = state.nodes[node]
-    indexed = _indexed(document["attributes"].get("code", {}))
-    for edge in state.into[node]:
+    indexed = _indexed(node)
+    for edge in state.into[node.id]:
         name = state.source(edge)
         if name is None:
             continue
-        part = subset(edge, name, None, of_source=True)
-        if _is_element(part) or is_dynamic(edge):
-            yield from scope.access(name, part, is_write=False, is_dynamic=is_dynamic(edge))
+        part = state.read(edge)
+        if (part is not None and part.is_point) or edge.is_dynamic:
+            yield from scope.access(name, part, is_write=False, is_dynamic=edge.is_dynamic)
         else:
-            yield from _at(state, node, scope, name, part, indexed.get(str(edge["dst_connector"])))
-    for edge in state.out[node]:
+            yield from _at(state, node, scope, name, part, indexed.get(str(edge.dst_connector)))
+    for edge in state.out[node.id]:
         if (name := state.destination(edge)) is None:
             continue
-        part = subset(edge, None, name, of_source=False)
-        if _is_element(part):
-            yield from scope.access(name, part, is_write=True, is_dynamic=is_dynamic(edge))
+        part = state.write(edge)
+        if part is not None and part.is_point:
+            yield from scope.access(name, part, is_write=True, is_dynamic=edge.is_dynamic)
         else:
             yield from scope.unread(name, COMPUTED, is_write=True)
 
 
-def _is_element(part: Subset) -> bool:
-    return part is not None and all(first == last for first, last in part)
-
-
 def _at(
-    state: State, node: int, scope: Scope, name: str, part: Subset, element: _Element | None
+    state: Dataflow, node: Node, scope: Scope, name: str, subset: Subset | None, element: _Element | None
 ) -> Iterator[Access | Unread]:
     """The access of a tasklet to an element of a container."""
-    location = scope.containers.get(name)
+    location, part = scope.containers.get(name), None if subset is None else subset.ends
     firsts = scope.values(first for first, _ in part or ())
     if location is None or scope.doubt or element is None or part is None or firsts is None:
         yield from scope.unread(name, OTHER if element is None else COMPUTED, is_write=False)
@@ -80,12 +76,12 @@ def _at(
         yield Access(location.array, scope.ranges, scope.conditions, tuple(found), location.sizes, unit)
 
 
-def _index(state: State, node: int, scope: Scope, tree: ast.expr, guard: str | None) -> Expression | Lookup | None:
+def _index(state: Dataflow, node: Node, scope: Scope, tree: ast.expr, guard: str | None) -> Expression | Lookup | None:
     """
     An index in a tasklet: an expression over symbols, or the value of one connector plus such an expression. The
     element is read unless the connector `guard` is -1.
     """
-    connectors = {str(edge["dst_connector"]): edge for edge in state.into[node]}
+    connectors = {str(edge.dst_connector): edge for edge in state.into[node.id]}
     names = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)} & connectors.keys()
     if not names:
         return scope.value(ast.unparse(tree))
@@ -99,33 +95,30 @@ def _index(state: State, node: int, scope: Scope, tree: ast.expr, guard: str | N
     return _table_element(state, connectors[name], scope, plus - value, skips=name == guard)
 
 
-def _table_element(state: State, edge: Json, scope: Scope, plus: Expression, *, skips: bool) -> Lookup | None:
+def _table_element(state: Dataflow, edge: Edge, scope: Scope, plus: Expression, *, skips: bool) -> Lookup | None:
     """The element of a table at the source of an edge, also through temporaries of one element."""
     for _ in state.nodes:
-        name = state.source(edge)
-        part = subset(edge, name, state.destination(edge), of_source=True)
-        if name is None or not _is_element(part) or part is None:
+        name, part = state.source(edge), state.read(edge)
+        if name is None or part is None or not part.is_point:
             return None
         location = scope.containers.get(name)
         if location is None:
             return None
         if location.sizes is None:
-            indices = scope.values(first for first, _ in part)
+            indices = scope.values(each.start for each in part.ranges)
             if not location.array.startswith(CONNECTIVITY_PREFIX) or indices is None:
                 return None
             row, column = location.index(indices)
             return Lookup(location.array, row, column, plus, skips)
-        writes = [
-            each for each in state.edges if state.kind(each["dst"]) == "AccessNode" and state.destination(each) == name
-        ]
+        writes = [each for each in state.edges if state.container(each.dst) == name]
         # The one that is written in this state must be the one that is read: another state may write it, too.
         first = state.first(edge)
-        if len(writes) != 1 or first is None or writes[0]["dst"] != first["src"]:
+        if len(writes) != 1 or first is None or writes[0].dst != first.src:
             return None
         if any(size != Expression(1) for size in location.sizes):
             return None
         (edge,) = writes
-        if state.kind(edge["src"]) == "Tasklet":
+        if state.nodes[edge.src].kind == "Tasklet":
             return None
     return None
 
@@ -138,18 +131,12 @@ class _Element:
     guard: str | None
 
 
-def _indexed(code: Json) -> dict[str, _Element]:
+def _indexed(node: Node) -> dict[str, _Element]:
     """
     The element that a tasklet reads of each container, if it reads one: `x = f[i, j]`, or `x = f[i, j] if i != -1 else
     nan`.
     """
-    if code.get("language") != "Python":
-        return {}
-    try:
-        body = ast.parse(code["string_data"]).body
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
-    match body:
+    match node.statements:
         case [ast.Assign(value=value)]:
             pass
         case _:

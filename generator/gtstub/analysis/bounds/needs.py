@@ -15,9 +15,9 @@ import itertools
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
-from gtstub.frameworks.dace.bounds.access import Access, Conditions, Indices, Lookup, Range, Unread
-from gtstub.frameworks.dace.bounds.conditions import unknown_in
-from gtstub.frameworks.dace.bounds.extremes import extreme
+from gtstub.analysis.bounds.access import Access, Conditions, Indices, Lookup, Range, Unread
+from gtstub.analysis.bounds.conditions import unknown_in
+from gtstub.analysis.bounds.extremes import extreme
 from gtstub.signature.expressions import Expression, extremum, symbol
 from gtstub.signature.model import Condition
 

@@ -1,0 +1,130 @@
+"""
+What the names in an SDFG stand for: the values of its symbols and scalars in terms of the arguments, and which of them
+depend on elements of arrays.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import dataclasses
+
+from gtstub.analysis.bounds.access import Scope
+from gtstub.sdfg.dataflow import Dataflow, around
+from gtstub.sdfg.model import Edge, Loop, Node, Region, Sdfg, regions_in, states_in
+from gtstub.signature.expressions import Expression
+
+
+def enter(sdfg: Sdfg, scope: Scope) -> Scope:
+    """
+    The scope inside an SDFG, with the values of the symbols that its edges assign and of the scalars that its tasklets
+    write. A name has a value if it has the same one in the whole SDFG.
+    """
+    assigned, writers = assignments_in(sdfg), _writers(sdfg)
+    changing = {*assigned, *writers} & {*scope.symbols, *scope.texts}
+    scope = scope.without(changing)
+    assigned = {name: texts for name, texts in assigned.items() if name not in changing}
+    scalar = {name for name, container in sdfg.containers.items() if container.has_one_element}
+    scalars = {name: each for name, each in writers.items() if name not in changing and name in scalar}
+    return _with_data(sdfg, _with_values(scope, assigned, scalars), assigned, scalars)
+
+
+def assignments_in(region: Region) -> dict[str, set[str]]:
+    """What edges inside a region assign to symbols; the variables of the loops in it get several values."""
+    found: collections.defaultdict[str, set[str]] = collections.defaultdict(set)
+    for inner in regions_in(region):
+        for edge in inner.edges:
+            for name, text in edge.assignments.items():
+                found[name].add(text)
+        if inner is not region and isinstance(inner, Loop):
+            found[inner.variable] |= {"", "?"}
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class _Writer:
+    """An edge that writes a scalar."""
+
+    state: Dataflow
+    edge: Edge
+
+    @property
+    def _node(self) -> Node:
+        return self.state.nodes[self.edge.src]
+
+    def value(self, scope: Scope) -> Expression | None:
+        """The value that is written, if it is known."""
+        state, node = self.state, self._node
+        if node.container:
+            return scope.symbols.get(str(state.source(self.edge)))
+        if node.kind != "Tasklet":
+            return None
+        connectors = {}
+        for each in state.into[node.id]:
+            name, part = str(state.source(each)), state.read(each)
+            if name in scope.symbols and part is not None and part.is_point:
+                connectors[str(each.dst_connector)] = scope.symbols[name]
+        inner = dataclasses.replace(scope, symbols={**scope.symbols, **connectors})
+        text = _assigned_text(node, str(self.edge.src_connector))
+        return None if text is None else inner.value(text)
+
+    def depends_on_data(self, scope: Scope) -> bool:
+        """Whether the value depends on elements of arrays, or on where in a loop it is written."""
+        state, node = self.state, self._node
+        if node.container:
+            return str(state.source(self.edge)) in scope.data
+        names = {str(state.source(each)) for each in state.into[node.id]}
+        variables = (name for entry in around(state.state, node) for name in entry.variables)
+        inside = dataclasses.replace(scope, data=scope.data.union(variables))
+        is_known_node = node.kind in ("Tasklet", "NestedSDFG")
+        return not (is_known_node and scope.data.isdisjoint(names)) or any(
+            map(inside.depends_on_data, (node.code, *node.mapping.values()))
+        )
+
+
+def _assigned_text(node: Node, connector: str) -> str | None:
+    """What a tasklet of one statement assigns to a connector."""
+    match node.statements:
+        case [ast.Assign(targets=[ast.Name(id=name)], value=value)] if name == connector:
+            return ast.unparse(value)
+    return None
+
+
+def _writers(sdfg: Sdfg) -> dict[str, list[_Writer]]:
+    """The edges that write to each container."""
+    found: collections.defaultdict[str, list[_Writer]] = collections.defaultdict(list)
+    for each in states_in(sdfg):
+        state = Dataflow(each, sdfg.containers)
+        for node in state.nodes.values():
+            if node.container:
+                found[node.container] += (_Writer(state, edge) for edge in state.into[node.id])
+    return {name: each for name, each in found.items() if each}
+
+
+def _with_values(scope: Scope, assigned: dict[str, set[str]], scalars: dict[str, list[_Writer]]) -> Scope:
+    values = dict(scope.symbols)
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        here = dataclasses.replace(scope, symbols=values)
+        texts = {name: next(iter(each)) for name, each in assigned.items() if len(each) == 1}
+        found = {name: here.value(text) for name, text in texts.items() if name not in values}
+        writers = {name: each[0] for name, each in scalars.items() if len(each) == 1 and name not in values}
+        found |= {name: writer.value(here) for name, writer in writers.items()}
+        for name, value in found.items():
+            if value is not None:
+                values[name] = value
+                is_changed = True
+    return dataclasses.replace(scope, symbols=values)
+
+
+def _with_data(sdfg: Sdfg, scope: Scope, assigned: dict[str, set[str]], scalars: dict[str, list[_Writer]]) -> Scope:
+    data = scope.data | {name for name, each in sdfg.containers.items() if not each.has_one_element}
+    while True:
+        here = dataclasses.replace(scope, data=data)
+        found = {name for name, texts in assigned.items() if any(map(here.depends_on_data, texts))}
+        # A scalar that is written several times may depend on how often.
+        found |= {name for name, each in scalars.items() if len(each) > 1 or each[0].depends_on_data(here)}
+        if found <= data:
+            return here
+        data |= found
