@@ -115,7 +115,8 @@ def _is_text(document: Json, text: str) -> bool:
 
 def _of_text(text: str, document: Json) -> Sdfg:
     try:
-        return _sdfg(json.loads(_reduction().input_text(text).text()))
+        plain = text.replace("$", "")  # which stands before symbols, and nowhere else
+        return _sdfg(json.loads(_reduction().input_text(plain).text()))
     except (LookupError, TypeError, AttributeError, ValueError):
         version = document.get("dace_version")
         by = f": DaCe {version} wrote it" if isinstance(version, str) else ""

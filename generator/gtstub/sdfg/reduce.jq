@@ -1,13 +1,13 @@
 # Reduces an SDFG in DaCe's JSON form (.sdfg, or .sdfgz unpacked) to what gtstub reads of it, in the form of model.py.
 #
-# Here are the facts about DaCe's JSON: where things stand in it, what DaCe leaves out because it has its default value,
-# and which texts have '$' before symbols. read.py makes objects of the result.
+# Here are the facts about DaCe's JSON: where things stand in it, and what DaCe leaves out because it has its default
+# value. read.py makes objects of the result.
 
 def kind: .type | strings // error("there is no type");
 
 def attributes: .attributes | objects // error("there are no attributes");
 
-def text: tostring | split("$") | join("");
+def text: tostring;
 
 # Code is {string_data, language}, or the text itself.
 def code: if type == "object" then .string_data // "" else . // "" end | text;
