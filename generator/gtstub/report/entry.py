@@ -21,6 +21,7 @@ from gtstub.report import arguments
 from gtstub.report.kernels import kernels
 from gtstub.report.model import Ingredient, Kernel, ProgramReport, Timer
 from gtstub.report.verdict import chips
+from gtstub.sdfg.read import of_document
 from gtstub.signature import documents
 from gtstub.signature.model import ProgramSignature
 
@@ -96,7 +97,7 @@ def _analyse(
     found, result, used = None, None, None
     if LOWERED_SDFG in manifest.files:
         lowered = read(path / LOWERED_SDFG)
-        found, result = kernels(lowered), check(lowered, program=program)
+        found, result = kernels(lowered), check(of_document(lowered), program=program)
     else:
         absent |= dict.fromkeys(("kernels", "findings"), _without(LOWERED_SDFG))
     if COMPILED_SDFG in manifest.files:
