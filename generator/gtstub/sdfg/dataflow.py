@@ -54,16 +54,18 @@ class Dataflow:
 
     def inner(self, edge: Edge, entries: tuple[Node, ...] = ()) -> Iterator[tuple[Edge, tuple[Node, ...]]]:
         """The edges in maps that read what an edge brings, or write what it takes away, each with the maps' entries."""
+        source, target = self.nodes[edge.src], self.nodes[edge.dst]
         into, out = edge.dst_connector or "", edge.src_connector or ""
-        entry, edges = edge.dst, [each for each in self.out[edge.dst] if each.src_connector == f"OUT_{into[3:]}"]
-        if not (self.nodes[edge.dst].is_entry and into.startswith("IN_")):
-            outer = self.nodes[edge.src].entry
-            if outer is None or not (self.nodes[edge.src].is_exit and out.startswith("OUT_")):
-                yield edge, entries
-                return
-            entry, edges = outer, [each for each in self.into[edge.src] if each.dst_connector == f"IN_{out[4:]}"]
+        if target.is_entry and into.startswith("IN_"):
+            entry, edges = target, [each for each in self.out[target.id] if each.src_connector == f"OUT_{into[3:]}"]
+        elif source.is_exit and source.entry is not None and out.startswith("OUT_"):
+            entry = self.nodes[source.entry]
+            edges = [each for each in self.into[source.id] if each.dst_connector == f"IN_{out[4:]}"]
+        else:
+            yield edge, entries
+            return
         for each in edges:
-            yield from self.inner(each, (*entries, self.nodes[entry]))
+            yield from self.inner(each, (*entries, entry))
 
     def inputs(self, node: Node) -> list[Edge]:
         """The edges that write at an access node. The edge from what a view shows writes nothing."""

@@ -3,7 +3,7 @@
 # Here are the facts about DaCe's JSON: where things stand in it, what DaCe leaves out because it has its default value,
 # and which texts have '$' before symbols. read.py makes objects of the result.
 
-def text: tostring | split("$") | join("");
+def text: tostring | split("$") | if length == 1 then .[0] else add // "" end;  # join() is slower
 
 # Code is {string_data, language}, or the text itself; a condition that is left out is null.
 def code: if type == "object" then .string_data // "" else . // "" end | text;

@@ -25,7 +25,7 @@ from gtstub.analysis.rules.model import Found, Level, Place
 from gtstub.sdfg.dataflow import Dataflow
 from gtstub.sdfg.flow import reached, successors
 from gtstub.sdfg.model import Edge, Loop, Node, names_in, regions_in
-from gtstub.signature.expressions import Expression, difference, symbol
+from gtstub.signature.expressions import Expression, symbol
 
 _USES: Mapping[str, tuple[Level, str]] = {
     "race": ("error", "a map reads it without an order before or after the one that writes it"),
@@ -42,7 +42,7 @@ _USES: Mapping[str, tuple[Level, str]] = {
     "in order": ("info", "it is input and output, in a fixed order"),
 }
 
-ZERO = Expression()
+_ZERO = Expression()
 
 _MOST_WAYS = 500
 """After so many, the search for shifts ends."""
@@ -55,7 +55,8 @@ def rule_1(place: Place) -> Iterator[Found]:
     scalars = {name for name, each in place.sdfg.containers.items() if each.kind == "Scalar"}
     arrays = (reads & writes & place.sdfg.containers.keys()) - transients - scalars
     loops = {each.variable for each in regions_in(place.sdfg) if isinstance(each, Loop)}
-    ways = dict.fromkeys(way for each in states if arrays for way in each.ways(arrays | transients))
+    every = (way for each in states if arrays for way in each.ways(arrays | transients))
+    ways = dict.fromkeys(way for way in every if way.source != way.target)
     for data in arrays:
         uses = [(use, each.label) for each in states for use in sorted(each.uses(data, loops))]
         found = [(use, label) for use, label in uses if _USES[use][0] != "info"]
@@ -66,15 +67,15 @@ def rule_1(place: Place) -> Iterator[Found]:
 
 
 class _End(NamedTuple):
-    """An access inside of maps: by which node, at which indices, and the entries of the maps on the way to it."""
+    """An access inside of maps: by which node, at which indices, and the entries of these maps."""
 
     node: Node
     indices: Indices
-    entries: tuple[Node, ...]
+    maps: tuple[Node, ...]
 
     @property
     def variables(self) -> frozenset[str]:
-        return frozenset(name for entry in self.entries for name in entry.variables)
+        return frozenset(name for entry in self.maps for name in entry.variables)
 
 
 class _Shift(NamedTuple):
@@ -120,10 +121,8 @@ class _Scopes:
     def _inside(self, read: Edge, write: Edge) -> Iterator[tuple[_End, _End]]:
         """The accesses in a map that read what an edge brings, each with those that write what another takes away."""
         flow = self._flow
-        reads = [_End(flow.nodes[each.dst], indices_of(flow.read(each)), entries) for each, entries in flow.inner(read)]
-        writes = [
-            _End(flow.nodes[each.src], indices_of(flow.write(each)), entries) for each, entries in flow.inner(write)
-        ]
+        reads = [_End(flow.nodes[each.dst], indices_of(flow.read(each)), maps) for each, maps in flow.inner(read)]
+        writes = [_End(flow.nodes[each.src], indices_of(flow.write(each)), maps) for each, maps in flow.inner(write)]
         yield from itertools.product(reads, writes)
 
     def uses(self, data: str, loops: Set[str]) -> set[str]:
@@ -150,7 +149,7 @@ class _Scopes:
         if not (are_point(read.indices) and are_point(write.indices)):
             is_opaque = {read.node.kind, write.node.kind} & {"NestedSDFG", "LibraryNode"}
             return "unknown" if is_opaque else "not elementwise"
-        ranges = [pair for each in write.entries for pair in zip(each.variables, each.ranges.ranges, strict=True)]
+        ranges = [pair for each in write.maps for pair in zip(each.variables, each.ranges.ranges, strict=True)]
         indexing = {name for axis in write.indices or () for name in axis.names}
         if read.indices != write.indices or any(name not in indexing for name, each in ranges if not each.is_point):
             return "not elementwise"
@@ -163,7 +162,7 @@ class _Scopes:
             source, target = self._flow.nodes[edge.src].container, self._flow.nodes[edge.dst].container
             src, dst = self._outermost(edge.src), self._outermost(edge.dst)
             if source in names and target in names and (src, dst) == (edge.src, edge.dst):
-                yield from [_Way(source, target, self._copied(edge), self.label)] * (source != target)
+                yield _Way(source, target, self._copied(edge), self.label)
             elif source in names and src == edge.src:
                 maps.setdefault(dst, ([], []))[0].append(edge)
             elif target in names and dst == edge.dst:
@@ -172,7 +171,7 @@ class _Scopes:
             for read, write in itertools.product(*edges):
                 source, target = self._flow.nodes[read.src].container, self._flow.nodes[write.dst].container
                 for ends in self._inside(read, write):
-                    if source != target and self._leads(ends[0].node.id, ends[1].node.id):
+                    if self._leads(ends[0].node.id, ends[1].node.id):
                         yield _Way(source, target, _aligned(*ends), self.label)
 
     def _copied(self, edge: Edge) -> Shifts:
@@ -182,7 +181,7 @@ class _Scopes:
             return ()
         is_implied = read is None or write is None  # What is left out is the other one, or begins at 0.
         return tuple(
-            _Shift(axis, a.start - b.start) if a.step == b.step and not (is_implied and a.start != ZERO) else None
+            _Shift(axis, a.start - b.start) if a.step == b.step and not (is_implied and a.start != _ZERO) else None
             for axis, (a, b) in enumerate(zip(source, target, strict=True))
         )
 
@@ -232,13 +231,12 @@ def _shifted(ways: Sequence[_Way], data: str) -> Sequence[tuple[str, str]]:
         at, so_far = pending.pop()
         for _, target, shifts, label in between.get(at, ()):
             total = shifts if so_far is None else tuple(_added(so_far, each) for each in shifts)
+            is_off = [it.axis != axis or (it.by.is_constant and it.by != _ZERO) for axis, it in enumerate(total) if it]
             if target != data:
                 if (target, total) not in seen:
                     seen.add((target, total))
                     pending.append((target, total))
-            elif any(
-                each and (each.axis != axis or (difference(each.by, ZERO) or 0)) for axis, each in enumerate(total)
-            ):
+            elif any(is_off):
                 return [("shifted", label)]
             elif not total or not all(each and each.by.is_constant for each in total):
                 unknown.append(("maybe shifted", label))
