@@ -1,8 +1,8 @@
 """
 gt4py's rules for SDFGs once more, with DaCe and networkx: what `gtstub.analysis.rules` must agree with.
 
-It follows DaCe's objects (memlet paths, scopes, symbolic expressions) where the jq programs read texts. Where the texts
-do not say enough, the two may differ: neither is asked what the other cannot know.
+It follows DaCe's objects (memlet paths, scopes, sympy's expressions) where the rules read texts. Where the texts do not
+say enough, the two may differ: neither is asked what the other cannot know.
 """
 
 from __future__ import annotations

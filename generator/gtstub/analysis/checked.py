@@ -99,7 +99,8 @@ def _one(checked: Checked) -> dict[str, Any]:
 
 def _rule(rule: Rule, result: Result) -> dict[str, Any]:
     reason = {"reason": result.not_checked[rule.key]} if rule.key in result.not_checked else {}
-    return {**dataclasses.asdict(rule), "status": result.status(rule), **reason}
+    names = {"rule": rule.rule, "adr": rule.adr, "demand": rule.demand}
+    return {**names, "status": result.status(rule), **reason}
 
 
 def _first(first: First) -> dict[str, Any]:

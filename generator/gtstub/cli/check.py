@@ -73,10 +73,10 @@ def check(
     """
     from gtstub.analysis import checked as checks
     from gtstub.analysis import rules
-    from gtstub.analysis.document import SdfgError
     from gtstub.cli import sdfgs
     from gtstub.cli.tables.check import print_checked, print_first
-    from gtstub.signature.documents import program_in, program_to_json
+    from gtstub.sdfg.read import SdfgError
+    from gtstub.signature.documents import program_in
 
     if (bool(paths), cache_dir is not None, stages_dir is not None).count(True) != 1:
         raise click.UsageError("Name SDFGs or entries, or else --cache or --stages.")
@@ -91,25 +91,25 @@ def check(
         if stages_dir is not None:
             files, program = sdfgs.stages(stages_dir)
         if program_file is not None:
-            program = program_to_json(program_in(program_file))
+            program = program_in(program_file)
         if before_file is not None:
-            before = sdfgs.sdfg_or_entry(before_file).text
+            before = sdfgs.sdfg_or_entry(before_file).sdfg
 
     found: list[checks.Checked] = []
     unreadable: dict[str, str] = {}
     for file in files:
         try:
             with sdfgs.exit_code_2():
-                sdfg = sdfgs.sdfg_or_entry(file)
-                result = rules.check_text(sdfg.text, program=program or sdfg.program, before=before)
+                named = sdfgs.sdfg_or_entry(file)
+                result = rules.check(named.sdfg, program=program or named.program, before=before)
         except SdfgError as error:
             if cache_dir is None:
                 raise
             unreadable[str(file)] = str(error)
             continue
         if stages_dir is not None:
-            result, before = checks.between_stages(result), sdfg.text
-        found.append(checks.Checked(str(file), sdfg.name, checks.selected(result, selected)))
+            result, before = checks.between_stages(result), named.sdfg
+        found.append(checks.Checked(str(file), named.sdfg.name, checks.selected(result, selected)))
 
     first = None if stages_dir is None else tuple(checks.first_findings(found))
     if first is None:

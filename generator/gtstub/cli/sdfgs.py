@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gtstub.analysis.document import Document, SdfgError, read
 from gtstub.cache.entry import LOWERED_SDFG, STAGE, entries_in, is_entry
 from gtstub.cache.inspection import inspect
 from gtstub.cli.output import cannot
 from gtstub.errors import GtstubError
+from gtstub.sdfg.model import Sdfg
+from gtstub.sdfg.read import SdfgError, read
+from gtstub.signature.documents import program_in
+from gtstub.signature.model import ProgramSignature
 
 SUFFIXES = (".sdfg", ".sdfgz", ".json", ".json.gz")
 
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """An SDFG and its name, and the signature of its program if an entry has it. Both are JSON."""
+    """An SDFG, and the signature of its program if an entry has it."""
 
-    text: str
-    name: str
-    program: str | None = None
+    sdfg: Sdfg
+    program: ProgramSignature | None = None
 
 
 @contextlib.contextmanager
@@ -41,19 +42,14 @@ def exit_code_2() -> Iterator[None]:
 def sdfg_or_entry(path: Path) -> Named:
     """The SDFG in a file or a cache entry. Raises GtstubError or OSError if there is none that can be read."""
     if not path.is_dir():
-        return _named(read(path))
+        return Named(read(path))
     if LOWERED_SDFG not in inspect(path).files:
         raise SdfgError(f"'{path}' keeps no SDFG, because an older gtstub built it: build it again.")
-    return _named(read(path / LOWERED_SDFG), _program(path))
+    return Named(read(path / LOWERED_SDFG), _program(path))
 
 
-def _program(entry: Path) -> str:
-    """The signature of an entry's program, as JSON. It fits its schema, because gtstub has written it."""
-    return (entry / "program.json").read_text(encoding="utf-8")
-
-
-def _named(document: Document, program: str | None = None) -> Named:
-    return Named(json.dumps(document, separators=(",", ":")), str(document["attributes"]["name"]), program)
+def _program(entry: Path) -> ProgramSignature:
+    return program_in(entry / "program.json")
 
 
 def entries(cache: Path) -> list[Path]:
@@ -67,7 +63,7 @@ def entries(cache: Path) -> list[Path]:
     return found
 
 
-def stages(directory: Path) -> tuple[Sequence[Path], str | None]:
+def stages(directory: Path) -> tuple[Sequence[Path], ProgramSignature | None]:
     """
     The SDFGs in a folder, in the order of their names. Of a cache entry, those of the stages that it keeps, then its
     own, and the signature of its program. Raises GtstubError or OSError if there is none.

@@ -53,6 +53,33 @@ class Dataflow:
             edge = outer[0]
         return self.container(edge.dst)
 
+    def inner(self, edge: Edge, entries: tuple[Node, ...] = ()) -> Iterator[tuple[Edge, tuple[Node, ...]]]:
+        """The edges in maps that read what an edge brings, or write what it takes away, each with the maps' entries."""
+        source, target = self.nodes[edge.src], self.nodes[edge.dst]
+        into, out = edge.dst_connector or "", edge.src_connector or ""
+        if target.is_entry and into.startswith("IN_"):
+            entry, edges = target, [each for each in self.out[target.id] if each.src_connector == f"OUT_{into[3:]}"]
+        elif source.is_exit and source.entry is not None and out.startswith("OUT_"):
+            entry = self.nodes[source.entry]
+            edges = [each for each in self.into[source.id] if each.dst_connector == f"IN_{out[4:]}"]
+        else:
+            yield edge, entries
+            return
+        for each in edges:
+            yield from self.inner(each, (*entries, entry))
+
+    def inputs(self, node: Node) -> list[Edge]:
+        """The edges that write at an access node. The edge from what a view shows writes nothing."""
+        return [edge for edge in self.into[node.id] if edge.dst_connector != "views"]
+
+    def outputs(self, node: Node) -> list[Edge]:
+        """The edges that read at an access node. The edge to what a view shows reads nothing."""
+        return [edge for edge in self.out[node.id] if edge.src_connector != "views"]
+
+    @property
+    def access_nodes(self) -> Iterator[Node]:
+        return (node for node in self.nodes.values() if node.kind == "AccessNode")
+
     def container(self, node: int) -> str | None:
         """The container of an access node; None for another node."""
         return self.nodes[node].container or None

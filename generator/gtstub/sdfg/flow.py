@@ -78,9 +78,9 @@ def sorted_by(names: Iterable[int], edges: Iterable[tuple[int, int]]) -> list[in
     return list(dict.fromkeys((*ready, *after)))
 
 
-def successors(edges: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
-    """What edges lead to from each number."""
-    found: dict[int, list[int]] = {}
+def successors[T](edges: Iterable[tuple[T, T]]) -> dict[T, list[T]]:
+    """What edges lead to from each of their sources."""
+    found: dict[T, list[T]] = {}
     for source, target in edges:
         found.setdefault(source, []).append(target)
     return found

@@ -102,8 +102,8 @@ class Edge:
 class Node:
     """
     A node of a state; `entry` is the entry of the map around it. Which other members it has depends on its kind: access
-    nodes have a container, tasklets their code, entries of maps the ranges of their variables, nested SDFGs the texts
-    that stand for the symbols of the inner SDFG, and library nodes the words in their properties.
+    nodes have a container, tasklets their code, entries of maps the ranges of their variables and DaCe's text of them,
+    nested SDFGs the texts that stand for symbols of the inner SDFG, and library nodes the words in their properties.
     """
 
     id: int
@@ -116,6 +116,7 @@ class Node:
     language: str = ""
     variables: tuple[str, ...] = ()
     ranges: Subset = Subset(())
+    text: str = ""
     sdfg: Sdfg | None = None
     mapping: Mapping[str, str] = dataclasses.field(default_factory=dict)
     classpath: str = ""

@@ -67,7 +67,7 @@ def node(sdfg):
     }
     + if .type == "AccessNode" then {container: $it.data}
       elif .type == "Tasklet" then {code: ($it.code | code), language: ($it.code.language? // "Python")}
-      elif .type == "MapEntry" then {variables: $it.params, ranges: ($it.range | subset)}
+      elif .type == "MapEntry" then {variables: $it.params, ranges: ($it.range | subset), text: (.label // "")}
       elif .type == "ConsumeEntry" then
         {variables: [$it.pe_index], ranges: {ranges: [["0", "\($it.num_pes)" | text, "1", "1"]], unread: ""}}
       elif .type == "NestedSDFG" and $it.sdfg then

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 import dace
 import pytest
 
 from gtstub.analysis.rules import LEVELS, RULES, Result, check
+from gtstub.sdfg.model import Sdfg
+from gtstub.sdfg.read import of_document
 from tests.support import global_memory_mutants  # noqa: F401  lists its mutants
 from tests.support.gt4py_programs import CASES, RACING, Case, lower
 from tests.support.sdfg_mutants import MUTANTS, Mutant
@@ -22,9 +20,8 @@ LOWERED = (
 )
 
 
-def document_of(sdfg: dace.SDFG) -> Mapping[str, Any]:
-    document: Mapping[str, Any] = json.loads(json.dumps(sdfg.to_json()))
-    return document
+def read(sdfg: dace.SDFG) -> Sdfg:
+    return of_document(sdfg.to_json())
 
 
 def made(mutant: Mutant) -> tuple[dace.SDFG, dace.SDFG | None]:
@@ -48,7 +45,7 @@ def ours(result: Result) -> set[Found]:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_broken_rule_is_found_and_a_legal_sdfg_passes(mutant: Mutant) -> None:
     sdfg, before = made(mutant)
-    result = check(document_of(sdfg), before=None if before is None else document_of(before))
+    result = check(read(sdfg), before=None if before is None else read(before))
     levels = {each.level for each in result.findings if (each.rule, each.adr) == (mutant.rule, mutant.adr)}
     assert min(levels, key=LEVELS.index, default="") == mutant.level
     assert ours(result) == broken_rules(sdfg, before)
@@ -70,4 +67,4 @@ def test_each_rule_has_a_mutant_and_a_legal_neighbour() -> None:
 def test_the_second_version_agrees_on_what_gt4py_lowers(case: Case) -> None:
     document = lower(case).source.source_code
     sdfg = dace.SDFG.from_json(document)
-    assert ours(check(document)) == broken_rules(sdfg)
+    assert ours(check(of_document(document))) == broken_rules(sdfg)

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from gt4py.next.program_processors.runners.dace.transformations import GT4PyAutoOptHook
 
-from gtstub.analysis.document import read
 from gtstub.analysis.rules import check
 from gtstub.cache.entry import LOWERED_SDFG
 from gtstub.frameworks.gt4py.backend import StubBackend, make_backend
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
 from gtstub.frameworks.gt4py.sdfg_checks import SdfgRuleWarning, warn_of_broken_rules, warning_hooks
+from gtstub.sdfg.read import of_document, read
 from tests.frameworks.gt4py.test_stages import I, concrete, double_plus_one
 from tests.support.cli import run
 from tests.support.gt4py_programs import RACING, lower
@@ -57,7 +57,9 @@ def test_hooks_warn_of_a_race_at_the_stage_that_has_it() -> None:
 
 def test_the_final_sdfg_of_that_program_has_no_race() -> None:
     document = lower(RACING).source.source_code
-    assert [each.data for each in check(document).findings if each.rule == "1" and each.level == "info"] == ["exner_pr"]
+    assert [
+        each.data for each in check(of_document(document)).findings if each.rule == "1" and each.level == "info"
+    ] == ["exner_pr"]
 
 
 def test_an_sdfg_of_another_form_is_a_warning() -> None:
@@ -105,7 +107,7 @@ def test_an_entry_keeps_its_stages_if_asked(tmp_path: Path, monkeypatch: pytest.
     assert stages[0] == "stage-00-lowered.sdfg.json.gz"
     assert stages[1] == "stage-01-TopLevelDataFlowPre.sdfg.json.gz"
     assert stages[-1] == f"stage-{len(stages) - 1:02}-TopLevelDataFlowPost.sdfg.json.gz"
-    assert all(read(entry / name)["attributes"]["name"] == "double_plus_one" for name in stages)
+    assert all(read(entry / name).name == "double_plus_one" for name in stages)
 
     names = run("check", "--stages", str(entry), "--jq", ".sdfgs[].file").stdout.splitlines()
     assert [Path(name).name for name in names] == [*stages, LOWERED_SDFG]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gtstub.analysis.rules import check
+from gtstub.sdfg.read import of_document
 from gtstub.signature.model import Dimension, FieldType, Parameter, ProgramSignature
 from tests.support.sdfg_documents import (
     ALL,
@@ -39,7 +40,7 @@ PROGRAM = ProgramSignature(
 
 
 def found(document: Json) -> set[str]:
-    findings = check(document, program=PROGRAM).findings
+    findings = check(of_document(document), program=PROGRAM).findings
     return {each.data for each in findings if each.adr == "11.1" and "indexes" in each.message}
 
 
@@ -73,7 +74,7 @@ def test_a_variable_indexes_only_axes_of_its_dimension(
 def test_a_copy_in_a_map_of_what_was_transposed(data: str, write: tuple[str, str]) -> None:
     """The memlet names the transient, or the array of the program."""
     source, target = reading(3, 4, "t", K, EDGE).memlet, writing(3, 4, "b", *write).memlet
-    memlet = source | {"dst_subset": target["subset"]} if data == "t" else target | {"src_subset": source["subset"]}
+    memlet = source | {"other_subset": target["subset"]} if data == "t" else target | {"other_subset": source["subset"]}
     nodes = "a", map_entry(EDGE, K), tasklet(1), access("t", 1), map_exit(1), "b"
     edges = [
         reading(0, 1, "a", ALL, ALL),

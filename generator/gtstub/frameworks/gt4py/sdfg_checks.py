@@ -17,7 +17,7 @@ import dace
 from gt4py.next.program_processors.runners.dace.transformations import GT4PyAutoOptHook
 
 from gtstub.analysis import rules
-from gtstub.analysis.document import Document, SdfgError
+from gtstub.sdfg.read import Json, SdfgError, of_document
 from gtstub.signature.model import ProgramSignature
 
 type Hooks = Mapping[GT4PyAutoOptHook, Callable[..., Any]]
@@ -34,11 +34,11 @@ class SdfgRuleWarning(UserWarning):
     """An SDFG breaks a rule of gt4py."""
 
 
-def warn_of_broken_rules(document: Document, stage: str, program: ProgramSignature | None = None) -> None:
+def warn_of_broken_rules(document: Json, stage: str, program: ProgramSignature | None = None) -> None:
     """Warns of each finding at level error. `stage` says how far the SDFG was optimised."""
     name = (document.get("attributes") or {}).get("name", "")
     try:
-        findings = rules.check(document, program=program).findings
+        findings = rules.check(of_document(document), program=program).findings
     except SdfgError as error:
         warnings.warn(f"At stage '{stage}', {error}", SdfgRuleWarning, stacklevel=2)
         return
@@ -66,13 +66,13 @@ def _warn(stage: str, sdfg: dace.SDFG) -> None:
 class KeptStages:
     """Hooks that keep the SDFG of each stage, in the order in which gt4py gets there."""
 
-    kept: dict[str, Document] = dataclasses.field(default_factory=dict)
+    kept: dict[str, Json] = dataclasses.field(default_factory=dict)
 
     def hooks(self, others: Hooks) -> Hooks:
         """The hooks, each of which first calls the one of the same stage in `others`."""
         return {**others, **{hook: functools.partial(self._keep, hook.name, others.get(hook)) for hook in STAGES}}
 
-    def keep(self, stage: str, document: Document) -> None:
+    def keep(self, stage: str, document: Json) -> None:
         self.kept[f"{len(self.kept):02}-{stage}"] = document
 
     def _keep(self, stage: str, other: Callable[..., Any] | None, sdfg: dace.SDFG) -> None:
