@@ -1,4 +1,4 @@
-/* Steps: bound calls, functions of the host and other steps that are done in order. Changing them: step_change.c. */
+/* Steps: bound calls, functions of the host and other steps that are done in order. Changing them: step_tree.c. */
 #define _POSIX_C_SOURCE 200809L
 #include "gtstub/bound.h"
 
@@ -175,6 +175,17 @@ int gts_step_new(const char *name, const gts_action *actions, size_t count, gts_
     return 0;
 }
 
+void gts_step_exchange(gts_step *a, gts_step *b)
+{
+    const gts_step old = *a;
+    a->count = b->count;
+    a->positions = b->positions;
+    a->id = b->id;
+    b->count = old.count;
+    b->positions = old.positions;
+    b->id = old.id;
+}
+
 /* ---- Running --------------------------------------------------------------------------------------------------- */
 
 static GTS_COLD int fail(const gts_step *self, size_t position, int status)
@@ -189,42 +200,39 @@ static GTS_COLD int fail(const gts_step *self, size_t position, int status)
     return gts_step_fail(self, position, error.kind, error.message);
 }
 
-static GTS_NOINLINE int run_timed(const gts_step *self)
+int gts_step_do_timed(const gts_step *self, size_t *position, gts_step_act act)
 {
-    for (size_t i = 0; i < self->count; ++i) {
-        const gts_position *const at = &self->positions[i];
+    int status = 0;
+    for (*position = 0; *position < self->count; ++*position) {
         const uint64_t begin = gts_clock_ns();
-        const int status = at->call != NULL ? gts_start(at->call) : at->function(at->data);
+        status = act(&self->positions[*position]);
         if (status != 0)
-            return fail(self, i, status);
-        gts_step_add_time(self, i, begin);
+            break;
+        gts_step_add_time(self, *position, begin);
     }
-    return 0;
+    return status;
 }
 
-static int run(const gts_step *self)
+static const gts_position *start(const void *host, const gts_position *at, const gts_position *end, int *status)
 {
-    const gts_position *const end = self->positions + self->count;
-    for (const gts_position *at = self->positions; at != end; ++at) {
-        int status;
-        if (GTS_LIKELY(at->call != NULL)) {
-            status = gts_start_known(at->call);
-            if (GTS_UNLIKELY(status > 0))
-                status = gts_start(at->call);
-        } else {
-            status = at->function(at->data);
-        }
-        if (GTS_UNLIKELY(status != 0))
-            return fail(self, (size_t)(at - self->positions), status);
-    }
-    return 0;
+    (void)host;
+    return gts_step_start_known(at, end, status);
+}
+
+static int act(const gts_position *at)
+{
+    return at->call != NULL ? gts_start(at->call) : at->function(at->data);
 }
 
 int gts_step_run(gts_step *self)
 {
     if (GTS_UNLIKELY(gts_step_enter(self) != 0))
         return -1;
-    const int status = GTS_UNLIKELY(gts_step_is_timed()) ? run_timed(self) : run(self);
+    size_t position;
+    int status = GTS_UNLIKELY(gts_step_is_timed()) ? gts_step_do_timed(self, &position, act)
+                                                   : gts_step_do(self, &position, act, start, NULL);
+    if (GTS_UNLIKELY(status != 0))
+        status = fail(self, position, status);
     gts_step_leave(self);
     return status;
 }

@@ -11,7 +11,7 @@ import pytest
 
 from gtstub.install import INCLUDE
 from gtstub.signature.dtypes import DType
-from gtstub.signature.model import Axis, CallbackType, ProgramSignature, SdfgSignature
+from gtstub.signature.model import Axis, Bounds, CallbackType, Claim, ProgramSignature, SdfgSignature
 from tests.support import goldens
 from tests.support.programs import need
 from tests.support.signatures import (
@@ -33,6 +33,7 @@ from tests.support.signatures import (
     sdfg,
     symbol,
     tuple_of,
+    use,
     with_static,
 )
 from tests.support.stubs import write_stub
@@ -40,7 +41,9 @@ from tests.support.stubs import write_stub
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", "-I", str(INCLUDE))
 
 # Names that generated C uses for its own things, or that mean something elsewhere.
-TRICKY = "a self host args init run convert status memory_symbols LEAVES none i x_items".split()  # noqa: SIM905
+OF_MACROS = ["axes", "properties", "ARRAYS", "DIFFER"]
+TRICKY = [*"a self host args init run convert status memory_symbols LEAVES none i x_items".split(), *OF_MACROS]  # noqa: SIM905
+OF_BOUNDS = ["s", "s_", "self", "self_", "USES"]
 OF_CALLBACKS = "s a0 frame values returned shape0 function data call back prog RUNNING".split()  # noqa: SIM905
 TRICKY_CALLBACKS = [*TRICKY, *OF_CALLBACKS]
 
@@ -81,6 +84,19 @@ SIGNATURES: dict[str, tuple[SdfgSignature, ProgramSignature]] = {
             s=collection_of(auto=scalar("int32"), wind=collection_of(u=field(K), v=scalar("int32"))),
             LEAVES=collection_of(LEAVES=scalar("int32")),
         ),
+    ),
+    "tricky_bounds": (
+        sdfg(
+            array("x", Axis()),
+            symbol("__x_K_range_0", ("x", 0, "start")),
+            *(symbol(name) for name in OF_BOUNDS),
+            bounds=Bounds(
+                1,
+                (Claim((), (use("x", 0, "-__x_K_range_0", f"{' + '.join(OF_BOUNDS)} - __x_K_range_0"),), ()),),
+                (),
+            ),
+        ),
+        program(x=field(K), **dict.fromkeys(OF_BOUNDS, scalar("int32"))),
     ),
     "tricky": (
         sdfg(

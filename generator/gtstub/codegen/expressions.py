@@ -1,6 +1,6 @@
 """
-Writes expressions in C: those and the conditions of bounds, whose symbols are variables of the type int64_t, and
-polynomials.
+Writes expressions in C: those and the conditions of bounds, whose symbols are variables of the type int64_t with `_`
+after their names, so that no symbol hides another variable; and polynomials.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from gtstub.signature.polynomials import Polynomial
 
 
 def c_expression(value: Expression) -> str:
-    """An expression: `2 * n - m + gts_min(a, b)`."""
+    """An expression: `2 * n_ - m_ + gts_min(a_, b_)`."""
     return value.written(_atom, _number, " * ")
 
 
 def c_condition(condition: Condition) -> str:
-    """A condition: `a < b`."""
+    """A condition: `a_ < b_`."""
     return f"{c_expression(condition.left)} {condition.relation} {c_expression(condition.right)}"
 
 
 def c_fact(fact: Fact) -> str:
-    """A condition on the slots of a call: `(gts_slots->dt > 0.5)`."""
+    """A condition on the slots of a call: `(s->dt > 0.5)`."""
     tree = syntax_tree(fact.text)
     assert tree is not None, "a fact is an expression"
-    return written(tree, lambda name: f"gts_slots->{name}")
+    return written(tree, lambda name: f"s->{name}")
 
 
 def c_polynomial(value: Polynomial) -> str:
@@ -38,7 +38,7 @@ def c_polynomial(value: Polynomial) -> str:
 
 def _atom(atom: Atom) -> str:
     if isinstance(atom, str):
-        return atom
+        return f"{atom}_"
     *others, last = map(c_expression, atom.of)
     return "".join(f"gts_{atom.which}({each}, " for each in others) + last + ")" * len(others)
 

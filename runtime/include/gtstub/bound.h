@@ -82,9 +82,9 @@ static inline int gts_start_known(const gts_bound_call *call)
 typedef struct gts_role {
     const char *kind; /* "program", "function" or "step" */
     const char *name; /* of that */
-    gts_step *step;   /* owned; NULL unless the position runs a step of a C or Fortran host */
+    gts_step *step;   /* owned; NULL unless the position runs a step */
     int (*array_function)(void *data, void *const *arrays);
-    void *data; /* that it gets */
+    void *data; /* that it gets; of each action of the Python host: its object, borrowed */
     size_t array_count;
     void *arrays[]; /* that it gets */
 } gts_role;
@@ -135,5 +135,92 @@ static inline const char *gts_step_name_at(const gts_step *self, size_t position
  * reason may be empty. Returns -1.
  */
 GTS_EXPORT GTS_COLD int gts_step_fail(const gts_step *, size_t position, gts_error_kind kind, const char *reason);
+
+/* Exchanges the actions of two steps. Nobody else uses them. Each keeps its name. */
+GTS_EXPORT void gts_step_exchange(gts_step *, gts_step *);
+
+/* ---- Running steps --------------------------------------------------------------------------------------------- */
+
+/*
+ * Starts bound calls from a position on, and returns the first position that is left: that of a function, or of a bound
+ * call after which *status is not 0. Returns `end` if none is left.
+ */
+static inline const gts_position *gts_step_start_known(const gts_position *at, const gts_position *end, int *status)
+{
+    for (*status = 0; at != end && at->call != NULL; ++at) {
+        *status = gts_start_known(at->call);
+        if (GTS_UNLIKELY(*status != 0))
+            break;
+    }
+    return at;
+}
+
+/* gts_step_start_known(), with what a host does around it. */
+typedef const gts_position *(*gts_step_start)(const void *host, const gts_position *at, const gts_position *end,
+                                              int *status);
+
+/* Does the action at a position, whatever it is. */
+typedef int (*gts_step_act)(const gts_position *);
+
+/*
+ * Does all actions of a step that was entered: `act` does those that `start` leaves. After an error, whose status is
+ * returned, *position is where.
+ */
+static inline GTS_ALWAYS_INLINE int gts_step_do(const gts_step *self, size_t *position, gts_step_act act,
+                                                gts_step_start start, const void *host)
+{
+    const gts_position *const end = self->positions + self->count;
+    for (const gts_position *at = self->positions; at != end; ++at) {
+        int status;
+        at = start(host, at, end, &status);
+        if (at == end)
+            break;
+        if (GTS_LIKELY(status >= 0))
+            status = act(at);
+        if (GTS_UNLIKELY(status != 0)) {
+            *position = (size_t)(at - self->positions);
+            return status;
+        }
+    }
+    return 0;
+}
+
+/* The same, with `act` alone, and adds the times to the profile that is running, if there is one. */
+GTS_EXPORT int gts_step_do_timed(const gts_step *, size_t *position, gts_step_act act);
+
+/* ---- Changing steps -------------------------------------------------------------------------------------------- */
+
+/* A position with a bound call, or with a function that has arrays. */
+typedef struct gts_place {
+    const gts_step *step;
+    size_t position;
+    void *changed; /* for the host: what takes the place of the arguments; all zero at first */
+} gts_place;
+
+/* A step and those inside it, outer ones first, and their places: those of each bound call once. */
+typedef struct gts_step_tree {
+    gts_step **steps;
+    size_t step_count;
+    gts_place *places;
+    size_t place_count;
+} gts_step_tree;
+
+static inline const gts_position *gts_position_of(const gts_place *place)
+{
+    return &place->step->positions[place->position];
+}
+
+/*
+ * Enters a step and all inside it; -1 with gts_last_error(NULL). gts_step_tree_end() must be called also after -1.
+ * `changed` of each place gets `size` bytes.
+ */
+GTS_EXPORT int gts_step_tree_begin(gts_step_tree *, gts_step *, size_t size);
+
+/* Changes all places or, after -1, none: calls `change` for each after `check` has returned 0 for all. */
+GTS_EXPORT int gts_step_tree_change(const gts_step_tree *, int (*check)(gts_place *, const void *what),
+                                    void (*change)(gts_place *), const void *what);
+
+/* Leaves the steps, and then calls `release` for each place, which frees what `changed` contains. */
+GTS_EXPORT void gts_step_tree_end(gts_step_tree *, void (*release)(gts_place *));
 
 #endif

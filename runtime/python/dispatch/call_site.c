@@ -29,13 +29,13 @@ static int check(const gts_py_dispatcher *self, gts_py_site *site)
     bool passed[GTS_PY_MAX_PARAMETERS + 1] = {false};
     const Py_ssize_t count = PyTuple_GET_SIZE(self->parameters);
     const Py_ssize_t taken = (Py_ssize_t)self->positional_count;
-    const Py_ssize_t keyword_count = site->keywords == NULL ? 0 : PyTuple_GET_SIZE(site->keywords);
-    for (Py_ssize_t i = 0; i < site->given && i < taken; ++i) {
+    const Py_ssize_t keyword_count = site->call.keywords == NULL ? 0 : PyTuple_GET_SIZE(site->call.keywords);
+    for (Py_ssize_t i = 0; i < site->call.given && i < taken; ++i) {
         passed[self->positional[i]] = true;
         site->place[i] = self->positional[i];
     }
     for (Py_ssize_t i = 0; i < keyword_count; ++i) {
-        PyObject *const keyword = PyTuple_GET_ITEM(site->keywords, i);
+        PyObject *const keyword = PyTuple_GET_ITEM(site->call.keywords, i);
         Py_ssize_t place = gts_py_find_name(self->parameters, keyword);
         if (place >= 0 && self->bound[place] != NULL && !self->overridable)
             place = -1;
@@ -44,16 +44,16 @@ static int check(const gts_py_dispatcher *self, gts_py_site *site)
         if (place < 0 || passed[place])
             return gts_py_refuse_keyword(self->utf8, keyword, place >= 0);
         passed[place] = true;
-        if (site->given <= taken)
-            site->place[site->given + i] = (uint8_t)place;
+        if (site->call.given <= taken)
+            site->place[site->call.given + i] = (uint8_t)place;
     }
-    if (site->given > taken)
-        return gts_py_refuse_surplus(self->utf8, taken, site->given, keyword_count);
+    if (site->call.given > taken)
+        return gts_py_refuse_surplus(self->utf8, taken, site->call.given, keyword_count);
     for (Py_ssize_t i = 0; i <= count; ++i) {
         if (self->bound[i] == NULL && !passed[i])
             return refuse_missing(self, passed);
     }
-    site->passed = (uint32_t)(site->given + keyword_count);
+    site->passed = (uint32_t)(site->call.given + keyword_count);
     site->selects = passed[count];
     for (uint32_t i = 0; i < self->static_count; ++i)
         site->selects = site->selects || passed[self->statics[i].parameter];
@@ -71,14 +71,14 @@ bool gts_py_is_plain(PyObject *keywords)
 
 gts_py_site *gts_py_add_site(gts_py_dispatcher *self, Py_ssize_t given, PyObject *keywords, gts_py_site *scratch)
 {
-    *scratch = (gts_py_site){.keywords = keywords, .given = (int32_t)given};
+    *scratch = (gts_py_site){.call = {keywords, given}};
     if (GTS_UNLIKELY(check(self, scratch) != 0))
         return NULL;
     if (!gts_py_is_plain(keywords))
         return scratch;
     gts_py_site *const site = &self->site[self->next_site];
     self->next_site = (self->next_site + 1) % GTS_PY_SITES;
-    PyObject *const old = site->keywords;
+    PyObject *const old = site->call.keywords;
     *site = *scratch;
     Py_XINCREF(keywords);
     Py_XDECREF(old);

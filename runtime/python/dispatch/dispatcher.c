@@ -5,16 +5,6 @@
 
 /* ---- Calling --------------------------------------------------------------------------------------------------- */
 
-static inline gts_py_site *find_site(gts_py_dispatcher *self, Py_ssize_t given, const PyObject *keywords)
-{
-    for (int i = 0; i < GTS_PY_SITES; ++i) {
-        gts_py_site *const site = &self->site[i];
-        if (GTS_LIKELY(site->keywords == keywords && site->given == given))
-            return site;
-    }
-    return NULL;
-}
-
 /* Enters the program of the site's last calls, unless it has forgotten an argument since the last one. */
 static inline bool enter_recent(const gts_py_site *site)
 {
@@ -67,7 +57,8 @@ static GTS_NOINLINE PyObject *call_unknown(gts_py_dispatcher *self, gts_py_site 
         const uint64_t version = program->program->known_version;
         const int status = gts_py_convert(program, argv);
         /* Another thread may have made the entry another site's while this one waited. */
-        if (status == 0 && program->program->known_version == version && find_site(self, given, keywords) == site)
+        if (status == 0 && program->program->known_version == version &&
+            gts_py_find_site(self->site, sizeof *self->site, given, keywords) == site)
             gts_py_recognise_site(site, program);
         return gts_py_complete(program, status);
     }
@@ -82,7 +73,7 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
 {
     gts_py_dispatcher *const self = (gts_py_dispatcher *)object;
     const Py_ssize_t given = PyVectorcall_NARGS(flagged_given);
-    gts_py_site *const site = find_site(self, given, keywords);
+    gts_py_site *const site = gts_py_find_site(self->site, sizeof *self->site, given, keywords);
     if (GTS_LIKELY(site != NULL) && enter_recent(site)) {
         if (GTS_LIKELY(is_known(site, args)))
             return gts_py_complete(site->program, 0);
@@ -157,7 +148,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->overridable = overridable;
     self->keyword_of_provider = self->state == NULL ? NULL : PyTuple_Pack(1, self->state->name.offset_provider);
     for (int i = 0; i < GTS_PY_SITES; ++i)
-        self->site[i].given = -1;
+        self->site[i].call.given = -1;
     if (self->utf8 == NULL || self->keyword_of_provider == NULL || intern_parameters(self, parameters) != 0 ||
         bind(self, bound) != 0 || gts_py_set_providers(self, providers) != 0 ||
         gts_py_set_statics(self, statics) != 0 || gts_py_set_bound_key(self) != 0) {
@@ -203,7 +194,7 @@ static void dealloc(PyObject *object)
          ++i)
         Py_XDECREF(self->bound[i]);
     for (int i = 0; i < GTS_PY_SITES; ++i)
-        Py_XDECREF(self->site[i].keywords);
+        Py_XDECREF(self->site[i].call.keywords);
     PyMem_Free(self->bound);
     Py_XDECREF(self->providers);
     Py_XDECREF(self->parameters);

@@ -17,12 +17,28 @@
 #define GTS_PY_SITES 4
 
 /* A call site: all calls from one place in the source have as many positional arguments and the same tuple of names. */
-typedef struct gts_py_site {
+typedef struct gts_py_call_site {
     PyObject *keywords; /* NULL if there are none */
-    int32_t given;      /* positional arguments; -1 if this entry is free */
-    uint32_t passed;    /* all arguments, positional ones first */
-    bool selects;       /* the call passes a static argument or an offset provider, and so may need another variant */
-    bool always_reads;  /* each call reads elements of arguments, or looks for the offset provider */
+    Py_ssize_t given;   /* positional arguments; -1 if this entry is free */
+} gts_py_call_site;
+
+/* Finds a call site in an array of GTS_PY_SITES structs of a size, whose first member it is; NULL if it is not there. */
+static inline void *gts_py_find_site(void *sites, size_t size, Py_ssize_t given, const PyObject *keywords)
+{
+    for (int i = 0; i < GTS_PY_SITES; ++i, sites = (char *)sites + size) {
+        const gts_py_call_site *const site = sites;
+        if (GTS_LIKELY(site->keywords == keywords && site->given == given))
+            return sites;
+    }
+    return NULL;
+}
+
+/* What a Dispatcher knows of a call site. */
+typedef struct gts_py_site {
+    gts_py_call_site call;
+    uint32_t passed;   /* all arguments, positional ones first */
+    bool selects;      /* the call passes a static argument or an offset provider, and so may need another variant */
+    bool always_reads; /* each call reads elements of arguments, or looks for the offset provider */
     gts_py_program *program; /* borrowed, of the last call whose arguments were all known; NULL if there was none */
     uint64_t version;        /* its known_version, if the call before had the same program; else 0 */
     uint16_t leaf[GTS_PY_MAX_PARAMETERS + 1]; /* of each argument, if `version` is not 0 */

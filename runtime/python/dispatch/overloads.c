@@ -3,11 +3,9 @@
 
 #include "python/dispatch/overloads.h"
 
-/* A call site: all calls from one place in the source have as many positional arguments and the same tuple of names. */
 typedef struct site {
-    PyObject *keywords; /* NULL if there are none */
-    Py_ssize_t given;   /* positional arguments; -1 if this entry is free */
-    PyObject *target;   /* an Overload, or any callable that takes the arguments as they are */
+    gts_py_call_site call;
+    PyObject *target; /* an Overload, or any callable that takes the arguments as they are */
 } site;
 
 typedef struct overloads {
@@ -62,14 +60,14 @@ static GTS_COLD PyObject *find_equal(const overloads *self, Py_ssize_t given, Py
 {
     const Py_ssize_t count = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
     for (int i = 0; count > 0 && i < GTS_PY_SITES; ++i) {
-        const site *const entry = &self->site[i];
+        const gts_py_call_site *const site = &self->site[i].call;
         Py_ssize_t equal = 0;
-        if (entry->given != given || entry->keywords == NULL || PyTuple_GET_SIZE(entry->keywords) != count)
+        if (site->given != given || site->keywords == NULL || PyTuple_GET_SIZE(site->keywords) != count)
             continue;
-        while (equal < count && PyTuple_GET_ITEM(entry->keywords, equal) == PyTuple_GET_ITEM(keywords, equal))
+        while (equal < count && PyTuple_GET_ITEM(site->keywords, equal) == PyTuple_GET_ITEM(keywords, equal))
             ++equal; /* names are interned */
         if (equal == count)
-            return Py_NewRef(entry->target);
+            return Py_NewRef(self->site[i].target);
     }
     return NULL;
 }
@@ -79,18 +77,14 @@ static void remember(overloads *self, Py_ssize_t given, PyObject *keywords, PyOb
 {
     if (!gts_py_is_plain(keywords))
         return;
-    site *entry = NULL;
-    for (int i = 0; i < GTS_PY_SITES && entry == NULL; ++i) {
-        if (self->site[i].given == given && self->site[i].keywords == keywords)
-            entry = &self->site[i];
-    }
+    site *entry = gts_py_find_site(self->site, sizeof *self->site, given, keywords);
     if (entry == NULL) {
         entry = &self->site[self->next_site];
         self->next_site = (self->next_site + 1) % GTS_PY_SITES;
     }
     const site old = *entry;
-    *entry = (site){Py_XNewRef(keywords), given, Py_NewRef(target)};
-    Py_XDECREF(old.keywords);
+    *entry = (site){{Py_XNewRef(keywords), given}, Py_NewRef(target)};
+    Py_XDECREF(old.call.keywords);
     Py_XDECREF(old.target);
 }
 
@@ -129,15 +123,9 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t flagged_gi
 {
     overloads *const self = (overloads *)object;
     const Py_ssize_t given = PyVectorcall_NARGS(flagged_given);
-    PyObject *target = NULL;
-    for (int i = 0; i < GTS_PY_SITES; ++i) {
-        if (GTS_LIKELY(self->site[i].keywords == keywords && self->site[i].given == given)) {
-            target = Py_NewRef(self->site[i].target); /* another thread may replace it */
-            break;
-        }
-    }
-    if (GTS_UNLIKELY(target == NULL))
-        target = find_equal(self, given, keywords);
+    const site *const entry = gts_py_find_site(self->site, sizeof *self->site, given, keywords);
+    PyObject *target = GTS_LIKELY(entry != NULL) ? Py_NewRef(entry->target) /* another thread may replace it */
+                                                 : find_equal(self, given, keywords);
     if (GTS_UNLIKELY(target == NULL)) {
         target = choose(self, args, given, keywords);
         if (target == NULL)
@@ -157,8 +145,8 @@ static PyObject *forget(PyObject *object, PyObject *Py_UNUSED(unused))
     overloads *const self = (overloads *)object;
     for (int i = 0; i < GTS_PY_SITES; ++i) {
         const site old = self->site[i];
-        self->site[i] = (site){.given = -1};
-        Py_XDECREF(old.keywords);
+        self->site[i] = (site){.call.given = -1};
+        Py_XDECREF(old.call.keywords);
         Py_XDECREF(old.target);
     }
     Py_RETURN_NONE;
@@ -181,7 +169,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords)
     self->name = Py_NewRef(name);
     self->choose = Py_NewRef(chooser);
     for (int i = 0; i < GTS_PY_SITES; ++i)
-        self->site[i].given = -1;
+        self->site[i].call.given = -1;
     return (PyObject *)self;
 }
 

@@ -228,24 +228,15 @@ int gts_py_check_arguments(gts_py_bound *self, PyObject *objects, PyObject *scal
     return check_arguments(self, objects, scalars, false, changed);
 }
 
-/* Waits without the GIL for a call of the program; false in the child of a fork, where none is running. */
-static bool enter_at_last(gts_program *program)
-{
-    if (gts_try_enter(program))
-        return true;
-    int status;
-    PyThreadState *const thread = PyEval_SaveThread();
-    do
-        status = gts_enter(program, true);
-    while (status > 0);
-    PyEval_RestoreThread(thread);
-    return status == 0;
-}
-
 void gts_py_exchange_arguments(gts_py_bound *self, gts_py_arguments *changed)
 {
     gts_program *const program = self->program->program;
-    const bool is_entered = enter_at_last(program);
+    bool is_entered = gts_try_enter(program);
+    if (!is_entered) {
+        PyThreadState *const thread = PyEval_SaveThread();
+        is_entered = gts_enter_open(program) == 0; /* not in the child of a fork, where no call is running */
+        PyEval_RestoreThread(thread);
+    }
     exchange(self, changed);
     if (is_entered)
         gts_leave(program);

@@ -1,10 +1,7 @@
 /* The Step type: bound calls and callables that are done in order. */
-#define _GNU_SOURCE
 #include "python/step/step.h"
 
 #include <stddef.h>
-
-#include "base/clock.h"
 
 /* ---- Errors ---------------------------------------------------------------------------------------------------- */
 
@@ -59,11 +56,11 @@ static bool is_alone(const gts_py_step *self)
     return self->alone != NULL && gts_py_is_alone(self->alone, PyThreadState_Get());
 }
 
-/* Does the action at a position with the GIL. */
-static int act(const gts_py_step *self, size_t position)
+/* Does an action with the GIL. */
+static int act(const gts_position *at)
 {
-    PyObject *const action = PyTuple_GET_ITEM(self->actions, (Py_ssize_t)position);
-    if (gts_py_is_call(self, position))
+    PyObject *const action = at->role->data;
+    if (at->call != NULL)
         return gts_py_start_slowly((gts_py_bound *)action);
     if (Py_EnterRecursiveCall(" in a step") != 0) /* the action may be a step */
         return -1;
@@ -73,57 +70,25 @@ static int act(const gts_py_step *self, size_t position)
     return result == NULL ? -1 : 0;
 }
 
-/* Starts bound calls from `position` on, up to the first action that needs the GIL; returns its position. */
-static size_t start_known(const gts_py_step *self, size_t position, int *status)
+/* gts_step_start_known() without the GIL, unless nobody else can need it. */
+static const gts_position *start_known(const void *step, const gts_position *at, const gts_position *end, int *status)
 {
-    const gts_position *const positions = self->step->positions;
-    const size_t count = self->step->count;
-    while (position < count && positions[position].call != NULL) {
-        *status = gts_start_known(positions[position].call);
-        if (GTS_UNLIKELY(*status != 0))
-            break;
-        ++position;
-    }
-    return position;
+    PyThreadState *const thread = is_alone(step) || at->call == NULL ? NULL : PyEval_SaveThread();
+    at = gts_step_start_known(at, end, status);
+    if (thread != NULL)
+        PyEval_RestoreThread(thread);
+    if (GTS_UNLIKELY(*status < 0))
+        (void)gts_py_raise(&((gts_py_bound *)at->role->data)->program->program->error);
+    return at;
 }
 
-/* Does all actions; after -1, *position is that of the action that has failed. */
-static int run(const gts_py_step *self, size_t *position)
+/* Does all actions with the GIL and ordinary calls, which are timed, checked or measured. */
+static GTS_NOINLINE int do_slowly(gts_py_step *self, size_t *position)
 {
-    const size_t count = self->step->count;
-    *position = 0;
-    while (*position < count) {
-        int status = 0;
-        if (is_alone(self)) {
-            *position = start_known(self, *position, &status);
-        } else if (gts_py_is_call(self, *position)) {
-            PyThreadState *const thread = PyEval_SaveThread();
-            *position = start_known(self, *position, &status);
-            PyEval_RestoreThread(thread);
-        }
-        if (GTS_UNLIKELY(status < 0))
-            return gts_py_raise(&gts_py_bound_at(self, *position)->program->program->error);
-        if (*position == count)
-            return 0;
-        if (act(self, *position) != 0)
-            return -1;
-        ++*position;
-    }
-    return 0;
-}
-
-/* The same, with the GIL and ordinary calls, which are timed, checked or measured. */
-static GTS_NOINLINE int run_slowly(gts_py_step *self, size_t *position)
-{
-    for (*position = 0; *position < self->step->count; ++*position) {
-        const uint64_t begin = gts_clock_ns();
-        if (act(self, *position) != 0)
-            return -1;
-        gts_step_add_time(self->step, *position, begin);
-    }
-    if (self->sampled != NULL)
+    const int status = gts_step_do_timed(self->step, position, act);
+    if (status == 0 && self->sampled != NULL)
         self->level = self->sampled->program->metrics_level;
-    return 0;
+    return status;
 }
 
 static PyObject *call(PyObject *callable, PyObject *const *Py_UNUSED(args), size_t flagged_given, PyObject *keywords)
@@ -139,7 +104,8 @@ static PyObject *call(PyObject *callable, PyObject *const *Py_UNUSED(args), size
     Py_INCREF(callable);
     size_t position;
     const bool is_slow = gts_step_is_timed() || !are_levels_known(self);
-    const int status = GTS_UNLIKELY(is_slow) ? run_slowly(self, &position) : run(self, &position);
+    const int status = GTS_UNLIKELY(is_slow) ? do_slowly(self, &position)
+                                             : gts_step_do(self->step, &position, act, start_known, self);
     if (GTS_UNLIKELY(status != 0))
         fail(self, position);
     gts_step_leave(self->step);
@@ -151,9 +117,15 @@ static PyObject *call(PyObject *callable, PyObject *const *Py_UNUSED(args), size
 
 /* ---- Making ---------------------------------------------------------------------------------------------------- */
 
+/* Only act() runs callables. */
 static int run_of_python(void *Py_UNUSED(data))
 {
-    return -1; /* only act() runs callables */
+    return -1;
+}
+
+static int run_of_action(void *Py_UNUSED(data), void *const *Py_UNUSED(arrays))
+{
+    return -1;
 }
 
 static bool is_step(const gts_py_state *state, PyObject *item)
@@ -164,16 +136,21 @@ static bool is_step(const gts_py_state *state, PyObject *item)
 /* Writes the action of a callable; *name keeps the text of its name. */
 static int describe_callable(const gts_py_state *state, PyObject *callable, gts_action *action, PyObject **name)
 {
-    if (Py_IS_TYPE(callable, state->action_type))
+    if (is_step(state, callable))
+        action->step = ((gts_py_step *)callable)->step;
+    else if (Py_IS_TYPE(callable, state->action_type))
+        action->array_function = run_of_action;
+    else
+        action->function = run_of_python;
+    if (action->array_function != NULL)
         callable = ((gts_py_action *)callable)->function;
     *name = PyObject_GetAttrString(callable, is_step(state, callable) ? "__name__" : "__qualname__");
     if (*name == NULL || !PyUnicode_Check(*name)) {
         PyErr_Clear();
         Py_XSETREF(*name, PyUnicode_FromString(Py_TYPE(callable)->tp_name));
     }
-    const char *const text = *name == NULL ? NULL : PyUnicode_AsUTF8(*name);
-    *action = (gts_action){.function = run_of_python, .name = text};
-    return text == NULL ? -1 : 0;
+    action->name = *name == NULL ? NULL : PyUnicode_AsUTF8(*name);
+    return action->name == NULL ? -1 : 0;
 }
 
 /* Makes a step of a tuple of actions. */
@@ -186,6 +163,7 @@ static int make_step(const gts_py_state *state, const char *name, PyObject *item
     int status = actions == NULL || names == NULL ? -1 : 0;
     for (Py_ssize_t i = 0; i < count && status == 0; ++i) {
         PyObject *const item = PyTuple_GET_ITEM(items, i);
+        actions[i].data = item;
         if (Py_IS_TYPE(item, state->bound_type)) {
             actions[i].call = ((gts_py_bound *)item)->call;
         } else if (PyCallable_Check(item)) {
@@ -202,10 +180,6 @@ static int make_step(const gts_py_state *state, const char *name, PyObject *item
     }
     if (status == 0 && gts_step_new(name, actions, (size_t)count, step) != 0)
         status = gts_py_raise(gts_last_error(NULL));
-    for (Py_ssize_t i = 0; i < count && status == 0; ++i) {
-        if (is_step(state, PyTuple_GET_ITEM(items, i)))
-            (*step)->positions[i].role->kind = "step";
-    }
     PyMem_Free(actions);
     Py_XDECREF(names);
     return status;
@@ -323,23 +297,23 @@ static int set_actions(PyObject *object, PyObject *value, void *Py_UNUSED(closur
     PyObject *const actions = state == NULL ? NULL : PySequence_Tuple(value);
     if (actions == NULL)
         return -1;
-    gts_step *step, *old = self->step;
-    if (gts_step_enter(old) != 0) { /* the names of the actions are attributes, which run code of users */
+    gts_step *step;
+    if (gts_step_enter(self->step) != 0) { /* the names of the actions are attributes, which run code of users */
         Py_DECREF(actions);
         return gts_py_raise(gts_last_error(NULL));
     }
-    if (make_step(state, old->name, actions, &step) != 0) {
-        gts_step_leave(old);
-        Py_DECREF(actions);
-        return -1;
+    const int status = make_step(state, self->step->name, actions, &step);
+    PyObject *old_actions = actions;
+    if (status == 0) {
+        gts_step_exchange(self->step, step);
+        old_actions = self->actions;
+        self->actions = actions;
+        note_programs(self);
     }
-    PyObject *const old_actions = self->actions;
-    self->step = step;
-    self->actions = actions;
-    note_programs(self);
-    gts_step_free(&old);
+    gts_step_leave(self->step);
+    gts_step_free(&step);
     Py_DECREF(old_actions); /* the last, because a finalizer may run the step */
-    return 0;
+    return status;
 }
 
 static PyGetSetDef ATTRIBUTES[] = {

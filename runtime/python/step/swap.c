@@ -1,6 +1,6 @@
 /* Exchanges arrays in all bound calls and actions of a step. An array is known by its memory, whatever object has it. */
 #include "base/section.h"
-#include "python/step/tree.h"
+#include "python/step/change.h"
 
 /* An array that is exchanged with another one. */
 typedef struct member {
@@ -12,17 +12,20 @@ typedef struct member {
 } member;
 
 typedef struct members {
-    member *member; /* [count]; each even one is exchanged with the next */
+    gts_py_state *state;
+    const char *step; /* its name */
+    member *member;   /* [count]; each even one is exchanged with the next */
     Py_ssize_t count;
+    PyObject *pairs; /* tuple [count] */
 } members;
 
 /* Reads the array of any object. Returns 1, 0 if it is none, or -1 after an exception that is no Exception. */
-static int read_array(const gts_py_tree *tree, PyObject *object, gts_array *array, PyObject **owner)
+static int read_array(const members *all, PyObject *object, gts_array *array, PyObject **owner)
 {
     static const gts_contract ANY = {.rank = 0};
     gts_error refusal;
     gts_py_leaf leaf = {
-        .argument = {.state = tree->state, .program = tree->steps[0]->step->name, .path = "array", .error = &refusal},
+        .argument = {.state = all->state, .program = all->step, .path = "array", .error = &refusal},
         .contract = &ANY,
     };
     const int status = gts_py_read_field(&leaf, object, array, owner);
@@ -41,12 +44,12 @@ static int read_array(const gts_py_tree *tree, PyObject *object, gts_array *arra
 
 /* ---- What is exchanged ----------------------------------------------------------------------------------------- */
 
-static int read_members(const gts_py_tree *tree, PyObject *pairs, members *all)
+static int read_members(const members *all)
 {
     for (Py_ssize_t i = 0; i < all->count; ++i) {
         member *const new = &all->member[i];
-        new->object = PyTuple_GET_ITEM(pairs, i);
-        const int status = read_array(tree, new->object, &new->array, &new->owner);
+        new->object = PyTuple_GET_ITEM(all->pairs, i);
+        const int status = read_array(all, new->object, &new->array, &new->owner);
         if (status < 0)
             return -1;
         new->has_memory = status > 0;
@@ -64,7 +67,7 @@ static int read_members(const gts_py_tree *tree, PyObject *pairs, members *all)
  * Finds the member that an object of a place is; `array` is the array of the object, or NULL. Returns its index, -1 if it
  * is none, or -2 after an exception.
  */
-static Py_ssize_t find_member(members *all, const PyObject *object, const gts_array *array)
+static Py_ssize_t find_member(const members *all, const PyObject *object, const gts_array *array)
 {
     for (Py_ssize_t i = 0; i < all->count; ++i) {
         member *const each = &all->member[i];
@@ -87,14 +90,14 @@ static Py_ssize_t find_member(members *all, const PyObject *object, const gts_ar
 /* ---- Where it is exchanged ------------------------------------------------------------------------------------- */
 
 /* Finds the member that an object is whose array is not known. */
-static Py_ssize_t find_object(const gts_py_tree *tree, members *all, PyObject *object)
+static Py_ssize_t find_object(const members *all, PyObject *object)
 {
     const Py_ssize_t found = find_member(all, object, NULL);
     if (found >= 0)
         return found;
     gts_array array;
     PyObject *owner;
-    const int status = read_array(tree, object, &array, &owner);
+    const int status = read_array(all, object, &array, &owner);
     if (status <= 0)
         return status < 0 ? -2 : -1;
     const Py_ssize_t member = find_member(all, object, &array);
@@ -103,21 +106,20 @@ static Py_ssize_t find_object(const gts_py_tree *tree, members *all, PyObject *o
 }
 
 /* Finds the member that an object of a place is. */
-static Py_ssize_t find(const gts_py_tree *tree, members *all, const gts_py_bound *bound, Py_ssize_t index,
-                       PyObject *object)
+static Py_ssize_t find(const members *all, const gts_py_bound *bound, Py_ssize_t index, PyObject *object)
 {
     if (bound == NULL)
-        return find_object(tree, all, object);
+        return find_object(all, object);
     const gts_leaf_kind kind = bound->call->stub->leaves[index].kind;
     if (kind == GTS_ZERO_DIM_FIELD)
-        return find_object(tree, all, object);
+        return find_object(all, object);
     if (!gts_is_array(kind))
         return find_member(all, object, NULL);
     return find_member(all, object, &bound->arguments.arrays[index]);
 }
 
 /* Writes the new objects of a place, if there are any. */
-static int exchange_in(const gts_py_tree *tree, members *all, gts_py_place *place)
+static int exchange_in(const members *all, const gts_place *place)
 {
     const gts_py_bound *const bound = gts_py_call_at(place);
     PyObject *const objects = bound != NULL ? bound->arguments.objects : gts_py_action_at(place)->arrays;
@@ -127,48 +129,45 @@ static int exchange_in(const gts_py_tree *tree, members *all, gts_py_place *plac
     int status = new == NULL ? -1 : 0;
     for (Py_ssize_t i = 0; i < count && status == 0; ++i) {
         PyObject *object = PyTuple_GET_ITEM(objects, i);
-        const Py_ssize_t found = find(tree, all, bound, i, object);
+        const Py_ssize_t found = find(all, bound, i, object);
         if (found >= 0)
             object = all->member[found ^ 1].object;
         has_changed |= found >= 0;
         status = found < -1 ? -1 : PyList_Append(new, object);
     }
     if (status == 0 && has_changed)
-        status = (place->objects = PyList_AsTuple(new)) == NULL ? -1 : 0;
+        status = (gts_py_change_of(place)->objects = PyList_AsTuple(new)) == NULL ? -1 : 0;
     Py_XDECREF(new);
-    return status == 0 ? 0 : gts_py_tree_fail(place);
+    return status == 0 ? 0 : gts_py_fail_to_change(place);
 }
 
-static int exchange(gts_py_tree *tree, PyObject *pairs, members *all)
+static int choose(const gts_step_tree *self, void *what)
 {
-    if (read_members(tree, pairs, all) != 0)
+    members *const all = what;
+    all->step = self->steps[0]->name;
+    if (read_members(all) != 0)
         return -1;
-    for (size_t i = 0; i < tree->place_count; ++i) {
-        if (exchange_in(tree, all, &tree->places[i]) != 0)
+    for (size_t i = 0; i < self->place_count; ++i) {
+        if (exchange_in(all, &self->places[i]) != 0)
             return -1;
     }
     for (Py_ssize_t i = 0; i < all->count; ++i) {
         if (!all->member[i].is_there)
-            return gts_py_fail(PyExc_ValueError, "No program of step '%s' has array %zd of swap().",
-                               tree->steps[0]->step->name, i + 1);
+            return gts_py_fail(PyExc_ValueError, "No program of step '%s' has array %zd of swap().", all->step, i + 1);
     }
-    return gts_py_tree_change(tree);
+    return 0;
 }
 
-PyObject *gts_py_swap_in_step(PyObject *object, PyObject *pairs)
+PyObject *gts_py_swap_in_step(PyObject *step, PyObject *pairs)
 {
-    members all = {.count = PyTuple_GET_SIZE(pairs)};
+    members all = {.state = gts_py_find_state(Py_TYPE(step)), .count = PyTuple_GET_SIZE(pairs), .pairs = pairs};
     if (all.count == 0 || all.count % 2 != 0)
         return PyErr_Format(PyExc_TypeError, "swap() takes pairs of arrays, not %zd argument%s.", all.count,
                             all.count == 1 ? "" : "s");
     all.member = PyMem_Calloc((size_t)all.count, sizeof *all.member);
     if (all.member == NULL)
         return PyErr_NoMemory();
-    gts_py_tree tree;
-    int status = gts_py_tree_begin(&tree, (gts_py_step *)object);
-    if (status == 0)
-        status = exchange(&tree, pairs, &all);
-    gts_py_tree_end(&tree);
+    const int status = all.state == NULL ? -1 : gts_py_change_step(step, choose, &all);
     for (Py_ssize_t i = 0; i < all.count; ++i)
         Py_XDECREF(all.member[i].owner);
     PyMem_Free(all.member);

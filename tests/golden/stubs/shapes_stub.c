@@ -148,19 +148,24 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(a, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(edges, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(twice, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(table, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(odd, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(wide, 1, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(f, 2, GTS_START | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(g, 2, GTS_START | GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->a, &b->a, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->edges, &b->edges, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->twice, &b->twice, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->table, &b->table, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->odd, &b->odd, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->wide, &b->wide, 1, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->f, &b->f, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->g, &b->g, 2, GTS_START | GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -207,6 +212,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -225,18 +233,8 @@ GTS_EXPORT void shapes_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, a_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, edges_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, twice_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, table_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, odd_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, wide_, 1, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, f_, 2, GTS_START | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, g_, 2, GTS_START | GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {a_, edges_, twice_, table_, odd_, wide_, f_, g_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->M = M_;
@@ -258,8 +256,7 @@ GTS_EXPORT void shapes_fortran_bind(
 {
     arguments args;
     args.M = M_;
-    const CFI_cdesc_t *const found[] = {a_, edges_, twice_, table_, odd_, wide_, f_, g_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -291,4 +288,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 3f634c060ab4e6e8772c695d9192feacda19e1369b59b56c417c077f9d2ef8e6 */
+/* gtstub: sha256 of the text above: d56c51ea3f9b1ab8a0bf5ae4f115846f20bdfee411e87c2740d08a3580db593c */

@@ -46,21 +46,21 @@ static const gts_use USES[] = {
     {.axis_count = 1, .axes = (const gts_leaf_axis[]){{5, 1}}},
 };
 
-/* Checks the elements that a call accesses; the variables have the names of slots. */
-static GTS_NOINLINE int check_bounds(gts_program *gts_self)
+/* Checks the elements that a call accesses; the variables have the names of slots with _. */
+static GTS_NOINLINE int check_bounds(gts_program *self)
 {
-    const struct slots *const gts_slots = gts_self->slots;
-    const int64_t __out_0_K_range_0 = gts_slots->__out_0_K_range_0;
-    const int64_t __out_0_K_range_1 = gts_slots->__out_0_K_range_1;
-    const int64_t __vn_Edge_range_1 = gts_slots->__vn_Edge_range_1;
-    const int64_t flag = gts_slots->flag;
-    const int64_t x_1_0 = gts_slots->x_1_0;
+    const struct slots *const s = self->slots;
+    const int64_t __out_0_K_range_0_ = s->__out_0_K_range_0;
+    const int64_t __out_0_K_range_1_ = s->__out_0_K_range_1;
+    const int64_t __vn_Edge_range_1_ = s->__vn_Edge_range_1;
+    const int64_t flag_ = s->flag;
+    const int64_t x_1_0_ = s->x_1_0;
 
-    if (0 < __vn_Edge_range_1 && flag != 0) {
-        GTS_TRY(gts_check_indices(gts_self, &USES[0], &gts_slots->common[0], 0, __vn_Edge_range_1 - 1));
-        GTS_TRY(gts_check_indices(gts_self, &USES[1], &gts_slots->common[1], __out_0_K_range_0,
-                                  gts_min(__out_0_K_range_1 - 1, x_1_0)));
-        GTS_TRY(gts_check_table(gts_self, &FOLLOWS[0], /* rows */ 0, __vn_Edge_range_1 - 1, /* plus */ 0,
+    if (0 < __vn_Edge_range_1_ && flag_ != 0) {
+        GTS_TRY(gts_check_indices(self, &USES[0], &s->common[0], 0, __vn_Edge_range_1_ - 1));
+        GTS_TRY(gts_check_indices(self, &USES[1], &s->common[1], __out_0_K_range_0_,
+                                  gts_min(__out_0_K_range_1_ - 1, x_1_0_)));
+        GTS_TRY(gts_check_table(self, &FOLLOWS[0], /* rows */ 0, __vn_Edge_range_1_ - 1, /* plus */ 0,
                                 /* size */ 1000)); /* E2V */
     }
     return 0;
@@ -218,16 +218,21 @@ static int run(gts_program *self)
 
 static const gts_stub STUB;
 
+/* The arrays, with the number of their axes, and the properties of axes that the SDFG can tell. */
+#define ARRAYS(GTS_EACH) \
+    GTS_EACH(vn, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(x_0, 1, GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(out_0, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE) \
+    GTS_EACH(out_1, 2, GTS_STRIDE) \
+    GTS_EACH(gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE)
+
 /* Whether the arrays of two calls differ, as far as the SDFG can tell. */
 static inline GTS_ALWAYS_INLINE bool differ(const void *args, const void *other_args)
 {
     const arguments *const a = args, *const b = other_args;
     gts_words difference = {0, 0};
-    difference |= gts_differ(&a->vn, &b->vn, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->x_0, &b->x_0, 1, GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->out_0, &b->out_0, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE);
-    difference |= gts_differ(&a->out_1, &b->out_1, 2, GTS_STRIDE);
-    difference |= gts_differ(&a->gt_conn_E2V, &b->gt_conn_E2V, 2, GTS_SIZE | GTS_STRIDE);
+#define DIFFER(name, axes, properties) difference |= gts_differ(&a->name, &b->name, axes, properties);
+    ARRAYS(DIFFER)
     return (difference[0] | difference[1]) != 0;
 }
 
@@ -290,6 +295,9 @@ static int convert(gts_program *self, const gts_host *host, void *const *args)
 
 #include "gtstub/fortran.h"
 
+#define DESCRIPTOR(name, axes, properties) name##_,
+#define OR_IS_NEW(name, axes, properties) || !gts_fortran_is_known(&known, name##_, axes, properties)
+
 static GTS_COLD int check_descriptors(gts_program *self, const CFI_cdesc_t *const *found)
 {
     arguments args;
@@ -308,15 +316,8 @@ GTS_EXPORT void whole_fortran(
     }
     int status = 0;
     const uint64_t *known = self->descriptors;
-    if (GTS_UNLIKELY(!self->knows_fortran) ||
-        !gts_fortran_is_known(&known, vn_, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, x_0_, 1, GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, out_0_, 2, GTS_START | GTS_STOP | GTS_SIZE | GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, out_1_, 2, GTS_STRIDE) ||
-        !gts_fortran_is_known(&known, gt_conn_E2V_, 2, GTS_SIZE | GTS_STRIDE)) {
-        const CFI_cdesc_t *const found[] = {vn_, x_0_, out_0_, out_1_, gt_conn_E2V_};
-        status = check_descriptors(self, found);
-    }
+    if (GTS_UNLIKELY(!self->knows_fortran) ARRAYS(OR_IS_NEW))
+        status = check_descriptors(self, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)});
     if (GTS_LIKELY(status == 0)) {
         struct slots *const s = self->slots;
         s->x_1_0 = x_1_0_;
@@ -342,8 +343,7 @@ GTS_EXPORT void whole_fortran_bind(
     args.x_1_0 = x_1_0_;
     args.x_1_1 = x_1_1_;
     args.flag = flag_ != 0;
-    const CFI_cdesc_t *const found[] = {vn_, x_0_, out_0_, out_1_, gt_conn_E2V_};
-    gts_fortran_bind(*program, &STUB, found, &args, bound, stat, errmsg);
+    gts_fortran_bind(*program, &STUB, (const CFI_cdesc_t *const[]){ARRAYS(DESCRIPTOR)}, &args, bound, stat, errmsg);
 }
 
 #endif
@@ -378,4 +378,4 @@ static const gts_stub STUB = {
 
 /* Weak, so that stubs of several programs can be linked into one library or executable. */
 GTS_EXPORT extern const gts_stub gts_descriptor __attribute__((weak, alias("STUB")));
-/* gtstub: sha256 of the text above: 00710d941a6bbcfda7af01efbc4e41edd8242d7d7cd84efdf0f4a438bd327725 */
+/* gtstub: sha256 of the text above: cb306f00a05b03af549dd05538588844cdb63699184e731044a01e8e03aa0a69 */

@@ -15,13 +15,13 @@ from tests.support.signatures import value
         ("0", "0"),
         ("-7", "-7"),
         (f"{2**40}", f"INT64_C({2**40})"),
-        ("a", "a"),
-        ("-a", "-a"),
-        ("a - 1", "a - 1"),
-        ("b - a + 2", "-a + b + 2"),
-        ("2*a + 3*b", "2 * a + 3 * b"),
-        ("min(a, b)", "gts_min(a, b)"),
-        ("max(a, b + 1, 0) - c", "-c + gts_max(0, gts_max(a, b + 1))"),
+        ("a", "a_"),
+        ("-a", "-a_"),
+        ("a - 1", "a_ - 1"),
+        ("b - a + 2", "-a_ + b_ + 2"),
+        ("2*a + 3*b", "2 * a_ + 3 * b_"),
+        ("min(a, b)", "gts_min(a_, b_)"),
+        ("max(a, b + 1, 0) - c", "-c_ + gts_max(0, gts_max(a_, b_ + 1))"),
     ],
 )
 def test_expression(text: str, expected: str) -> None:
@@ -29,8 +29,8 @@ def test_expression(text: str, expected: str) -> None:
 
 
 def test_condition() -> None:
-    assert c_condition(Condition(value("a + 1"), "==", value("b"))) == "a + 1 == b"
-    assert c_condition(Condition(value("flag"), "!=", value("0"))) == "flag != 0"
+    assert c_condition(Condition(value("a + 1"), "==", value("b"))) == "a_ + 1 == b_"
+    assert c_condition(Condition(value("flag"), "!=", value("0"))) == "flag_ != 0"
 
 
 def test_columns_are_bits() -> None:

@@ -13,10 +13,10 @@ NAMES = {"dt": "dt", "flag": "flag", "n": "n"}
 @pytest.mark.parametrize(
     ("text", "written"),
     [
-        ("dt > 0.5", "(gts_slots->dt > 0.5)"),
-        ("not flag", "!gts_slots->flag"),
-        ("dt * 2.0 <= n - 1", "((gts_slots->dt * 2.0) <= (gts_slots->n - 1))"),
-        ("flag and dt != -0.5 or n == 3", "((gts_slots->flag && (gts_slots->dt != -0.5)) || (gts_slots->n == 3))"),
+        ("dt > 0.5", "(s->dt > 0.5)"),
+        ("not flag", "!s->flag"),
+        ("dt * 2.0 <= n - 1", "((s->dt * 2.0) <= (s->n - 1))"),
+        ("flag and dt != -0.5 or n == 3", "((s->flag && (s->dt != -0.5)) || (s->n == 3))"),
         ("True", "1"),
     ],
 )
