@@ -99,3 +99,18 @@ int gts_cuda_capture(const gts_cuda *cuda, void *stream)
         return 0;
     return cuda->stream_is_capturing(stream, &status) == 0 ? status : 0;
 }
+
+int gts_cuda_order(const gts_cuda *cuda, void *from, void *to)
+{
+    void *event;
+    int error = cuda->event_create(&event, GTS_CUDA_WITHOUT_TIMING);
+    if (error == 0) {
+        error = cuda->event_record(event, from);
+        if (error == 0)
+            error = cuda->stream_wait_event(to, event, 0);
+        (void)cuda->event_destroy(event); /* when the work before it has ended */
+    }
+    if (error != 0)
+        (void)cuda->get_last_error(); /* the caller reports it */
+    return error;
+}
