@@ -114,3 +114,13 @@ int gts_cuda_order(const gts_cuda *cuda, void *from, void *to)
         (void)cuda->get_last_error(); /* the caller reports it */
     return error;
 }
+
+int gts_cuda_copy(const gts_cuda *cuda, void *stream, void *to, const void *from, size_t size, bool waits)
+{
+    int error = size == 0 ? 0 : cuda->memcpy_async(to, from, size, GTS_CUDA_ANY_DIRECTION, stream);
+    if (error == 0 && waits)
+        error = cuda->stream_synchronize(stream);
+    if (error != 0)
+        (void)cuda->get_last_error(); /* the SDFG must not find it */
+    return error;
+}

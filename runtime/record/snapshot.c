@@ -36,8 +36,8 @@ static int enqueue_copies(gts_program *self, gts_recorder_call *call, bool only_
         const size_t bytes = bytes_to_copy(value);
         if (bytes == 0 || (only_written && !self->stub->leaves[i].written))
             continue;
-        error = cuda->memcpy_async(place, (char *)value->array.data + value->extent.low, bytes, GTS_CUDA_ANY_DIRECTION,
-                                   self->runtime->gpu.stream);
+        error = gts_cuda_copy(cuda, self->runtime->gpu.stream, place, (char *)value->array.data + value->extent.low,
+                              bytes, false);
         value->host = place - value->extent.low;
         place += bytes;
     }
