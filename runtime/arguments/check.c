@@ -182,14 +182,6 @@ int gts_check_array(gts_program *self, uint32_t index, const gts_array *array)
     return leaf->device != GTS_CPU && leaf->rank > 0 && !is_empty ? gts_gpu_check_memory(self, leaf, array->data) : 0;
 }
 
-bool gts_same_array(const gts_array *a, const gts_array *b)
-{
-    const size_t bytes = (size_t)a->rank * sizeof(int64_t);
-    return a->data == b->data && a->dtype == b->dtype && a->device == b->device && a->rank == b->rank &&
-           a->readonly == b->readonly && memcmp(a->origin, b->origin, bytes) == 0 &&
-           memcmp(a->shape, b->shape, bytes) == 0 && memcmp(a->strides, b->strides, bytes) == 0;
-}
-
 int gts_error_symbol(gts_program *self, const char *what, int64_t value, const char *other_what, int64_t other_value)
 {
     return gts_error_set(&self->error, GTS_VALUE_ERROR,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "gtstub/arrays.h"
+
 bool gts_measure(const gts_array *array, size_t *size, gts_extent *extent)
 {
     const int64_t element = (int64_t)gts_dtype_size(array->dtype);
@@ -21,6 +23,14 @@ bool gts_measure(const gts_array *array, size_t *size, gts_extent *extent)
             return false;
     }
     return true;
+}
+
+bool gts_same_array(const gts_array *a, const gts_array *b)
+{
+    const size_t bytes = (size_t)a->rank * sizeof(int64_t);
+    return a->data == b->data && a->dtype == b->dtype && a->device == b->device && a->rank == b->rank &&
+           a->readonly == b->readonly && memcmp(a->origin, b->origin, bytes) == 0 &&
+           memcmp(a->shape, b->shape, bytes) == 0 && memcmp(a->strides, b->strides, bytes) == 0;
 }
 
 /* The number of leading axes that are contiguous in the memory of both arrays, and the number of elements on them. */

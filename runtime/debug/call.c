@@ -63,8 +63,9 @@ static void show_progress(const gts_program *self, const gts_checked *checked, c
 /* Ends the checks of this call. */
 static void finish(gts_program *self)
 {
-    self->runtime->is_guarded = false;
-    for (gts_checked *checked = self->runtime->checked; checked != NULL; checked = checked->next) {
+    gts_checked_program *const own = gts_checked_of(self);
+    own->is_guarded = false;
+    for (gts_checked *checked = own->checked; checked != NULL; checked = checked->next) {
         if (checked->is_running)
             self->runtime->gpu.synchronizes = checked->synchronized;
         checked->is_running = false;
@@ -95,7 +96,7 @@ static void begin(gts_program *self, gts_checked *checked)
     if (!checked->is_running || checked->checks->guarded == GTS_NOT_GUARDED)
         return;
     const char *const obstacle = gts_guard_obstacle(self);
-    self->runtime->is_guarded = obstacle == NULL;
+    gts_checked_of(self)->is_guarded = obstacle == NULL;
     if (obstacle != NULL && checked->calls == 1)
         (void)fprintf(stderr, "Check 'bounds' checks nothing of program '%s', because %s.\n", self->stub->name,
                       obstacle);
@@ -107,7 +108,8 @@ static int check(gts_program *self, gts_checked *checked, bool is_after)
     return check_fields(self, checked, is_after);
 }
 
-int gts_checks_before(gts_program *self)
+/* Checks the arguments before the SDFG runs. After -1 it must not run. */
+static int before(gts_program *self)
 {
     const bool synchronizes = self->runtime->gpu.synchronizes;
     gts_checks *checks = __atomic_load_n(&gts_checks_running, __ATOMIC_ACQUIRE);
@@ -129,7 +131,8 @@ int gts_checks_before(gts_program *self)
     }
     if (status == 0)
         gts_maps_begin(self);
-    for (gts_checked *checked = self->runtime->checked; checked != NULL && status != 0; checked = checked->next) {
+    for (gts_checked *checked = gts_checked_of(self)->checked; checked != NULL && status != 0;
+         checked = checked->next) {
         if (checked->is_running)
             show_progress(self, checked, "was refused");
     }
@@ -138,16 +141,18 @@ int gts_checks_before(gts_program *self)
     return status;
 }
 
-int gts_checks_after(gts_program *self, int status)
+/* Checks what the SDFG has written. `status` is that of the SDFG, and is returned unless a check fails. */
+static int after(gts_program *self, int status)
 {
+    gts_checked_program *const own = gts_checked_of(self);
     const bool has_run = status == 0;
     const gts_error error = self->error;
     if (gts_maps_end(self) != 0) {
-        if (!has_run && self->runtime->is_guarded)
+        if (!has_run && own->is_guarded)
             self->error = error; /* what was read outside of an array may be why a map has written something wrong */
         status = -1;
     }
-    for (gts_checked *checked = self->runtime->checked; checked != NULL; checked = checked->next) {
+    for (gts_checked *checked = own->checked; checked != NULL; checked = checked->next) {
         if (!checked->is_running)
             continue;
         show_progress(self, checked, has_run ? "has ended" : "has failed");
@@ -157,3 +162,50 @@ int gts_checks_after(gts_program *self, int status)
     finish(self);
     return status;
 }
+
+/* ---- The observer ---------------------------------------------------------------------------------------------- */
+
+static bool are_running(void)
+{
+    return __atomic_load_n(&gts_checks_running, __ATOMIC_RELAXED) != NULL;
+}
+
+static void enter(gts_program *self)
+{
+    if (!are_running())
+        return;
+    gts_forget_arrays(self); /* a call that knows its arrays may not know the indices that messages name */
+    self->has_extra_work = true;
+}
+
+static int run_inside(gts_program *self, gts_observers rest, int (*run)(gts_program *, gts_observers))
+{
+    return gts_checked_of(self)->is_guarded ? gts_guard_run(self, rest, run) : run(self, rest);
+}
+
+static int run(gts_program *self, gts_observers rest)
+{
+    if (!are_running())
+        return gts_run_observed(self, rest);
+    if (before(self) != 0)
+        return -1;
+    return after(self, run_inside(self, rest, gts_run_observed));
+}
+
+static int run_padded(gts_program *self, gts_observers rest)
+{
+    return run_inside(self, rest, gts_run_padded_observed);
+}
+
+const gts_observer gts_checks_observer = {
+    .size = sizeof(gts_checked_program),
+    .place = &gts_checked_place,
+    .read_environment = gts_checks_read_environment,
+    .load = gts_maps_find,
+    .enter = enter,
+    .run = run,
+    .run_padded = run_padded,
+    .workspace = gts_guard_workspace,
+    .close = gts_checked_close,
+    .after_fork = gts_checks_inherit,
+};

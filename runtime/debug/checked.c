@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+size_t gts_checked_place;
+
 void gts_checked_join_bounds(gts_checked *checked, uint32_t index)
 {
     gts_checked_field *const field = &checked->fields[index];
@@ -77,7 +79,8 @@ static void free_checked(gts_checked *checked)
 
 gts_checked *gts_checked_find(gts_program *self, gts_checks *checks)
 {
-    for (gts_checked *known = self->runtime->checked; known != NULL; known = known->next) {
+    gts_checked_program *const own = gts_checked_of(self);
+    for (gts_checked *known = own->checked; known != NULL; known = known->next) {
         if (known->checks == checks)
             return known;
     }
@@ -96,13 +99,13 @@ gts_checked *gts_checked_find(gts_program *self, gts_checks *checks)
         if (gts_checked_is_field(self, i))
             select_field(made, i, &self->stub->leaves[i]);
     }
-    made->next = self->runtime->checked;
-    return self->runtime->checked = made;
+    made->next = own->checked;
+    return own->checked = made;
 }
 
 void gts_checked_forget(gts_program *self, const gts_checks *checks)
 {
-    gts_checked **link = &self->runtime->checked;
+    gts_checked **link = &gts_checked_of(self)->checked;
     while (*link != NULL && (*link)->checks != checks)
         link = &(*link)->next;
     gts_checked *const found = *link;
@@ -112,8 +115,9 @@ void gts_checked_forget(gts_program *self, const gts_checks *checks)
     free_checked(found);
 }
 
-void gts_checks_close(gts_program *self)
+void gts_checked_close(gts_program *self)
 {
-    while (self->runtime->checked != NULL)
-        gts_checked_forget(self, self->runtime->checked->checks);
+    const gts_checked_program *const own = gts_checked_of(self);
+    while (own->checked != NULL)
+        gts_checked_forget(self, own->checked->checks);
 }

@@ -4,7 +4,7 @@
 
 #include "base/buffer.h"
 #include "debug/text.h"
-#include "program/hooks.h"
+#include "program/observe.h"
 
 /* What checks know of one argument. */
 typedef struct gts_checked_field {
@@ -21,8 +21,9 @@ typedef struct gts_warned {
     const gts_rule *rule;
 } gts_warned;
 
-struct gts_checked {
-    gts_checked *next;
+/* What checks know of one program. */
+typedef struct gts_checked {
+    struct gts_checked *next;
     gts_checks *checks;
     bool *applies;              /* whether a rule applies to an argument, [leaf_count][rule_count] */
     bool is_selected;           /* the program is one of those that are checked */
@@ -34,7 +35,31 @@ struct gts_checked {
     gts_warned *warned;         /* of arrays that only the SDFG has */
     gts_buffer copy;            /* of a field on a GPU */
     gts_checked_field fields[]; /* [leaf_count] */
-};
+} gts_checked;
+
+/* The guarded copies on which the running call runs: guard.c. */
+typedef struct gts_guard gts_guard;
+
+/* What all checks know of one program. */
+typedef struct gts_checked_program {
+    gts_checked *checked; /* a list: one for each of the running checks that has met the program */
+    bool is_guarded;      /* the running call is one that needs `guard` */
+    gts_guard *guard;     /* NULL unless the SDFG runs on guarded copies */
+    gts_program *next;    /* in the list of programs with a call whose maps are checked */
+    bool map_failed;      /* a map of the running call has written what checks refuse */
+    gts_error map_error;  /* if map_failed */
+} gts_checked_program;
+
+/* The checks that began last and have not ended; NULL when there are none. */
+extern gts_checks *gts_checks_running __attribute__((visibility("hidden")));
+
+extern const gts_observer gts_checks_observer;
+extern size_t gts_checked_place __attribute__((visibility("hidden")));
+
+static inline gts_checked_program *gts_checked_of(const gts_program *self)
+{
+    return gts_observed(self, gts_checked_place);
+}
 
 /* Whether an argument is one that is checked or traced. */
 static inline bool gts_checked_is_field(const gts_program *self, uint32_t index)
@@ -56,6 +81,9 @@ void gts_checked_join_bounds(gts_checked *checked, uint32_t index);
 
 /* Frees what `checks` know of a program. */
 void gts_checked_forget(gts_program *self, const gts_checks *checks);
+
+/* Frees what all checks know of a program that is being closed. */
+void gts_checked_close(gts_program *self);
 
 /* ---- field.c --------------------------------------------------------------------------------------------------- */
 
@@ -87,10 +115,22 @@ bool gts_checked_has_warned(gts_checked *checked, const char *array, const gts_r
 /* Why the calls of a program cannot be guarded; NULL if they can. */
 const char *gts_guard_obstacle(const gts_program *self);
 
+/*
+ * For a call with `is_guarded`: has `run` run the SDFG inside the rest of the observers while the arrays of the program
+ * are guarded copies, and copies the results back. Fails if the SDFG has accessed memory outside of them.
+ */
+int gts_guard_run(gts_program *self, gts_observers rest, int (*run)(gts_program *, gts_observers));
+
+/* Replaces a workspace of `size` bytes by a guarded copy until the call ends, if this has a guard. */
+int gts_guard_workspace(gts_program *self, uint32_t workspace, size_t size);
+
 /* Notes that a map has ended, so that messages name the first one that ends after an access. The call is guarded. */
 void gts_guard_after_map(const gts_program *self, const char *map);
 
 /* ---- maps.c ---------------------------------------------------------------------------------------------------- */
+
+/* Connects the checks that an SDFG has after its maps, if it was built with them; `library` is from dlopen(). */
+void gts_maps_find(gts_program *self, void *library);
 
 /* Begins and ends to check the maps of a call, if the SDFG was built for it. After -1, self->error says what was found. */
 void gts_maps_begin(gts_program *self);
@@ -98,5 +138,13 @@ int gts_maps_end(gts_program *self);
 
 /* Takes all programs off the list, in a forked child. */
 void gts_maps_forget(void);
+
+/* ---- checks.c -------------------------------------------------------------------------------------------------- */
+
+/* Begins the checks that GTSTUB_CHECK asks for. */
+void gts_checks_read_environment(void);
+
+/* Keeps the running checks in a forked child. */
+void gts_checks_inherit(void);
 
 #endif

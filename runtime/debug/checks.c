@@ -86,13 +86,6 @@ void gts_checks_end(gts_checks **checks)
     gts_checks_free(self);
 }
 
-void gts_checks_enter(gts_program *self)
-{
-    gts_forget_arrays(self); /* a call that knows its arrays may not know the indices that messages name */
-    self->runtime->is_checked = true;
-    self->has_extra_work = true;
-}
-
 void gts_checks_inherit(void)
 {
     (void)pthread_mutex_init(&lock, NULL);

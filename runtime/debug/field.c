@@ -13,7 +13,6 @@
 static int copy_to_host(gts_program *self, gts_checked *checked, const char *name, gts_array *array)
 {
     const gts_cuda *const cuda = gts_gpu_functions(self);
-    void *const stream = self->runtime->gpu.stream;
     size_t size;
     gts_extent extent;
     if (!gts_measure(array, &size, &extent) || !gts_buffer_reserve(&checked->copy, (size_t)(extent.high - extent.low)))
@@ -21,15 +20,12 @@ static int copy_to_host(gts_program *self, gts_checked *checked, const char *nam
                              self->stub->name);
     if (size == 0)
         return 0;
-    int error = cuda->memcpy_async(checked->copy.bytes, (char *)array->data + extent.low,
-                                   (size_t)(extent.high - extent.low), GTS_CUDA_ANY_DIRECTION, stream);
-    if (error == 0)
-        error = cuda->stream_synchronize(stream);
+    const int error = gts_cuda_copy(cuda, self->runtime->gpu.stream, checked->copy.bytes,
+                                    (char *)array->data + extent.low, (size_t)(extent.high - extent.low), true);
     if (error != 0) {
         char text[256];
         gts_cuda_describe(cuda, error, text, sizeof text);
-        (void)cuda->get_last_error(); /* the SDFG must not find it */
-        GTS_TRY(gts_gpu_wait(self));  /* which names the program after which the GPU runs nothing */
+        GTS_TRY(gts_gpu_wait(self)); /* which names the program after which the GPU runs nothing */
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' cannot be checked: '%s' cannot be copied from the GPU: %s.",
                              self->stub->name, name, text);

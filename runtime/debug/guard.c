@@ -20,27 +20,11 @@
 /* DaCe aligns workspaces to this many bytes. */
 #define WORKSPACE_ALIGNMENT 256
 
-int gts_guard_refuse_memory(gts_program *self)
-{
-    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                         "Program '%s' cannot be checked: there is no memory for guarded copies of its arguments.",
-                         self->stub->name);
-}
-
 /* ---- Copies ------------------------------------------------------------------------------------------------------ */
 
 static size_t round_up(size_t size, size_t unit)
 {
     return (size + unit - 1) / unit * unit;
-}
-
-void gts_guard_fill(void *memory, uintptr_t address, size_t size)
-{
-    for (size_t i = 0; i < size; i += sizeof(uint32_t)) {
-        const uint64_t mixed = (uint64_t)(address + i) / sizeof(uint32_t) * UINT64_C(0x9e3779b97f4a7c15);
-        const uint32_t word = UINT32_C(0x7ff40000) | (uint32_t)(mixed >> 48);
-        (void)memcpy((char *)memory + i, &word, sizeof word);
-    }
 }
 
 /* Reserves memory for the copy of a region, and opens its pages. */
@@ -117,10 +101,10 @@ static void copy_workspaces_back(const gts_program *self, const gts_guard *guard
 
 int gts_guard_workspace(gts_program *self, uint32_t workspace, size_t size)
 {
-    gts_guard *const guard = self->runtime->guard;
-    gts_region *const region = &guard->workspaces[workspace];
-    if (self->stub->workspaces[workspace].device != GTS_CPU)
+    gts_guard *const guard = gts_checked_of(self)->guard;
+    if (guard == NULL || self->stub->workspaces[workspace].device != GTS_CPU)
         return 0;
+    gts_region *const region = &guard->workspaces[workspace];
     gts_pages_release(region->pages); /* the handle was initialised again */
     const uintptr_t low = (uintptr_t)guard->lent[workspace];
     *region = (gts_region){.low = low, .high = low + size, .align = WORKSPACE_ALIGNMENT};
@@ -186,7 +170,7 @@ static void *address_at_host(const gts_guard *guard, void *data)
 static int call_back(gts_program *self, uint32_t leaf, const gts_callback_value *values, uint32_t arguments,
                      uint32_t results)
 {
-    const gts_guard *const guard = self->runtime->guard;
+    const gts_guard *const guard = gts_checked_of(self)->guard;
     const size_t count = (size_t)arguments + results;
     gts_callback_value *const moved = malloc((count + 1) * sizeof *moved);
     if (moved == NULL)
@@ -252,7 +236,7 @@ static void find_regions(gts_guard *guard)
 /* Whether the end of arrays is next to a page that is not open in this call. */
 static bool is_at_end(const gts_program *self)
 {
-    const gts_checked *checked = self->runtime->checked;
+    const gts_checked *checked = gts_checked_of(self)->checked;
     while (!checked->is_running || checked->checks->guarded == GTS_NOT_GUARDED)
         checked = checked->next;
     const gts_guarded guarded = checked->checks->guarded;
@@ -289,31 +273,32 @@ static int prepare(gts_program *self, gts_guard *guard)
     return copy_arrays(guard) ? 0 : gts_guard_refuse_memory(self);
 }
 
-static int run_on_copies(gts_program *self, gts_guard *guard, int (*run)(gts_program *))
+static int run_on_copies(gts_program *self, gts_guard *guard, gts_observers rest,
+                         int (*run)(gts_program *, gts_observers))
 {
-    self->runtime->guard = guard;
+    gts_checked_of(self)->guard = guard;
     guard->call_back = self->call_back;
     self->call_back = call_back;
     exchange(self, guard, true);
     gts_pages_watch();
-    const int status = guard_workspaces(self) == 0 ? run(self) : -1;
+    const int status = guard_workspaces(self) == 0 ? run(self, rest) : -1;
     gts_pages_unwatch();
     return_workspaces(self, guard);
     exchange(self, guard, false);
     self->call_back = guard->call_back;
-    self->runtime->guard = NULL;
+    gts_checked_of(self)->guard = NULL;
     return status;
 }
 
-int gts_guard_run(gts_program *self, int (*run)(gts_program *))
+int gts_guard_run(gts_program *self, gts_observers rest, int (*run)(gts_program *, gts_observers))
 {
     int status = self->stub->prepare(self);
     if (status != 0)
-        return status < 0 ? -1 : run(self); /* which makes padded copies, and comes back here with them */
+        return status < 0 ? -1 : run(self, rest); /* which makes padded copies, and comes back here with them */
     gts_guard guard = {.map = NULL};
     status = prepare(self, &guard);
     if (status == 0)
-        status = run_on_copies(self, &guard, run);
+        status = run_on_copies(self, &guard, rest, run);
     if (status == 0)
         status = gts_guard_report(self, &guard);
     if (status == 0) {

@@ -9,13 +9,6 @@
 #include "debug/pages.h"
 #include "gtstub/callback.h"
 
-/*
- * Writes the bytes of open memory at an address that belong to no element: float32 and float64 are NaN there, int32 and
- * int64 exceed any index. They differ from place to place, so that a write is found also if the SDFG has read what it
- * writes at another such place. `size` is a multiple of 4.
- */
-void gts_guard_fill(void *memory, uintptr_t address, size_t size);
-
 /* The memory of one array, or of several that share it, and its copy. */
 typedef struct gts_region {
     uintptr_t low, high;  /* the memory of the host: its first byte, and the one after its last */
@@ -56,6 +49,15 @@ static inline gts_array gts_copy_of(const gts_part *part, uintptr_t begin)
     copy.data = (void *)(begin + (region->copy - region->begin) + ((uintptr_t)copy.data - region->low));
     return copy;
 }
+
+/* ---- outside.c ------------------------------------------------------------------------------------------------- */
+
+/*
+ * Writes the bytes of open memory at an address that belong to no element: float32 and float64 are NaN there, int32 and
+ * int64 exceed any index. They differ from place to place, so that a write is found also if the SDFG has read what it
+ * writes at another such place. `size` is a multiple of 4.
+ */
+void gts_guard_fill(void *memory, uintptr_t address, size_t size);
 
 /* The error when memory runs out. Returns -1. */
 GTS_COLD int gts_guard_refuse_memory(gts_program *self);

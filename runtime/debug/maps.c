@@ -140,7 +140,7 @@ static gts_program *find_program(const void *handle)
 {
     gts_program *program = programs;
     while (program != NULL && program->sdfg != handle)
-        program = program->runtime->next_checked;
+        program = gts_checked_of(program)->next;
     return program;
 }
 
@@ -148,14 +148,14 @@ static void after_map(void *handle, const gts_map_output *output)
 {
     (void)pthread_mutex_lock(&lock);
     gts_program *const self = find_program(handle);
-    if (self != NULL && self->runtime->guard != NULL)
+    gts_checked_program *const own = self == NULL ? NULL : gts_checked_of(self);
+    if (own != NULL && own->guard != NULL)
         gts_guard_after_map(self, output->map);
-    if (self != NULL && !self->runtime->map_failed) {
-        gts_checked *checked = self->runtime->checked;
-        for (; checked != NULL && !self->runtime->map_failed; checked = checked->next)
-            self->runtime->map_failed = checked->is_running && check_output(self, checked, output) != 0;
-        if (self->runtime->map_failed)
-            self->runtime->map_error = self->error;
+    if (own != NULL && !own->map_failed) {
+        for (gts_checked *checked = own->checked; checked != NULL && !own->map_failed; checked = checked->next)
+            own->map_failed = checked->is_running && check_output(self, checked, output) != 0;
+        if (own->map_failed)
+            own->map_error = self->error;
     }
     (void)pthread_mutex_unlock(&lock);
 }
@@ -166,35 +166,34 @@ void gts_maps_find(gts_program *self, void *library)
 {
     gts_after_map **variable;
     gts_library_find(library, "__gtstub_after_map_", self->stub->name, &variable);
-    self->runtime->checks_maps = variable != NULL;
     if (variable != NULL)
         __atomic_store_n(variable, after_map, __ATOMIC_RELEASE);
 }
 
 void gts_maps_begin(gts_program *self)
 {
-    if (!self->runtime->checks_maps)
-        return;
-    self->runtime->map_failed = false;
+    gts_checked_program *const own = gts_checked_of(self);
+    own->map_failed = false;
     (void)pthread_mutex_lock(&lock);
-    self->runtime->next_checked = programs;
+    own->next = programs;
     programs = self;
     (void)pthread_mutex_unlock(&lock);
 }
 
 int gts_maps_end(gts_program *self)
 {
+    gts_checked_program *const own = gts_checked_of(self);
     (void)pthread_mutex_lock(&lock);
     gts_program **link = &programs;
     while (*link != NULL && *link != self)
-        link = &(*link)->runtime->next_checked;
+        link = &gts_checked_of(*link)->next;
     if (*link != NULL)
-        *link = self->runtime->next_checked;
+        *link = own->next;
     (void)pthread_mutex_unlock(&lock);
-    if (!self->runtime->map_failed)
+    if (!own->map_failed)
         return 0;
-    self->runtime->map_failed = false;
-    self->error = self->runtime->map_error;
+    own->map_failed = false;
+    self->error = own->map_error;
     return -1;
 }
 

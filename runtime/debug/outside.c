@@ -17,6 +17,22 @@ typedef struct finding {
     uint64_t order; /* of the access that was first */
 } finding;
 
+int gts_guard_refuse_memory(gts_program *self)
+{
+    return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                         "Program '%s' cannot be checked: there is no memory for guarded copies of its arguments.",
+                         self->stub->name);
+}
+
+void gts_guard_fill(void *memory, uintptr_t address, size_t size)
+{
+    for (size_t i = 0; i < size; i += sizeof(uint32_t)) {
+        const uint64_t mixed = (uint64_t)(address + i) / sizeof(uint32_t) * UINT64_C(0x9e3779b97f4a7c15);
+        const uint32_t word = UINT32_C(0x7ff40000) | (uint32_t)(mixed >> 48);
+        (void)memcpy((char *)memory + i, &word, sizeof word);
+    }
+}
+
 /* The region at an index; the workspaces come last. */
 static const gts_region *region_at(const gts_guard *guard, size_t index)
 {
@@ -187,7 +203,7 @@ static int report_finding(gts_program *self, const gts_guard *guard, const findi
     describe(self, guard, found, what, &error);
     const gts_part *const part = find_part(self, guard, found);
     const char *const name = part == NULL ? "" : self->stub->leaves[part->leaf].path;
-    for (gts_checked *checked = self->runtime->checked; checked != NULL; checked = checked->next) {
+    for (gts_checked *checked = gts_checked_of(self)->checked; checked != NULL; checked = checked->next) {
         if (!checked->is_running || checked->checks->guarded == GTS_NOT_GUARDED)
             continue;
         if (!checked->checks->warns) {
@@ -234,7 +250,7 @@ int gts_guard_report(gts_program *self, const gts_guard *guard)
 
 void gts_guard_after_map(const gts_program *self, const char *map)
 {
-    gts_guard *const guard = self->runtime->guard;
+    gts_guard *const guard = gts_checked_of(self)->guard;
     for (size_t i = 0; i < guard->region_count + self->stub->workspace_count && guard->map == NULL; ++i) {
         const gts_region *const region = region_at(guard, i);
         if (region->pages != NULL && gts_pages_count(region->pages) > 0)

@@ -23,10 +23,10 @@ struct gts_gpu_times {
 
 static gts_gpu_times *make_times(gts_program *self)
 {
-    gts_runtime *const runtime = self->runtime;
-    if (runtime->gpu_times == NULL)
-        runtime->gpu_times = calloc(1, sizeof *runtime->gpu_times);
-    return runtime->gpu_times;
+    gts_profiled *const own = gts_profiled_of(self);
+    if (own->gpu_times == NULL)
+        own->gpu_times = calloc(1, sizeof *own->gpu_times);
+    return own->gpu_times;
 }
 
 /* Whether a function has succeeded. Its error is cleared, because the call that is measured must not report it. */
@@ -76,7 +76,7 @@ bool gts_gpu_times_begin(gts_program *self)
 void gts_gpu_times_end(gts_program *self, gts_call_times *calls)
 {
     const gts_gpu *const gpu = &self->runtime->gpu;
-    gts_gpu_times *const times = self->runtime->gpu_times;
+    gts_gpu_times *const times = gts_profiled_of(self)->gpu_times;
     const unsigned int last = (times->first + times->count) % LENGTH;
     if (calls == NULL || !is_done(gpu->cuda, gpu->cuda->event_record(times->pair[last].end, gpu->stream)))
         return;
@@ -86,7 +86,7 @@ void gts_gpu_times_end(gts_program *self, gts_call_times *calls)
 
 void gts_gpu_times_collect(gts_program *self, uint64_t patience)
 {
-    gts_gpu_times *const times = self->runtime->gpu_times;
+    gts_gpu_times *const times = gts_profiled_of(self)->gpu_times;
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     const uint64_t begin = gts_clock_ns();
     while (times != NULL && times->count > 0) {
@@ -101,7 +101,7 @@ void gts_gpu_times_collect(gts_program *self, uint64_t patience)
 
 void gts_gpu_times_free(gts_program *self)
 {
-    gts_gpu_times *const times = self->runtime->gpu_times;
+    gts_gpu_times *const times = gts_profiled_of(self)->gpu_times;
     for (unsigned int i = 0; times != NULL && i < LENGTH; ++i) {
         if (times->pair[i].begin != NULL)
             (void)self->runtime->gpu.cuda->event_destroy(times->pair[i].begin);
@@ -109,5 +109,5 @@ void gts_gpu_times_free(gts_program *self)
             (void)self->runtime->gpu.cuda->event_destroy(times->pair[i].end);
     }
     free(times);
-    self->runtime->gpu_times = NULL;
+    gts_profiled_of(self)->gpu_times = NULL;
 }

@@ -2,7 +2,7 @@
 #ifndef GTSTUB_PROFILE_HISTOGRAM_H
 #define GTSTUB_PROFILE_HISTOGRAM_H
 
-#include "program/private.h"
+#include "program/observe.h"
 
 /* One bucket for each time below 32 ns, and 32 buckets for each doubling above, up to 2^42 ns (more than an hour). */
 enum { GTS_BUCKET_BITS = 5, GTS_PER_OCTAVE = 1 << GTS_BUCKET_BITS, GTS_BUCKETS = (42 - 4) * GTS_PER_OCTAVE };
@@ -24,13 +24,32 @@ typedef struct gts_call_times {
 } gts_call_times;
 
 /* The times of all calls of one program in one profile. */
-struct gts_program_times {
-    gts_program_times *next; /* in a program's list: of an outer profile; in a profile's list: of another program */
+typedef struct gts_program_times {
+    struct gts_program_times
+        *next; /* in a program's list: of an outer profile; in a profile's list: of another program */
     gts_profile *profile;
     const gts_stub *stub;   /* never unmapped */
     gts_call_times initial; /* the first call, and calls that initialised the SDFG's handle */
     gts_call_times run;     /* all other calls */
-};
+} gts_program_times;
+
+/* The calls whose time on a GPU is being measured: gpu_times.c. */
+typedef struct gts_gpu_times gts_gpu_times;
+
+/* What profiles know of a program. Its lock protects this. */
+typedef struct gts_profiled {
+    uint64_t entered;         /* when this call was entered, in ns; 0 if no profile times it */
+    gts_program_times *times; /* a list: those of the innermost profile first */
+    gts_gpu_times *gpu_times; /* NULL until a program for a GPU is measured */
+} gts_profiled;
+
+extern const gts_observer gts_profile_observer;
+extern size_t gts_profiled_place __attribute__((visibility("hidden")));
+
+static inline gts_profiled *gts_profiled_of(const gts_program *self)
+{
+    return gts_observed(self, gts_profiled_place);
+}
 
 static inline unsigned int gts_bucket(uint64_t time)
 {

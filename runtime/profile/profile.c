@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "profile/rank.h"
 #include "profile/steps.h"
-#include "program/hooks.h"
 
 struct gts_profile {
     gts_profile *outer;
@@ -32,7 +31,8 @@ struct gts_profile {
     bool has_ended;
 };
 
-gts_profile *gts_profile_running;
+/* The profile that began last and has not ended; NULL when none is running. */
+static gts_profile *running;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* one profile ends at a time */
@@ -45,7 +45,7 @@ static gts_profile *reporting; /* the profile that has ended, and has not been a
 /* Returns the link in a program's list that points to the times of `profile`, or the last link if there are none. */
 static gts_program_times **find_link(gts_program *program, const gts_profile *profile)
 {
-    gts_program_times **link = &program->runtime->times;
+    gts_program_times **link = &gts_profiled_of(program)->times;
     while (*link != NULL && (*link)->profile != profile)
         link = &(*link)->next;
     return link;
@@ -65,58 +65,61 @@ static gts_program_times *pop(gts_program_times **list)
 /* Moves the times of `profile` to the front of the program's list, or creates them; false when memory runs out. */
 static GTS_COLD bool prepare_times(gts_program *self, gts_profile *profile)
 {
+    gts_profiled *const own = gts_profiled_of(self);
     gts_program_times *const times = pop(find_link(self, profile));
     gts_program_times *const found = times != NULL ? times : gts_program_times_new(profile, self->stub);
     if (found == NULL)
         return false; /* the call runs without being timed */
-    found->next = self->runtime->times;
-    self->runtime->times = found;
+    found->next = own->times;
+    own->times = found;
     return true;
 }
 
-void gts_profile_enter(gts_program *self, gts_profile *profile)
+/* Begins to time the call that has just been entered. */
+static void enter(gts_program *self)
 {
-    gts_runtime *const runtime = self->runtime;
-    const bool has_times = runtime->times != NULL && runtime->times->profile == profile;
-    runtime->entered = GTS_LIKELY(has_times) || prepare_times(self, profile) ? gts_clock_ns() : 0;
+    gts_profile *const profile = __atomic_load_n(&running, __ATOMIC_RELAXED);
+    gts_profiled *const own = gts_profiled_of(self);
+    if (profile == NULL)
+        return;
+    const bool has_times = own->times != NULL && own->times->profile == profile;
+    own->entered = GTS_LIKELY(has_times) || prepare_times(self, profile) ? gts_clock_ns() : 0;
     self->has_extra_work = true;
 }
 
-int gts_profile_run(gts_program *self)
+/* Runs the SDFG, and adds the times of a call that was entered to its profile. */
+static int run(gts_program *self, gts_observers rest)
 {
-    gts_runtime *const runtime = self->runtime;
+    gts_profiled *const own = gts_profiled_of(self);
+    if (own->entered == 0)
+        return gts_run_observed(self, rest);
     const bool is_on_gpu = self->stub->device != GTS_CPU && gts_gpu_times_begin(self);
+    const bool is_first = !self->runtime->was_called;
     const uint64_t converted = gts_clock_ns();
-    const int status = self->stub->run(self);
+    const int status = gts_run_observed(self, rest);
     const uint64_t ended = gts_clock_ns();
-    const bool is_initial = !runtime->was_called || runtime->has_new_handle;
-    gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &runtime->times->initial : &runtime->times->run;
+    const bool is_initial = is_first || self->runtime->has_new_handle;
+    gts_call_times *const calls = GTS_UNLIKELY(is_initial) ? &own->times->initial : &own->times->run;
     if (is_on_gpu)
         gts_gpu_times_end(self, status == 0 ? calls : NULL);
     if (status == 0) {
         ++calls->count;
-        gts_histogram_add(&calls->conversion, converted - runtime->entered);
+        gts_histogram_add(&calls->conversion, converted - own->entered);
         gts_histogram_add(&calls->sdfg, ended - converted);
-        gts_histogram_add(&calls->whole, ended - runtime->entered);
+        gts_histogram_add(&calls->whole, ended - own->entered);
     }
-    runtime->entered = 0;
+    own->entered = 0;
     return status;
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------------------------- */
 
-bool gts_step_is_timed(void)
+/* Adds the time to the innermost profile that is running and was when the action began. */
+static void time_step(const gts_step *step, size_t position, uint64_t begin)
 {
-    return __atomic_load_n(&gts_profile_running, __ATOMIC_RELAXED) != NULL;
-}
-
-void gts_step_add_time(const gts_step *step, size_t position, uint64_t begin)
-{
-    if (!gts_step_is_timed())
-        return;
     const uint64_t end = gts_clock_ns();
     (void)pthread_mutex_lock(&lock);
-    gts_profile *profile = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
+    gts_profile *profile = __atomic_load_n(&running, __ATOMIC_SEQ_CST);
     while (profile != NULL && profile->begin > begin)
         profile = profile->outer;
     gts_step_times *const times = profile == NULL ? NULL : gts_step_times_find(&profile->steps, step);
@@ -127,12 +130,12 @@ void gts_step_add_time(const gts_step *step, size_t position, uint64_t begin)
     (void)pthread_mutex_unlock(&lock);
 }
 
-void gts_profile_release_step(const gts_step *step)
+static void free_step(const gts_step *step)
 {
     if (!gts_step_is_timed())
         return;
     (void)pthread_mutex_lock(&lock);
-    gts_profile *profile = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
+    gts_profile *profile = __atomic_load_n(&running, __ATOMIC_SEQ_CST);
     for (; profile != NULL; profile = profile->outer)
         gts_step_times_release(&profile->steps, step->id);
     if (reporting != NULL)
@@ -158,13 +161,16 @@ static void keep(gts_profile *profile, gts_program_times *times)
     profile->times = times;
 }
 
-void gts_profile_close(gts_program *self)
+/* Moves the times of a program that is being closed into their profiles. */
+static void close_program(gts_program *self)
 {
+    if (gts_belongs_to_parent(self)) /* its times belong to the parent, too */
+        return;
     gts_gpu_times_collect(self, GTS_FOREVER);
     gts_gpu_times_free(self);
     (void)pthread_mutex_lock(&lock);
     gts_program_times *times;
-    while ((times = pop(&self->runtime->times)) != NULL)
+    while ((times = pop(&gts_profiled_of(self)->times)) != NULL)
         keep(times->profile, times);
     (void)pthread_mutex_unlock(&lock);
 }
@@ -177,10 +183,11 @@ gts_profile *gts_profile_begin(void)
     if (profile == NULL)
         return NULL;
     (void)pthread_mutex_lock(&lock);
-    profile->outer = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
+    profile->outer = __atomic_load_n(&running, __ATOMIC_SEQ_CST);
     profile->generation = __atomic_load_n(&gts_forks, __ATOMIC_SEQ_CST);
     profile->begin = gts_clock_ns();
-    __atomic_store_n(&gts_profile_running, profile, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&running, profile, __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_add(&gts_step_timers, 1, __ATOMIC_SEQ_CST);
     (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
     (void)pthread_mutex_unlock(&lock);
     return profile;
@@ -208,7 +215,7 @@ static void collect(gts_program *program, void *context)
     if (gts_lock(program, to->patience)) {
         gts_gpu_times_collect(program, to->patience);
         times = pop(find_link(program, to->profile));
-        program->runtime->entered = 0;
+        gts_profiled_of(program)->entered = 0;
         gts_leave(program);
     } else {
         times = copy_times(program, to->profile); /* the call outlives the process, and may still add to them */
@@ -224,8 +231,9 @@ static void collect(gts_program *program, void *context)
 static void end_innermost(uint64_t patience)
 {
     (void)pthread_mutex_lock(&lock);
-    gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&gts_profile_running, profile->outer, __ATOMIC_SEQ_CST);
+    gts_profile *const profile = __atomic_load_n(&running, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&running, profile->outer, __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_sub(&gts_step_timers, 1, __ATOMIC_SEQ_CST);
     (void)__atomic_fetch_sub(&gts_attention, 1, __ATOMIC_SEQ_CST);
     reporting = profile;
     (void)pthread_mutex_unlock(&lock);
@@ -263,9 +271,10 @@ char *gts_profile_end(gts_profile *profile)
     return text;
 }
 
-void gts_profile_forget(void)
+/* Forgets all profiles in a forked child, because they belong to the parent. */
+static void forget(void)
 {
-    __atomic_store_n(&gts_profile_running, NULL, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&running, NULL, __ATOMIC_SEQ_CST);
     reporting = NULL;
     (void)pthread_mutex_init(&lock, NULL);
     (void)pthread_mutex_init(&ending, NULL);
@@ -339,7 +348,7 @@ static void write_report(void)
         (void)fprintf(stderr, "The profile cannot be written to '%s': %s.\n", whole_process.path, strerror(errno));
 }
 
-void gts_profile_read_environment(void)
+static void read_environment(void)
 {
     const char *const path = getenv("GTSTUB_PROFILE");
     if (path == NULL || *path == '\0')
@@ -349,3 +358,15 @@ void gts_profile_read_environment(void)
     if (whole_process.profile != NULL)
         (void)atexit(write_report);
 }
+
+const gts_observer gts_profile_observer = {
+    .size = sizeof(gts_profiled),
+    .place = &gts_profiled_place,
+    .read_environment = read_environment,
+    .enter = enter,
+    .run = run,
+    .close = close_program,
+    .time_step = time_step,
+    .free_step = free_step,
+    .after_fork = forget,
+};

@@ -15,8 +15,6 @@
 
 /* ---- Binding --------------------------------------------------------------------------------------------------- */
 
-__thread gts_binding *gts_binding_here;
-
 void gts_binding_begin(gts_binding *binding)
 {
     binding->outer = gts_binding_here;

@@ -99,3 +99,28 @@ int gts_cuda_capture(const gts_cuda *cuda, void *stream)
         return 0;
     return cuda->stream_is_capturing(stream, &status) == 0 ? status : 0;
 }
+
+int gts_cuda_order(const gts_cuda *cuda, void *from, void *to)
+{
+    void *event;
+    int error = cuda->event_create(&event, GTS_CUDA_WITHOUT_TIMING);
+    if (error == 0) {
+        error = cuda->event_record(event, from);
+        if (error == 0)
+            error = cuda->stream_wait_event(to, event, 0);
+        (void)cuda->event_destroy(event); /* when the work before it has ended */
+    }
+    if (error != 0)
+        (void)cuda->get_last_error(); /* the caller reports it */
+    return error;
+}
+
+int gts_cuda_copy(const gts_cuda *cuda, void *stream, void *to, const void *from, size_t size, bool waits)
+{
+    int error = size == 0 ? 0 : cuda->memcpy_async(to, from, size, GTS_CUDA_ANY_DIRECTION, stream);
+    if (error == 0 && waits)
+        error = cuda->stream_synchronize(stream);
+    if (error != 0)
+        (void)cuda->get_last_error(); /* the SDFG must not find it */
+    return error;
+}

@@ -75,4 +75,10 @@ void gts_cuda_describe(const gts_cuda *cuda, int error, char *text, size_t size)
 /* The status of the capture of a stream; 0 if it is not captured. */
 int gts_cuda_capture(const gts_cuda *cuda, void *stream);
 
+/* Makes the work that is put on stream `to` from now on wait for what is on stream `from`. Returns an error of CUDA. */
+int gts_cuda_order(const gts_cuda *cuda, void *from, void *to);
+
+/* Copies bytes in any direction and, if `waits`, waits for the stream. Returns an error of CUDA, which is cleared. */
+int gts_cuda_copy(const gts_cuda *cuda, void *stream, void *to, const void *from, size_t size, bool waits);
+
 #endif

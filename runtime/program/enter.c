@@ -7,9 +7,13 @@
 #include "base/error.h"
 #include "gtstub/callback.h"
 #include "gtstub/bound.h"
-#include "program/hooks.h"
+#include "program/observe.h"
+
+/* ---- What a call looks at -------------------------------------------------------------------------------------- */
 
 unsigned int gts_attention;
+unsigned int gts_forks;
+__thread gts_binding *gts_binding_here;
 
 /* ---- The lock -------------------------------------------------------------------------------------------------- */
 
@@ -57,11 +61,7 @@ int gts_enter(gts_program *self, bool wait)
         return gts_refuse_own_callback(self);
     if (GTS_UNLIKELY(!gts_lock(self, wait ? LONGEST_WAIT_NS : 0)))
         return 1;
-    gts_profile *const profile = __atomic_load_n(&gts_profile_running, __ATOMIC_RELAXED);
-    if (GTS_UNLIKELY(profile != NULL))
-        gts_profile_enter(self, profile);
-    if (GTS_UNLIKELY(__atomic_load_n(&gts_checks_running, __ATOMIC_RELAXED) != NULL))
-        gts_checks_enter(self);
+    GTS_OBSERVE(enter, self);
     if (GTS_UNLIKELY(gts_binding_here != NULL))
         self->has_extra_work = true;
     return 0;

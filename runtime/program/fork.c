@@ -4,10 +4,8 @@
 #include <pthread.h>
 
 #include "gtstub/bound.h"
-#include "program/hooks.h"
+#include "program/observe.h"
 #include "program/trust.h"
-
-unsigned int gts_forks;
 
 /*
  * Ends the threads that GNU's OpenMP keeps between parallel regions for the thread that forks. Without this, its next
@@ -25,11 +23,12 @@ static void end_openmp_threads(void)
     (void)dlclose(openmp);
 }
 
-/* Called in each forked child, in which no thread and no profile of the parent exists. */
+/* Called in each forked child, in which no other thread of the parent exists. */
 static void count_fork(void)
 {
     (void)__atomic_fetch_add(&gts_forks, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&gts_attention, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&gts_step_timers, 0, __ATOMIC_SEQ_CST);
     gts_library_forget();
     gts_trusted_forget();
     gts_bound_forget();
@@ -37,9 +36,7 @@ static void count_fork(void)
     gts_cuda_forget();
     gts_gpu_forget();
     gts_graph_forget();
-    gts_profile_forget();
-    gts_recorder_forget();
-    gts_checks_inherit();
+    GTS_OBSERVE(after_fork, );
 }
 
 void gts_watch_forks(void)

@@ -7,27 +7,6 @@
 #include "base/refuse.h"
 #include "program/private.h"
 
-/* ---- Functions ------------------------------------------------------------------------------------------------- */
-
-int gts_gpu_find(gts_program *self, void *library, const char *path)
-{
-    gts_gpu *const gpu = &self->runtime->gpu;
-    if (self->stub->device == GTS_CPU)
-        return 0;
-    gts_library_find(library, "__dace_gpu_", "last_error", &gpu->last_error);
-    gts_library_find(library, "__dace_gpu_", "set_all_streams", &gpu->set_all_streams);
-    const char *missing;
-    gpu->cuda = gpu->set_all_streams == NULL ? NULL : gts_cuda_find(library, self->stub->device, &missing);
-    if (gpu->set_all_streams != NULL && gpu->cuda == NULL)
-        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
-                             "Library '%s' must be linked with the shared library of %s or later: it has no '%s%s'.",
-                             path, self->stub->device == GTS_CUDA ? "CUDA 11.4" : "ROCm 6",
-                             self->stub->device == GTS_CUDA ? "cuda" : "hip", missing);
-    gpu->stream = gts_stream(NULL);
-    gpu->synchronizes = gts_is_set("GTSTUB_GPU_SYNC");
-    return 0;
-}
-
 /* ---- The current GPU of a thread ------------------------------------------------------------------------------- */
 
 int gts_gpu_check_current(gts_program *self)
@@ -160,7 +139,7 @@ int gts_gpu_after_init(gts_program *self)
     if (error == 0 && gpu->cuda != NULL) {
         /* The memory of the handle was set up on the default stream. */
         if (gpu->stream != NULL)
-            error = gts_stream_order(gpu->cuda, NULL, gpu->stream);
+            error = gts_cuda_order(gpu->cuda, NULL, gpu->stream);
         gpu->set_all_streams(self->sdfg, gpu->stream);
     }
     if (GTS_LIKELY(error == 0))

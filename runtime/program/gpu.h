@@ -23,9 +23,6 @@ enum { GTS_OWN_GPU = 0 };
  */
 int gts_gpu_check_current(gts_program *self);
 
-/* Finds the functions of a program in its SDFG library. `library` is from dlopen(), `path` is for a message. */
-int gts_gpu_find(gts_program *self, void *library, const char *path);
-
 /* The functions that copy the arrays of a program from a GPU; NULL if no library is loaded that has them. */
 const gts_cuda *gts_gpu_functions(const gts_program *self);
 
@@ -47,16 +44,19 @@ void gts_cuda_forget(void);
 
 /* ---- stream.c -------------------------------------------------------------------------------------------------- */
 
-/* Makes the work that is put on stream `to` from now on wait for what is on stream `from`. Returns an error of CUDA. */
-int gts_stream_order(const gts_cuda *cuda, void *from, void *to);
-
 /* Does the work of gts_set_stream() for all programs, also while a graph captures. */
 int gts_stream_set_current(void *stream);
 
-/* ---- graph.c --------------------------------------------------------------------------------------------------- */
+/* The graph that captures what all programs put on their stream; NULL if none does. graph.c sets it. */
+extern gts_graph *gts_stream_capturing __attribute__((visibility("hidden")));
 
 /* Whether a graph captures calls, in any thread. */
-bool gts_graph_captures(void);
+static inline bool gts_graph_captures(void)
+{
+    return __atomic_load_n(&gts_stream_capturing, __ATOMIC_ACQUIRE) != NULL;
+}
+
+/* ---- graph.c --------------------------------------------------------------------------------------------------- */
 
 /* Whether a graph captures this call, or would if it came from the right thread: then these two check it. */
 bool gts_graph_is_captured(const gts_program *self);

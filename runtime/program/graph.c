@@ -21,9 +21,6 @@ struct gts_graph {
 static gts_graph *graphs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The graph that captures; NULL if none does. */
-static gts_graph *capturing;
-
 /* The last graph that began to capture in this thread. It is compared alone, because it may have been freed. */
 static _Thread_local const gts_graph *begun_here;
 
@@ -37,14 +34,9 @@ static GTS_COLD int refuse(const gts_cuda *cuda, const char *what, int error)
 
 /* ---- Calls that are captured ----------------------------------------------------------------------------------- */
 
-bool gts_graph_captures(void)
-{
-    return __atomic_load_n(&capturing, __ATOMIC_ACQUIRE) != NULL;
-}
-
 static bool captures_here(void)
 {
-    const gts_graph *const graph = __atomic_load_n(&capturing, __ATOMIC_ACQUIRE);
+    const gts_graph *const graph = __atomic_load_n(&gts_stream_capturing, __ATOMIC_ACQUIRE);
     return graph != NULL && graph == begun_here;
 }
 
@@ -68,7 +60,7 @@ int gts_graph_before_run(gts_program *self)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' has callbacks, which a graph does not call, and cannot be part of one.",
                              name);
-    if (gpu->stream != capturing->stream)
+    if (gpu->stream != gts_stream_capturing->stream)
         return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                              "Program '%s' has a stream of its own and cannot be part of a graph.", name);
     if (gts_cuda_capture(gpu->cuda, gpu->stream) != GTS_CUDA_IS_CAPTURING)
@@ -112,7 +104,7 @@ int gts_graph_after_run(gts_program *self)
 {
     const gts_gpu *const gpu = &self->runtime->gpu;
     if (gts_cuda_capture(gpu->cuda, gpu->stream) == GTS_CUDA_IS_CAPTURING)
-        return add_program(capturing, self);
+        return add_program(gts_stream_capturing, self);
     (void)gpu->cuda->get_last_error();
     return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
                          "Program '%s' cannot be part of a graph, because it waits for the GPU: it measures times, is "
@@ -135,7 +127,7 @@ static void look_closely(gts_program *self, void *unused)
 static int stop(gts_graph *self, void **graph)
 {
     const int error = self->cuda->stream_end_capture(self->stream, graph);
-    __atomic_store_n(&capturing, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELEASE);
     (void)gts_stream_set_current(self->before);
     return error;
 }
@@ -153,7 +145,7 @@ int gts_graph_begin(gts_graph **graph)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "A graph cannot be captured: out of memory.");
     *self = (gts_graph){.cuda = cuda, .before = gts_stream(NULL)};
     gts_graph *none = NULL;
-    if (!__atomic_compare_exchange_n(&capturing, &none, self, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    if (!__atomic_compare_exchange_n(&gts_stream_capturing, &none, self, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         free(self);
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR,
                              "A graph cannot be captured while another one is being captured.");
@@ -171,7 +163,7 @@ int gts_graph_begin(gts_graph **graph)
         *graph = self;
         return 0;
     }
-    __atomic_store_n(&capturing, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELEASE);
     if (error != 0)
         (void)refuse(cuda, "captured", error);
     const gts_error reason = gts_own_error;
@@ -185,7 +177,7 @@ int gts_graph_begin(gts_graph **graph)
 int gts_graph_end(gts_graph *graph)
 {
     void *captured = NULL;
-    if (__atomic_load_n(&capturing, __ATOMIC_ACQUIRE) != graph)
+    if (__atomic_load_n(&gts_stream_capturing, __ATOMIC_ACQUIRE) != graph)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "The capture of a graph has already ended.");
     int error = stop(graph, &captured);
     if (error != 0)
@@ -221,7 +213,7 @@ void gts_graph_free(gts_graph **graph)
     *graph = NULL;
     if (self == NULL)
         return;
-    if (__atomic_load_n(&capturing, __ATOMIC_ACQUIRE) == self) {
+    if (__atomic_load_n(&gts_stream_capturing, __ATOMIC_ACQUIRE) == self) {
         void *captured = NULL;
         if (stop(self, &captured) == 0)
             (void)self->cuda->graph_destroy(captured);
@@ -247,5 +239,5 @@ void gts_graph_forget(void)
 {
     (void)pthread_mutex_init(&lock, NULL);
     graphs = NULL;
-    __atomic_store_n(&capturing, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&gts_stream_capturing, NULL, __ATOMIC_RELEASE);
 }

@@ -1,5 +1,5 @@
 /* Initialises and ends the handle of a program's SDFG, and lends workspaces to it. */
-#include "program/hooks.h"
+#include "program/observe.h"
 
 /* DaCe lays out external memory in multiples of this many bytes; CUDA's allocators guarantee the same. */
 #define WORKSPACE_ALIGNMENT 256
@@ -38,8 +38,7 @@ static int install_workspaces(gts_program *self)
             return gts_error_set(&self->error, GTS_VALUE_ERROR,
                                  "Program '%s' needs a workspace of %zu bytes in '%s', but the one set has %zu.",
                                  stub->name, needed, storage, self->runtime->workspace_size[i]);
-        if (self->runtime->guard != NULL)
-            GTS_TRY(gts_guard_workspace(self, i, needed));
+        GTS_TRY(gts_observe_workspace(self, i, needed));
         stub->workspaces[i].install(self);
     }
     return 0;

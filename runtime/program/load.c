@@ -8,16 +8,14 @@
 #include "base/error.h"
 #include "base/table_copy.h"
 #include "gtstub/bound.h"
-#include "program/hooks.h"
+#include "program/observe.h"
 
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 
 static void start(void)
 {
     gts_watch_forks();
-    gts_profile_read_environment();
-    gts_recorder_read_environment();
-    gts_checks_read_environment();
+    GTS_OBSERVE(read_environment, );
 }
 
 const gts_stub *gts_load_stub(const char *path, const gts_file *verified)
@@ -36,6 +34,25 @@ const gts_stub *gts_load_stub(const char *path, const gts_file *verified)
                       "Stub '%s' was generated for ABI %u of gtstub, but this is ABI %d; generate it again.", path,
                       stub->abi, GTS_ABI);
     return NULL;
+}
+
+static int find_gpu(gts_program *self, void *library, const char *path)
+{
+    gts_gpu *const gpu = &self->runtime->gpu;
+    if (self->stub->device == GTS_CPU)
+        return 0;
+    gts_library_find(library, "__dace_gpu_", "last_error", &gpu->last_error);
+    gts_library_find(library, "__dace_gpu_", "set_all_streams", &gpu->set_all_streams);
+    const char *missing;
+    gpu->cuda = gpu->set_all_streams == NULL ? NULL : gts_cuda_find(library, self->stub->device, &missing);
+    if (gpu->set_all_streams != NULL && gpu->cuda == NULL)
+        return gts_error_set(&self->error, GTS_RUNTIME_ERROR,
+                             "Library '%s' must be linked with the shared library of %s or later: it has no '%s%s'.",
+                             path, self->stub->device == GTS_CUDA ? "CUDA 11.4" : "ROCm 6",
+                             self->stub->device == GTS_CUDA ? "cuda" : "hip", missing);
+    gpu->stream = gts_stream(NULL);
+    gpu->synchronizes = gts_is_set("GTSTUB_GPU_SYNC");
+    return 0;
 }
 
 static int find_sdfg(gts_program *self, void *library, const char *path)
@@ -61,8 +78,7 @@ static int find_sdfg(gts_program *self, void *library, const char *path)
                                  "Library '%s' is not the SDFG of program '%s': it has no workspace in '%s'.", path,
                                  stub->name, storage);
     }
-    gts_maps_find(self, library);
-    return gts_gpu_find(self, library, path);
+    return find_gpu(self, library, path);
 }
 
 static void free_program(gts_program *self)
@@ -121,7 +137,7 @@ static gts_program *new_program(const gts_stub *stub)
 {
     const size_t known = offsetof(gts_program, known) + (stub->leaf_count + 1) * sizeof(void *);
     const size_t runtime = (known + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    char *const memory = new_lines(runtime + sizeof(gts_runtime));
+    char *const memory = new_lines(runtime + sizeof(gts_runtime) + gts_observed_size);
     if (memory == NULL)
         return NULL;
     gts_program *const self = (gts_program *)memory;
@@ -150,7 +166,6 @@ static gts_program *new_program(const gts_stub *stub)
     }
     self->debug = gts_is_set("GTSTUB_DEBUG");
     self->has_extra_work = true; /* the first call */
-    self->runtime->recorder = gts_recorder_find(stub);
     gts_forget_arrays(self);
     gts_forget_objects(self); /* version 1: no version is 0 */
     self->generation = __atomic_load_n(&gts_forks, __ATOMIC_RELAXED);
@@ -168,6 +183,7 @@ int gts_load_sdfg(const gts_stub *stub, const char *library_path, const gts_file
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while loading program '%s'.",
                              stub->name);
     (void)gts_lock(self, GTS_FOREVER); /* another thread may be setting the stream of all programs */
+    GTS_OBSERVE(load, self, library);
     const bool is_ready = find_sdfg(self, library, library_path) == 0 &&
                           (!stub->init_at_load || stub->workspace_count > 0 || gts_handle_init(self, NULL) == 0);
     gts_leave(self);
@@ -201,7 +217,6 @@ void gts_close(gts_program **program)
     if (self == NULL)
         return;
     gts_loaded_remove(self);
-    gts_checks_close(self);
     gts_bound_close(self);
     if (!gts_belongs_to_parent(self))
         (void)gts_handle_end(self);

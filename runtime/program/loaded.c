@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "program/hooks.h"
+#include "program/observe.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, and of `pins` of all programs */
 static pthread_cond_t unpinned = PTHREAD_COND_INITIALIZER;
@@ -18,8 +18,10 @@ void gts_loaded_add(gts_program *self)
 
 void gts_loaded_remove(gts_program *self)
 {
-    if (gts_belongs_to_parent(self)) /* then it is on the parent's list, and its times belong to the parent, too */
+    if (gts_belongs_to_parent(self)) { /* then it is on the parent's list */
+        GTS_OBSERVE(close, self);
         return;
+    }
     (void)pthread_mutex_lock(&lock);
     while (self->runtime->pins > 0)
         (void)pthread_cond_wait(&unpinned, &lock);
@@ -28,7 +30,7 @@ void gts_loaded_remove(gts_program *self)
         link = &(*link)->runtime->next;
     if (*link != NULL)
         *link = self->runtime->next;
-    gts_profile_close(self); /* under the lock: a profile that ends meanwhile would miss these times */
+    GTS_OBSERVE(close, self); /* under the lock: a profile that ends meanwhile would miss its times */
     (void)pthread_mutex_unlock(&lock);
 }
 

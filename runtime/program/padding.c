@@ -12,7 +12,7 @@
 #include "base/layout.h"
 #include "base/refuse.h"
 #include "base/section.h"
-#include "program/hooks.h"
+#include "program/observe.h"
 
 /* The most bytes of a copy, besides twice those of the array. */
 #define MOST_BYTES (INT64_C(16) << 20)
@@ -287,8 +287,7 @@ int gts_run_padded(gts_program *self)
     padding->was_said = true;
     exchange(self, true);
     padding->is_running = true;
-    int (*const run)(gts_program *) = self->stub->run;
-    const int status = self->runtime->is_guarded ? gts_guard_run(self, run) : run(self);
+    const int status = gts_run_padded_observed(self, gts_observing);
     padding->is_running = false;
     exchange(self, false);
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {

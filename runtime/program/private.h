@@ -2,54 +2,29 @@
 #ifndef GTSTUB_PROGRAM_PRIVATE_H
 #define GTSTUB_PROGRAM_PRIVATE_H
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "gtstub/bound.h"
 #include "gtstub/host.h"
 #include "program/gpu.h"
 
-/* The times of a program in one profile: profile/histogram.h. */
-typedef struct gts_program_times gts_program_times;
-
-/* The calls whose time on a GPU is being measured: profile/gpu_times.h. */
-typedef struct gts_gpu_times gts_gpu_times;
-
-/* The part of a recording that belongs to one program: record/snapshot.h. */
-typedef struct gts_recorder_program gts_recorder_program;
-
-/* What checks know of one program: debug/checked.h. */
-typedef struct gts_checked gts_checked;
-
-/* The guarded copies on which the running call runs: debug/guard.c. */
-typedef struct gts_guard gts_guard;
-
 /* Copies of arrays with the elements that they lack: padding.c. */
 typedef struct gts_padding gts_padding;
 
 struct gts_runtime {
-    gts_function exit;              /* `__dace_exit_<name>` */
-    gts_gpu gpu;                    /* unused if the program runs on the CPU */
-    size_t *workspace_size;         /* bytes that were lent, [stub->workspace_count] */
-    unsigned int waiters;           /* threads that wait for the lock */
-    bool was_called;                /* a call has succeeded */
-    bool has_new_handle;            /* the SDFG's handle was initialised in this call */
-    uint64_t entered;               /* when this call was entered, in ns; 0 if no profile times it */
-    gts_program_times *times;       /* a list: those of the innermost profile first */
-    gts_gpu_times *gpu_times;       /* NULL until a profile measures a program for a GPU */
-    gts_recorder_program *recorder; /* NULL if calls are not recorded */
-    bool is_checked;                /* checks were running when this call was entered */
-    gts_checked *checked;           /* a list: one for each of the running checks that has met the program */
-    bool is_guarded;                /* the running call is one that needs `guard` */
-    gts_guard *guard;               /* NULL unless the SDFG runs on guarded copies */
-    bool checks_maps;               /* the SDFG was built with checks after its maps */
-    bool map_failed;                /* a map of the running call has written what checks refuse */
-    gts_program *next_checked;      /* in the list of programs with a call whose maps are checked */
-    gts_error map_error;            /* if map_failed */
-    gts_bound_call *bound;          /* a list of its bound calls */
-    gts_padding *padding;           /* NULL until a call needs padding */
-    gts_program *next;              /* in the list of loaded programs */
-    const void *called_here;        /* the thread of gts_stream_called_here(); NULL if there is none */
-    unsigned int pins;              /* visits of gts_loaded_visit() that are running: the program must not be freed */
+    gts_function exit;       /* `__dace_exit_<name>` */
+    gts_gpu gpu;             /* unused if the program runs on the CPU */
+    size_t *workspace_size;  /* bytes that were lent, [stub->workspace_count] */
+    unsigned int waiters;    /* threads that wait for the lock */
+    bool was_called;         /* a call has succeeded */
+    bool has_new_handle;     /* the SDFG's handle was initialised in this call */
+    gts_bound_call *bound;   /* a list of its bound calls */
+    gts_padding *padding;    /* NULL until a call needs padding */
+    gts_program *next;       /* in the list of loaded programs */
+    const void *called_here; /* the thread of gts_stream_called_here(); NULL if there is none */
+    unsigned int pins;       /* visits of gts_loaded_visit() that are running: the program must not be freed */
+    _Alignas(max_align_t) char observed[]; /* what observers know of the program: gts_observed() */
 };
 
 /* Whether an environment variable is set, and is neither empty nor 0. */
@@ -177,7 +152,7 @@ static inline bool gts_belongs_to_parent(const gts_program *self)
 
 void gts_loaded_add(gts_program *self);
 
-/* Waits for the visits that are running, calls gts_profile_close(), and removes the program from the list. */
+/* Waits for the visits that are running, tells the observers, and removes the program from the list, if it is there. */
 void gts_loaded_remove(gts_program *self);
 
 /* Calls `visit` for each program. No lock is held meanwhile, so other programs may be loaded and closed. */

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "program/hooks.h"
+#include "program/observe.h"
 
 /* ---- Errors ---------------------------------------------------------------------------------------------------- */
 
@@ -66,7 +66,7 @@ void gts_step_free(gts_step **step)
     *step = NULL;
     if (self == NULL || __atomic_sub_fetch(&self->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
-    gts_profile_release_step(self);
+    GTS_OBSERVE(free_step, self);
     for (size_t i = 0; self->positions != NULL && i < self->count; ++i) {
         gts_unbind(&self->positions[i].call);
         gts_step_free(&self->positions[i].role->step);

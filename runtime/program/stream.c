@@ -7,20 +7,7 @@
 /* Of all programs that have none of their own. */
 static void *process_stream;
 
-int gts_stream_order(const gts_cuda *cuda, void *from, void *to)
-{
-    void *event;
-    int error = cuda->event_create(&event, GTS_CUDA_WITHOUT_TIMING);
-    if (error == 0) {
-        error = cuda->event_record(event, from);
-        if (error == 0)
-            error = cuda->stream_wait_event(to, event, 0);
-        (void)cuda->event_destroy(event); /* when the work before it has ended */
-    }
-    if (error != 0)
-        (void)cuda->get_last_error(); /* the caller reports it */
-    return error;
-}
+gts_graph *gts_stream_capturing;
 
 /* Checks a stream that is not the default one. */
 static int check_stream(gts_program *self, void *stream)
@@ -50,7 +37,7 @@ static int order(gts_program *self, void *before, void *stream)
 {
     const gts_cuda *const cuda = self->runtime->gpu.cuda;
     unsigned int flags;
-    const int error = gts_stream_order(cuda, before, stream);
+    const int error = gts_cuda_order(cuda, before, stream);
     if (error == 0)
         return 0;
     if (before != NULL && cuda->stream_get_flags(before, &flags) != 0) {
@@ -84,7 +71,7 @@ int gts_stream_wait(gts_program *self, void *stream)
         return 0;
     if (gts_gpu_check_current(self) != 0)
         return -1;
-    const int error = gts_stream_order(gpu->cuda, (uintptr_t)stream <= 1 ? NULL : stream, gpu->stream);
+    const int error = gts_cuda_order(gpu->cuda, (uintptr_t)stream <= 1 ? NULL : stream, gpu->stream);
     if (error == 0)
         return 0;
     char text[256];

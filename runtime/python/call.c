@@ -1,6 +1,7 @@
 /* Calls a program: enters it, binds and converts the arguments, runs the SDFG, and leaves. */
 #include "gtstub/callback.h"
-#include "python/step/step.h"
+#include "gtstub/bound.h"
+#include "python/host.h"
 
 const gts_host gts_py_host = {
     .field = gts_py_field,
@@ -46,8 +47,9 @@ int gts_py_convert(gts_py_program *self, PyObject *const *argv)
 /* After a call that had extra work: what binding and debugging want. */
 static GTS_COLD int after_extra_work(gts_py_program *self, int status)
 {
-    if (status == 0)
-        status = gts_py_add_bound(self);
+    gts_binding *const binding = gts_binding_here;
+    if (status == 0 && binding != NULL && binding->after != NULL)
+        status = binding->after(binding, self->program);
     if (self->program->debug)
         gts_forget_objects(self->program); /* so that the next call reads every field again */
     return status;

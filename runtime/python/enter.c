@@ -4,6 +4,8 @@
 
 #include <stdarg.h>
 
+gts_py_program *gts_py_programs;
+
 int gts_py_fail(PyObject *exception, const char *format, ...)
 {
     va_list values;
@@ -26,6 +28,20 @@ int gts_py_raise(const gts_error *error)
         PyErr_SetObject(kind, message);
     Py_XDECREF(message);
     return -1;
+}
+
+void gts_py_add_note(PyObject *exception, const char *text)
+{
+    PyObject *const result = PyObject_CallMethod(exception, "add_note", "s", text);
+    if (result == NULL)
+        PyErr_Clear();
+    Py_XDECREF(result);
+}
+
+bool gts_py_is_refusal(const PyObject *exception)
+{
+    const PyObject *const kind = (PyObject *)Py_TYPE(exception);
+    return kind == PyExc_TypeError || kind == PyExc_ValueError || kind == PyExc_RuntimeError;
 }
 
 /* Waits without the GIL, and until a signal such as Ctrl-C raises an exception. */

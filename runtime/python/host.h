@@ -70,15 +70,20 @@ static inline gts_py_program *gts_py_of(const gts_program *program)
 /* ---- program.c ------------------------------------------------------------------------------------------------- */
 
 extern PyType_Spec gts_py_program_spec;
-/* All programs, protected by the GIL. They are not in the module's state because some may outlive it. */
-extern gts_py_program *gts_py_programs;
 /* Creates a Program that owns `program`; NULL after an exception, and then `program` has been closed. */
 PyObject *gts_py_program_new(gts_py_state *, gts_program *program);
 
 /* ---- enter.c --------------------------------------------------------------------------------------------------- */
 
+/* All programs, protected by the GIL. They are not in the module's state because some may outlive it. */
+extern gts_py_program *gts_py_programs;
+
 /* Raises an exception with a message in the format of PyErr_Format(). Returns -1. */
 GTS_COLD int gts_py_fail(PyObject *exception, const char *format, ...);
+/* Adds a note to an exception. */
+void gts_py_add_note(PyObject *exception, const char *text);
+/* Whether an exception is of a kind that gtstub raises itself: any other may need other arguments than a message. */
+bool gts_py_is_refusal(const PyObject *exception);
 /* Raises the exception that `error` describes, unless an exception is set. Returns -1. */
 GTS_COLD int gts_py_raise(const gts_error *error);
 /* gts_py_enter() while another call may be running. */
@@ -200,11 +205,6 @@ void gts_py_add_watcher(gts_py_state *);
 void gts_py_clear_watcher(gts_py_state *);
 /* From here on programs forget what they know of a dict when it changes; false if it cannot be watched. */
 bool gts_py_watch(const gts_py_state *, PyObject *dict);
-
-/* ---- convert/connectivity.c ------------------------------------------------------------------------------------ */
-
-/* Forgets a dict that is about to change. A running call keeps the connectivities of the dict to its end. */
-void gts_py_forget_provider(gts_py_program *);
 
 /* ---- convert/: the functions of gts_host, which gtstub/stub.h describes ---------------------------------------- */
 

@@ -223,15 +223,10 @@ static PyModuleDef MODULE = {
     .m_free = free_state,
 };
 
-gts_py_state *gts_py_find_state(PyTypeObject *type)
-{
-    PyObject *const module = PyType_GetModuleByDef(type, &MODULE);
-    return module == NULL ? NULL : PyModule_GetState(module);
-}
-
 PyMODINIT_FUNC PyInit__host(void);
 
 PyMODINIT_FUNC PyInit__host(void)
 {
+    gts_py_definition = &MODULE;
     return PyModuleDef_Init(&MODULE);
 }

@@ -3,8 +3,6 @@
 
 #include "python/step/step.h"
 
-gts_py_program *gts_py_programs;
-
 /* Objects of this size begin at a multiple of 16. */
 _Static_assert(offsetof(gts_py_program, needs_offset_provider) <= 64 + 16,
                "the members for calls with known arguments must fit into two cache lines");

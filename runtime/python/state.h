@@ -70,6 +70,9 @@ typedef struct gts_py_state {
     gts_py_names name;
 } gts_py_state;
 
+/* Of the module, which PyInit__host() sets: what needs the state knows no more of module.c, which knows every type. */
+extern PyModuleDef *gts_py_definition;
+
 /* The state of the module that defined a type or its base; NULL after an exception. */
 gts_py_state *gts_py_find_state(PyTypeObject *type);
 

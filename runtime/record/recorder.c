@@ -6,8 +6,6 @@
  * stops for this program alone.
  */
 #define _GNU_SOURCE
-#include "program/hooks.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -48,6 +46,12 @@ static bool read_calls(const char *text)
     return *rest == '\0' && recorder.first > 0 && recorder.first <= recorder.last;
 }
 
+static void begin(void)
+{
+    recorder.is_on = true;
+    (void)__atomic_fetch_add(&gts_attention, 1, __ATOMIC_SEQ_CST);
+}
+
 /* The value of an environment variable; NULL if it is not set or empty. */
 static const char *variable(const char *name)
 {
@@ -55,7 +59,7 @@ static const char *variable(const char *name)
     return value == NULL || *value == '\0' ? NULL : value;
 }
 
-void gts_recorder_read_environment(void)
+static void read_environment(void)
 {
     const char *const directory = variable("GTSTUB_RECORD");
     const char *const calls = variable("GTSTUB_RECORD_CALLS");
@@ -72,7 +76,7 @@ void gts_recorder_read_environment(void)
         (void)fprintf(stderr, "Nothing is recorded: directory '%s' cannot be created: %s.\n", directory,
                       strerror(errno));
     else
-        recorder.is_on = true;
+        begin();
 }
 
 #define BLANKS " \t"
@@ -132,15 +136,16 @@ static gts_recorder_program *find_or_make(const gts_stub *stub)
     return recorder.programs = made;
 }
 
-gts_recorder_program *gts_recorder_find(const gts_stub *stub)
+static void load(gts_program *self, void *library)
 {
+    const gts_stub *const stub = self->stub;
+    (void)library;
     (void)pthread_mutex_lock(&lock);
     if (recorder.is_on && recorder.wanted != NULL)
         gts_archive_note_program(stub->name);
     const bool is_recorded = recorder.is_on && is_wanted(stub->name);
-    gts_recorder_program *const program = is_recorded ? find_or_make(stub) : NULL;
+    *(gts_recorder_program **)gts_observed(self, gts_recorder_place) = is_recorded ? find_or_make(stub) : NULL;
     (void)pthread_mutex_unlock(&lock);
-    return program;
 }
 
 /* ---- Calls on a GPU -------------------------------------------------------------------------------------------- */
@@ -158,7 +163,7 @@ static const gts_contract *find_on_gpu(const gts_stub *stub)
 /* Whether the arguments of this call can be copied; says once on stderr why not. */
 static bool can_be_copied(const gts_program *self)
 {
-    gts_recorder_program *const program = self->runtime->recorder;
+    gts_recorder_program *const program = gts_recorder_of(self);
     const gts_contract *const leaf = find_on_gpu(self->stub);
     const gts_cuda *const cuda = gts_gpu_functions(self);
     if (leaf == NULL)
@@ -186,7 +191,7 @@ static void give_up_program(const gts_program *self, const gts_recorder_call *ca
 {
     char text[256];
     gts_cuda_describe(gts_gpu_functions(self), call->gpu_error, text, sizeof text);
-    self->runtime->recorder->has_ended = true;
+    gts_recorder_of(self)->has_ended = true;
     gts_archive_give_up();
     (void)fprintf(stderr,
                   "The recording of program '%s' ends before call %" PRIu64 ", because its arguments cannot be copied "
@@ -217,11 +222,20 @@ static void stop(const gts_program *self, const gts_recorder_call *call, uint64_
         give_up(self, number);
 }
 
-gts_recorder_call *gts_recorder_before(gts_program *self)
+static void enter(gts_program *self)
+{
+    if (gts_recorder_of(self) == NULL)
+        return;
+    gts_forget_arrays(self); /* so that the call reads all arrays, also those that the SDFG does not take */
+    self->has_extra_work = true;
+}
+
+/* Records the arguments before the SDFG runs. Returns NULL if this call is not recorded. */
+static gts_recorder_call *before(gts_program *self)
 {
     (void)pthread_mutex_lock(&lock);
     gts_recorder_call *call = NULL;
-    gts_recorder_program *const program = self->runtime->recorder;
+    gts_recorder_program *const program = gts_recorder_of(self);
     const uint64_t number = ++program->calls;
     if (recorder.is_on && !program->has_ended && number >= recorder.first && number <= recorder.last &&
         can_be_copied(self)) {
@@ -238,7 +252,8 @@ gts_recorder_call *gts_recorder_before(gts_program *self)
     return call;
 }
 
-void gts_recorder_after(gts_program *self, gts_recorder_call *call, bool has_run)
+/* Records the results, if the SDFG has run, and frees `call`. */
+static void after(gts_program *self, gts_recorder_call *call, bool has_run)
 {
     (void)pthread_mutex_lock(&lock);
     if (has_run && recorder.is_on && !gts_snapshot_after(self, call))
@@ -247,10 +262,32 @@ void gts_recorder_after(gts_program *self, gts_recorder_call *call, bool has_run
     free(call);
 }
 
-void gts_recorder_forget(void)
+static int run(gts_program *self, gts_observers rest)
+{
+    gts_recorder_call *const call = gts_recorder_of(self) == NULL ? NULL : before(self);
+    const int status = gts_run_observed(self, rest);
+    if (call != NULL)
+        after(self, call, status == 0);
+    return status;
+}
+
+/* Forgets the recording in a forked child, which begins its own. */
+static void after_fork(void)
 {
     gts_archive_forget();
     recorder.programs = NULL;
     gts_snapshot_forget();
     (void)pthread_mutex_init(&lock, NULL);
+    if (recorder.is_on)
+        begin();
 }
+
+const gts_observer gts_recorder_observer = {
+    .size = sizeof(gts_recorder_program *),
+    .place = &gts_recorder_place,
+    .read_environment = read_environment,
+    .load = load,
+    .enter = enter,
+    .run = run,
+    .after_fork = after_fork,
+};

@@ -12,6 +12,8 @@
 
 #include "base/buffer.h"
 
+size_t gts_recorder_place;
+
 static gts_buffer packed; /* that a value is packed into */
 static gts_buffer copies; /* of the arrays on a GPU */
 
@@ -34,8 +36,8 @@ static int enqueue_copies(gts_program *self, gts_recorder_call *call, bool only_
         const size_t bytes = bytes_to_copy(value);
         if (bytes == 0 || (only_written && !self->stub->leaves[i].written))
             continue;
-        error = cuda->memcpy_async(place, (char *)value->array.data + value->extent.low, bytes, GTS_CUDA_ANY_DIRECTION,
-                                   self->runtime->gpu.stream);
+        error = gts_cuda_copy(cuda, self->runtime->gpu.stream, place, (char *)value->array.data + value->extent.low,
+                              bytes, false);
         value->host = place - value->extent.low;
         place += bytes;
     }
@@ -193,7 +195,7 @@ static bool append(gts_recorder_program *program, const gts_recorder_call *call)
 
 bool gts_snapshot_before(gts_program *self, gts_recorder_call *call)
 {
-    gts_recorder_program *const program = self->runtime->recorder;
+    gts_recorder_program *const program = gts_recorder_of(self);
     const uint32_t count = self->stub->leaf_count;
     if (!gts_archive_make() || (program->stores == NULL && count > 0 && !gts_archive_make_program(program->id)))
         return false;
@@ -226,11 +228,11 @@ bool gts_snapshot_after(gts_program *self, gts_recorder_call *call)
     for (uint32_t i = 0; i < self->stub->leaf_count; ++i) {
         if (!self->stub->leaves[i].written)
             continue;
-        call->values[i].after = put(self->runtime->recorder, i, &call->values[i]);
+        call->values[i].after = put(gts_recorder_of(self), i, &call->values[i]);
         if (call->values[i].after < 0)
             return false;
     }
-    return append(self->runtime->recorder, call);
+    return append(gts_recorder_of(self), call);
 }
 
 void gts_snapshot_forget(void)

@@ -3,11 +3,12 @@
 #define GTSTUB_RECORD_SNAPSHOT_H
 
 #include "base/layout.h"
-#include "program/hooks.h"
+#include "program/observe.h"
 #include "record/archive.h"
 
-struct gts_recorder_program {
-    gts_recorder_program *next;
+/* The part of a recording that belongs to one program. */
+typedef struct gts_recorder_program {
+    struct gts_recorder_program *next;
     const gts_stub *stub; /* never unmapped */
     char *id;             /* its name in the recording; the second program of the same name is <name>-2 */
     bool is_announced;    /* the index has it */
@@ -15,7 +16,16 @@ struct gts_recorder_program {
     bool was_captured;    /* it was said that captured calls are not recorded */
     uint64_t calls;       /* number of calls that have begun */
     gts_store *stores;
-};
+} gts_recorder_program;
+
+extern const gts_observer gts_recorder_observer;
+extern size_t gts_recorder_place __attribute__((visibility("hidden")));
+
+/* The part of the recording that belongs to a program; NULL if its calls are not recorded. */
+static inline gts_recorder_program *gts_recorder_of(const gts_program *self)
+{
+    return *(gts_recorder_program **)gts_observed(self, gts_recorder_place);
+}
 
 /* The addresses of one argument, or of all arguments that overlap. */
 typedef struct gts_span {
@@ -33,11 +43,12 @@ typedef struct gts_recorder_value {
     int64_t before, after; /* offsets in the store, in bytes; `after` is -1 if the call does not write the argument */
 } gts_recorder_value;
 
-struct gts_recorder_call {
+/* A call that is being recorded. */
+typedef struct gts_recorder_call {
     uint64_t number;
     int gpu_error;               /* of CUDA, if arrays could not be copied from the GPU; else 0 */
     gts_recorder_value values[]; /* [stub->leaf_count] */
-};
+} gts_recorder_call;
 
 /* Writes all arguments to the archive, before the call; false with call->gpu_error, or else with errno. */
 bool gts_snapshot_before(gts_program *self, gts_recorder_call *call);

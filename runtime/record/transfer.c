@@ -8,17 +8,6 @@
 #include "base/refuse.h"
 #include "record/snapshot.h"
 
-/* Copies bytes in any direction and, if `waits`, waits for the stream. Returns an error of CUDA, which is cleared. */
-static int copy_on(const gts_cuda *cuda, void *stream, void *to, const void *from, size_t size, bool waits)
-{
-    int error = size == 0 ? 0 : cuda->memcpy_async(to, from, size, GTS_CUDA_ANY_DIRECTION, stream);
-    if (error == 0 && waits)
-        error = cuda->stream_synchronize(stream);
-    if (error != 0)
-        (void)cuda->get_last_error();
-    return error;
-}
-
 /* ---- Of calls -------------------------------------------------------------------------------------------------- */
 
 static int report(gts_program *program, const gts_cuda *cuda, int error)
@@ -45,7 +34,7 @@ int gts_transfer_put(gts_program *program, const gts_contract *leaf, const void 
         *copy = NULL;
         (void)cuda->get_last_error();
     } else {
-        error = copy_on(cuda, gts_stream(program), *copy, memory, size, false);
+        error = gts_cuda_copy(cuda, gts_stream(program), *copy, memory, size, false);
     }
     return report(program, cuda, error);
 }
@@ -53,7 +42,7 @@ int gts_transfer_put(gts_program *program, const gts_contract *leaf, const void 
 int gts_transfer_get(gts_program *program, void *memory, const void *copy, size_t size)
 {
     const gts_cuda *const cuda = gts_gpu_functions(program);
-    return report(program, cuda, copy_on(cuda, gts_stream(program), memory, copy, size, true));
+    return report(program, cuda, gts_cuda_copy(cuda, gts_stream(program), memory, copy, size, true));
 }
 
 void gts_transfer_free(const gts_program *program, void *copy)
@@ -79,7 +68,7 @@ int gts_transfer_array(const char *program, const char *argument, gts_array *arr
     *memory = malloc(bytes + 1);
     if (*memory == NULL)
         return gts_error_set(&gts_own_error, GTS_RUNTIME_ERROR, "Out of memory while replaying program '%s'.", program);
-    const int error = copy_on(cuda, gts_stream(NULL), *memory, (char *)array->data + extent.low, bytes, true);
+    const int error = gts_cuda_copy(cuda, gts_stream(NULL), *memory, (char *)array->data + extent.low, bytes, true);
     array->data = *memory - extent.low;
     array->device = GTS_CPU;
     if (error == 0)

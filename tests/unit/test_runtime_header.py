@@ -69,25 +69,6 @@ def test_every_declared_function_is_defined_in_the_core() -> None:
     assert not defined & static
 
 
-LOWER = {
-    "base": set[str](),
-    "program": {"base"},
-    "arguments": {"base", "program"},
-    "profile": {"base", "program"},
-    "record": {"base", "program"},
-    "debug": {"base", "program"},
-}
-"""The folders of the runtime, and the lower ones whose headers each may include."""
-
-
-def test_no_file_of_the_runtime_includes_a_higher_folder() -> None:
-    files = runtime_sources("*.[ch]")
-    assert {path.parent.name for path in files} == set(LOWER)
-    for path in files:
-        included = set(re.findall(r'^#include "(\w+)/', path.read_text(encoding="utf-8"), re.MULTILINE))
-        assert included <= {"gtstub", path.parent.name} | LOWER[path.parent.name], path
-
-
 def test_runtime_exports_what_the_headers_declare_and_nothing_else() -> None:
     static = set(re.findall(r"^static [\w *]*?\b(gts_\w+)\(", headers(), re.MULTILINE))
     assert exports(RUNTIME) == (declared_functions() - static) | declared_variables()

@@ -1,10 +1,9 @@
-"""The walls between the rooms of gtstub (docs/design.md): who may import whom."""
+"""The walls between the rooms of the generator (docs/design.md): who may import whom."""
 
 from __future__ import annotations
 
 import ast
 import graphlib
-import re
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
@@ -116,34 +115,6 @@ def test_frameworks_are_imported_by_frameworks_alone() -> None:
         if name.partition(".")[0] in FRAMEWORKS
     ]
     assert strangers == []
-
-
-def test_python_is_known_to_the_python_host_alone() -> None:
-    runtime = ROOT / "runtime"
-    knows = {file for file in runtime.rglob("*.[ch]") if re.search(r"[<\"]Python\.h", file.read_text(encoding="utf-8"))}
-    assert knows
-    assert [file for file in knows if not file.is_relative_to(runtime / "python")] == []
-
-
-ORDER_OF_THE_RUNTIME = ["include", "base", "program", "arguments", "profile|record|debug", "python"]
-"""The folders of the runtime: a file includes headers of its own folder and of those before it (docs/design.md)."""
-
-
-def included(file: Path) -> Iterator[str]:
-    """The folders of the runtime whose headers a file includes."""
-    for name in re.findall(r'#include [<"]([a-z_]+)/\w', file.read_text(encoding="utf-8")):
-        yield "include" if name == "gtstub" else name
-
-
-def test_no_file_of_the_runtime_includes_a_folder_above_its_own() -> None:
-    place = {name: number for number, names in enumerate(ORDER_OF_THE_RUNTIME) for name in names.split("|")}
-    checked = 0
-    for file in (ROOT / "runtime").rglob("*.[ch]"):
-        own = file.relative_to(ROOT / "runtime").parts[0]
-        for other in set(included(file)) & place.keys() - {own}:
-            assert place[other] < place[own], f"{file} includes {other}/."
-            checked += 1
-    assert checked > 30
 
 
 def test_unit_tests_import_no_framework() -> None:

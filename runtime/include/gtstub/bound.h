@@ -28,8 +28,9 @@ struct gts_bound_call {
  */
 typedef struct gts_binding {
     int (*bind)(struct gts_binding *, gts_program *);
-    unsigned int generation;   /* gts_forks when it began */
-    struct gts_binding *outer; /* in which it began */
+    unsigned int generation;                           /* gts_forks when it began */
+    struct gts_binding *outer;                         /* in which it began */
+    int (*after)(struct gts_binding *, gts_program *); /* what the host of the program does after each call; or NULL */
 } gts_binding;
 
 /* The innermost binding of this thread; NULL if it does not bind. */

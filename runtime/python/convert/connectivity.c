@@ -61,17 +61,6 @@ void *gts_py_connectivity(gts_program *program, uint32_t index, void *offset_pro
 
 /* ---- Recognising ----------------------------------------------------------------------------------------------- */
 
-void gts_py_forget_provider(gts_py_program *self)
-{
-    gts_program *const program = self->program;
-    const uint32_t count = program->stub->leaf_count;
-    gts_know_object(program, count, NULL);
-    for (uint32_t i = self->first_connectivity; self->caller != NULL && i < count; ++i) {
-        if (program->known[i] != NULL)
-            gts_py_hold(self, Py_NewRef((PyObject *)program->known[i]));
-    }
-}
-
 /* Whether a dict has the known objects of all connectivities; not if one of them is read in each call. */
 static bool has_known_objects(const gts_py_program *self, PyObject *dict)
 {

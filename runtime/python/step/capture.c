@@ -11,12 +11,13 @@ typedef struct capture {
 
 #define CAPSULE "gtstub.capture"
 
-int gts_py_add_bound(gts_py_program *self)
+/* Adds the call that has ended to the calls that this thread binds. */
+static int add_bound(gts_binding *binding, gts_program *program)
 {
-    capture *const here = (capture *)gts_binding_here;
-    if (here == NULL || here->calls == NULL || gts_innermost_callback != NULL) /* a callback calls again by itself */
+    capture *const here = (capture *)binding;
+    if (here->calls == NULL || gts_innermost_callback != NULL) /* a callback calls again by itself */
         return 0;
-    PyObject *const call = gts_py_bound_new(self);
+    PyObject *const call = gts_py_bound_new(gts_py_of(program));
     const int status = call == NULL ? -1 : PyList_Append(here->calls, call);
     Py_XDECREF(call);
     return status;
@@ -45,7 +46,7 @@ static int run_nothing(gts_binding *Py_UNUSED(binding), gts_program *Py_UNUSED(p
 
 static PyObject *bind(PyObject *callable, PyObject *args, PyObject *keywords)
 {
-    capture here = {.binding.bind = run_nothing, .calls = PyList_New(0)};
+    capture here = {.binding = {.bind = run_nothing, .after = add_bound}, .calls = PyList_New(0)};
     if (here.calls == NULL)
         return NULL;
     gts_binding_begin(&here.binding);
@@ -115,6 +116,7 @@ PyObject *gts_py_begin_capture(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
     capture *const self = PyMem_Calloc(1, sizeof *self);
     if (self == NULL)
         return PyErr_NoMemory();
+    self->binding.after = add_bound;
     self->calls = PyList_New(0);
     PyObject *const capsule = self->calls == NULL ? NULL : PyCapsule_New(self, CAPSULE, free_capsule);
     if (capsule == NULL) {

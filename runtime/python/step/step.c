@@ -5,20 +5,6 @@
 
 /* ---- Errors ---------------------------------------------------------------------------------------------------- */
 
-void gts_py_add_note(PyObject *exception, const char *text)
-{
-    PyObject *const result = PyObject_CallMethod(exception, "add_note", "s", text);
-    if (result == NULL)
-        PyErr_Clear();
-    Py_XDECREF(result);
-}
-
-bool gts_py_is_refusal(const PyObject *exception)
-{
-    const PyObject *const kind = (PyObject *)Py_TYPE(exception);
-    return kind == PyExc_TypeError || kind == PyExc_ValueError || kind == PyExc_RuntimeError;
-}
-
 /*
  * Says in the exception that is set where the step has stopped. A refusal of a program gets a new message; another
  * exception, such as that of a callable, gets a note.

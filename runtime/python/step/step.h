@@ -87,8 +87,6 @@ extern PyType_Spec gts_py_action_spec;
 
 /* ---- capture.c ------------------------------------------------------------------------------------------------- */
 
-/* Adds the running call to the calls that this thread binds, if it does. */
-int gts_py_add_bound(gts_py_program *);
 /* Has the bound call of the call that has just ended, if there is one, checked before each start. Owns `checked`. */
 void gts_py_check_bound(const gts_py_program *, int (*check)(PyObject *), PyObject *checked);
 PyObject *gts_py_bind(PyObject *module, PyObject *args, PyObject *keywords);
@@ -99,10 +97,6 @@ PyObject *gts_py_end_capture(PyObject *module, PyObject *capture);
 /* ---- step.c ---------------------------------------------------------------------------------------------------- */
 
 extern PyType_Spec gts_py_step_spec;
-/* Adds a note to an exception. */
-void gts_py_add_note(PyObject *exception, const char *text);
-/* Whether an exception is of a kind that gtstub raises itself: any other may need other arguments than a message. */
-bool gts_py_is_refusal(const PyObject *exception);
 
 /* ---- set.c, swap.c --------------------------------------------------------------------------------------------- */
 

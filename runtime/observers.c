@@ -1,0 +1,17 @@
+/* Everything that observes the programs of this process, each in one line. The first one is outside the others. */
+#include "debug/checked.h"
+#include "profile/histogram.h"
+#include "record/snapshot.h"
+
+static const gts_observer *const OBSERVERS[] = {
+    &gts_checks_observer,   /* its guarded copies are what the others see */
+    &gts_recorder_observer, /* outside the profile, which does not time it */
+    &gts_profile_observer,
+    NULL,
+};
+
+/* Runs when the library is loaded. No function of another file calls this one: folders below do not know this file. */
+__attribute__((constructor)) static void observe(void)
+{
+    gts_observe(OBSERVERS);
+}

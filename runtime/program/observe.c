@@ -1,0 +1,66 @@
+/* Calls the observers of programs. */
+#include "program/observe.h"
+
+#include <stddef.h>
+
+#include "base/refuse.h"
+#include "gtstub/bound.h"
+
+static const gts_observer *const nobody[] = {NULL};
+
+gts_observers gts_observing = nobody;
+size_t gts_observed_size;
+unsigned int gts_step_timers;
+
+void gts_observe(gts_observers observers)
+{
+    gts_observing = observers;
+    for (; *observers != NULL; ++observers) {
+        if ((*observers)->place == NULL)
+            continue;
+        *(*observers)->place = gts_observed_size;
+        gts_observed_size += ((*observers)->size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+    }
+}
+
+int gts_run_observed(gts_program *self, gts_observers observers)
+{
+    for (; *observers != NULL; ++observers) {
+        if ((*observers)->run != NULL)
+            return (*observers)->run(self, observers + 1);
+    }
+    const int status = self->stub->run(self);
+    self->runtime->was_called |= status == 0;
+    return status;
+}
+
+int gts_run_padded_observed(gts_program *self, gts_observers observers)
+{
+    for (; *observers != NULL; ++observers) {
+        if ((*observers)->run_padded != NULL)
+            return (*observers)->run_padded(self, observers + 1);
+    }
+    return self->stub->run(self);
+}
+
+int gts_observe_workspace(gts_program *self, uint32_t workspace, size_t size)
+{
+    for (gts_observers each = gts_observing; *each != NULL; ++each) {
+        if ((*each)->workspace != NULL)
+            GTS_TRY((*each)->workspace(self, workspace, size));
+    }
+    return 0;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------------------------- */
+
+bool gts_step_is_timed(void)
+{
+    return __atomic_load_n(&gts_step_timers, __ATOMIC_RELAXED) > 0;
+}
+
+void gts_step_add_time(const gts_step *step, size_t position, uint64_t begin)
+{
+    if (gts_step_is_timed())
+        GTS_OBSERVE(time_step, step, position, begin);
+}

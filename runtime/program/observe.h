@@ -1,0 +1,90 @@
+/*
+ * Inside the runtime: the observers of programs, such as profiles, recordings and debug checks. Each is one gts_observer
+ * in a folder above program/, and one line in observers.c, which is above all folders. program/ knows none by its name.
+ */
+#ifndef GTSTUB_PROGRAM_OBSERVE_H
+#define GTSTUB_PROGRAM_OBSERVE_H
+
+#include "program/private.h"
+
+typedef struct gts_observer gts_observer;
+
+/* Observers, the outermost first; NULL ends them. */
+typedef const gts_observer *const *gts_observers;
+
+/*
+ * What an observer does, each NULL if nothing. While it wants to see calls it adds 1 to gts_attention, so that every call
+ * is entered slowly and passes enter().
+ */
+struct gts_observer {
+    /* The size of what it knows of a program, which is zeroed first. gts_observe() sets *place; NULL if it is nothing. */
+    size_t size, *place;
+
+    /* Begins what the environment asks for. Called once, when the first program is loaded. */
+    void (*read_environment)(void);
+
+    /* A program is being loaded, and has been entered. `library` is that of its SDFG, from dlopen(). */
+    void (*load)(gts_program *, void *library);
+
+    /* A call has been entered. It passes run() only if it has extra work: enter() sets that to observe it. */
+    void (*enter)(gts_program *);
+
+    /*
+     * Does its work around the SDFG, which gts_run_observed() runs inside the rest of the observers. May run it not at
+     * all. Returns -1 after an error in the program; otherwise the status of the rest.
+     */
+    int (*run)(gts_program *, gts_observers rest);
+
+    /* The same where the SDFG runs on padded copies of its arguments: gts_run_padded_observed(). This is inside run(). */
+    int (*run_padded)(gts_program *, gts_observers rest);
+
+    /* The SDFG's new handle gets a workspace of `size` bytes, which may be exchanged for another one. */
+    int (*workspace)(gts_program *, uint32_t workspace, size_t size);
+
+    /* A program is being closed, also one of a parent. No gts_loaded_visit() has it any more. */
+    void (*close)(gts_program *);
+
+    /* An action has taken the time from `begin`, in ns of CLOCK_MONOTONIC, until now. Only if gts_step_timers > 0. */
+    void (*time_step)(const gts_step *, size_t position, uint64_t begin);
+
+    /* A step is being freed. */
+    void (*free_step)(const gts_step *);
+
+    /* In a forked child: forgets what belongs to the parent. gts_attention and gts_step_timers are 0. */
+    void (*after_fork)(void);
+};
+
+/* Sets the observers of this process, before the first program is loaded. */
+void gts_observe(gts_observers observers);
+
+extern gts_observers gts_observing __attribute__((visibility("hidden")));
+
+/* The size of gts_runtime.observed. */
+extern size_t gts_observed_size __attribute__((visibility("hidden")));
+
+/* How many profiles or others time the actions of steps now. */
+extern unsigned int gts_step_timers __attribute__((visibility("hidden")));
+
+/* What the observer with a place knows of a program. */
+static inline void *gts_observed(const gts_program *self, size_t place)
+{
+    return self->runtime->observed + place;
+}
+
+/* Calls a function of all observers. */
+#define GTS_OBSERVE(function, ...)                                                                                     \
+    do {                                                                                                               \
+        for (gts_observers each_ = gts_observing; *each_ != NULL; ++each_) {                                           \
+            if ((*each_)->function != NULL)                                                                            \
+                (*each_)->function(__VA_ARGS__);                                                                       \
+        }                                                                                                              \
+    } while (false)
+
+/* Run the SDFG inside these observers. */
+int gts_run_observed(gts_program *, gts_observers);
+int gts_run_padded_observed(gts_program *, gts_observers);
+
+/* gts_observer.workspace() of all observers. */
+int gts_observe_workspace(gts_program *, uint32_t workspace, size_t size);
+
+#endif
