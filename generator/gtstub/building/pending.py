@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from gtstub import settings
 from gtstub.building.waiting import Waiter, Watch
-from gtstub.cache.claims import FAILURES, LOWERING, claiming
+from gtstub.cache.claims import FAILURES, LOWERING
 from gtstub.cache.entry import Entry
 from gtstub.cache.trust import make_directory
 from gtstub.errors import CompilationError, reason
@@ -60,11 +60,17 @@ class Build(Future[Entry]):
 
     def begin(self) -> bool:
         """Begins to build, unless another process builds the entry. Raises the errors of lowering."""
-        if not (self._lowering.is_free() and self._building.is_free()):
+        if not (self._lowering.is_free() and self._building.is_free() and self._lowering.claim(self._claim)):
             return False
-        claim = claiming(self._cache.root, self.key + LOWERING, self._lowering.generation + 1)
-        if not self._claim.enter_context(claim):
-            return False
+        self._go_on(self._cache.find(self.key))
+        return True
+
+    def _go_on(self, entry: Entry | None) -> None:
+        """Ends with an entry that another process has published, or else builds it, with the claim of its lowering."""
+        if entry is not None:
+            self._claim.close()
+            self.set_result(entry)
+            return
         try:
             building = self._submit()
         except BaseException as error:
@@ -74,7 +80,6 @@ class Build(Future[Entry]):
                 raise
             raise failure from error
         building.add_done_callback(self._finish)
-        return True
 
     def _finish(self, building: Future[Entry]) -> None:
         if (error := building.exception()) is None:
@@ -108,10 +113,7 @@ class Build(Future[Entry]):
             settings.builder_grace(),
             self._check_failure,
         )
-        while (entry := waiter.wait()) is None:
-            if self.begin():
-                return
-        self.set_result(entry)
+        self._go_on(waiter.wait(self._claim))
 
     # --- Failures -----------------------------------------------------------------------------------------------------
     # All ranks of a run would fail in the same way, one after the other. So the first one writes its error to a note,
