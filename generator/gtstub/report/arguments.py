@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gtstub.codegen.fortran_interface import Interface, make_interface
+from gtstub.codegen.hosts.fortran import FortranInterface, make_interface
 from gtstub.errors import PlanError
 from gtstub.plan.indices import accesses_not_known, indices_used
 from gtstub.plan.model import CallPlan, FieldLeaf, Metric, Unused, walk
@@ -14,7 +14,7 @@ from gtstub.plan.model import Leaf as PlanLeaf
 from gtstub.report.model import Constant, Leaf, Slot, Use
 
 
-def leaves(plan: CallPlan, interface: Interface | None) -> tuple[Leaf, ...]:
+def leaves(plan: CallPlan, interface: FortranInterface | None) -> tuple[Leaf, ...]:
     """The arguments that calls pass. A static one is among `constants`."""
     declared = {} if interface is None else {each.name: each.declaration for each in interface.arguments}
     return tuple(
@@ -48,7 +48,7 @@ def slots(plan: CallPlan) -> tuple[Slot, ...]:
     )
 
 
-def fortran(plan: CallPlan) -> Interface | str:
+def fortran(plan: CallPlan) -> FortranInterface | str:
     """The Fortran interface of a program, or the reason why it has none."""
     try:
         return make_interface(plan)
