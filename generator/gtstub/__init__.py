@@ -13,7 +13,7 @@ from gtstub._version import __version__
 if TYPE_CHECKING:
     from gtstub._host import BoundCall, Program
     from gtstub.frameworks.dace.program import program
-    from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  because gt4py uses this name
+    from gtstub.frameworks.framework import compile  # noqa: A004  because gt4py uses this name
     from gtstub.profiling.report import profile
     from gtstub.programs.checks import checks
     from gtstub.programs.compiled import CompiledProgram
@@ -48,7 +48,7 @@ _HOMES = {
     "action": "gtstub.programs.steps",
     "capture": "gtstub.programs.steps",
     "checks": "gtstub.programs.checks",
-    "compile": "gtstub.frameworks.gt4py.compile",
+    "compile": "gtstub.frameworks.framework",
     "graph": "gtstub.programs.graphs",
     "profile": "gtstub.profiling.report",
     "program": "gtstub.frameworks.dace.program",

@@ -58,7 +58,7 @@ def extract(
     """
     if output is not None and filter_ is not None:
         raise click.UsageError("Give '--output' or '--jq', not both.")
-    from gtstub.frameworks.resolve import from_file, from_module
+    from gtstub.frameworks.resolve import frameworks, signatures_of
     from gtstub.signature.documents import program_to_json, sdfg_to_json
 
     is_file = Path(source).suffix in (".sdfg", ".sdfgz")
@@ -66,10 +66,13 @@ def extract(
         raise click.UsageError("'--grid', '--static' and '--option' are for programs, not for SDFG files.")
     with progress(f"Reading '{source}'" if is_file else f"Lowering '{source}'"):
         if is_file:
-            sdfg = from_file(Path(source), gpu)
+            with frameworks("extract"):
+                from gtstub.frameworks.dace.sdfg_signature import read_sdfg
+
+            sdfg = read_sdfg(Path(source), gpu)
             texts = {"sdfg": sdfg_to_json(sdfg)}
         else:
-            program, sdfg = from_module(source, grid, dict(static), dict(option))
+            program, sdfg = signatures_of(source, grid, dict(static), dict(option))
             texts = {"sdfg": sdfg_to_json(sdfg), "program": program_to_json(program)}
     if output is not None:
         for kind, text in texts.items():
