@@ -22,8 +22,8 @@ from gtstub.codegen.hosts import LANGUAGES
 from gtstub.codegen.hosts.language import HostLanguage
 from gtstub.codegen.output import C_COMMENT, sign
 from gtstub.install import TEMPLATES
-from gtstub.plan.indices import indices_used
 from gtstub.plan.model import CallPlan, StaticLeaf
+from gtstub.plan.wording import indices_used
 from gtstub.signature.dtypes import NAMES
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from gtstub.codegen.hosts.language import HostLanguage
 from gtstub.codegen.layout import WIDTH, joined
 from gtstub.errors import PlanError
-from gtstub.plan.indices import indices_used
 from gtstub.plan.model import CallbackLeaf, CallPlan, FieldLeaf, ScalarLeaf
+from gtstub.plan.wording import indices_used
 from gtstub.signature.dtypes import DType
 
 MAX_NAME = 63
