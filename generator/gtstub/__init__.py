@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from gtstub.profiling.report import profile
     from gtstub.programs.checks import checks
     from gtstub.programs.compiled import CompiledProgram
-    from gtstub.programs.graphs import graph
     from gtstub.programs.registry import wait_for_compilation
     from gtstub.programs.steps import Step, action, capture
     from gtstub.programs.streams import stream
@@ -32,7 +31,6 @@ __all__ = [
     "capture",
     "checks",
     "compile",
-    "graph",
     "load",
     "profile",
     "program",
@@ -49,7 +47,6 @@ _HOMES = {
     "capture": "gtstub.programs.steps",
     "checks": "gtstub.programs.checks",
     "compile": "gtstub.frameworks.framework",
-    "graph": "gtstub.programs.graphs",
     "profile": "gtstub.profiling.report",
     "program": "gtstub.frameworks.dace.program",
     "stream": "gtstub.programs.streams",
