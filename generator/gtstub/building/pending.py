@@ -40,7 +40,7 @@ PATIENCE = 0.3
 """Seconds of waiting before `wait_for` prints a message."""
 
 
-class Build(Future[Entry]):
+class PendingEntry(Future[Entry]):
     """
     An entry that is being built. If `is_elsewhere`, its builder uses a cache that this rank cannot see, and
     `Ranks.exchange` transfers the entry.
@@ -151,14 +151,14 @@ class Build(Future[Entry]):
         return failure
 
 
-def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Entry]]) -> Build:
+def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Entry]]) -> PendingEntry:
     """
     Starts to build an entry that `cache` lacks, on the rank whose turn it is. Does not wait.
 
     `submit` begins the build and returns its future. If this process is the builder, `start` calls it at once and
     raises the errors of lowering. Otherwise a thread calls it when it is this rank's turn, or never.
     """
-    build = Build(cache, key, ranks, submit)
+    build = PendingEntry(cache, key, ranks, submit)
     if build.is_elsewhere:
         return build
     if ranks.turn(key) != 0 or not build.begin():
@@ -178,7 +178,7 @@ def done(result: Any) -> Future[Any]:
 
 def is_missing_here(build: Future[Any]) -> bool:
     """Whether only `Ranks.exchange` can finish a build."""
-    return isinstance(build, Build) and build.is_elsewhere and not build.done()
+    return isinstance(build, PendingEntry) and build.is_elsewhere and not build.done()
 
 
 def wait_for(builds: Mapping[Future[Any], str]) -> None:

@@ -11,7 +11,7 @@ from gtstub.errors import PlanError
 from gtstub.plan.model import CallPlan, FieldLeaf, Metric
 from gtstub.plan.model import Leaf as PlanLeaf
 from gtstub.plan.wording import agreements, uses
-from gtstub.report.model import Constant, Leaf, Slot, Use
+from gtstub.report.model import Constant, Leaf, Slot, UsedWhen
 
 
 def leaves(plan: CallPlan, interface: FortranInterface | None) -> tuple[Leaf, ...]:
@@ -78,9 +78,9 @@ def _number(value: Any) -> str:
     return repr(value) if math.isfinite(value) else str(value)
 
 
-def _used(plan: CallPlan, leaf: PlanLeaf) -> tuple[Use, ...]:
+def _used(plan: CallPlan, leaf: PlanLeaf) -> tuple[UsedWhen, ...]:
     """The indices used on all axes together, for each condition once."""
     by_condition: dict[str, list[str]] = {}
     for indices, condition in uses(plan, leaf):
         by_condition.setdefault(condition, []).append(indices)
-    return tuple(Use("; ".join(indices), condition) for condition, indices in by_condition.items())
+    return tuple(UsedWhen("; ".join(indices), condition) for condition, indices in by_condition.items())
