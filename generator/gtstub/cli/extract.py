@@ -1,4 +1,4 @@
-"""The command 'gtstub extract', which makes signatures from an SDFG file or a gt4py program."""
+"""The command 'gtstub extract', which makes signatures from an SDFG file or a program."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def extract(
     Write the signatures of a saved SDFG or of a program.
 
     FILE.sdfg was saved by DaCe, as '.sdfg' or '.sdfgz', and has one signature. MODULE:PROGRAM is a gt4py program or
-    field operator, which is lowered but not built, and has two. The function of '--grid' is called without arguments.
-    This command needs DaCe, and for a program gt4py.
+    field operator, or a DaCe program, which is lowered but not built, and has two. The function of '--grid' is called
+    without arguments. This command needs DaCe, and for a program of gt4py gt4py.
 
     With '--output' the files are <name>.sdfg.json and, for a program, <name>.program.json. Without it the signatures
     are printed, those of a program as one document with the members 'sdfg' and 'program'.
