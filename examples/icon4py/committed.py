@@ -26,9 +26,10 @@ from typing import Any
 from examples.icon4py.index import index_page
 from gtstub.building.jobs import Job, read_jobs
 from gtstub.cache.key import MISSING, differences
+from gtstub.codegen.hosts.fortran import FORTRAN
 from gtstub.codegen.stub import make_stub
 from gtstub.errors import GtstubError
-from gtstub.frameworks.resolve import resolve_program
+from gtstub.frameworks.resolve import resolve
 from gtstub.plan.model import CallPlan
 from gtstub.signature import documents
 from gtstub.util.atomic import write
@@ -102,7 +103,7 @@ class Stub:
             self.sdfg_file: documents.sdfg_to_json(sdfg),
             self.program_file: documents.program_to_json(program),
         }
-        stub = make_stub(sdfg, program, name=self.name, fortran=True)
+        stub = make_stub(sdfg, program, name=self.name, languages=[FORTRAN])
         return stub.plan, {**signatures, **{self.folder / file: text for file, text in stub.files.items()}}
 
 
@@ -127,19 +128,19 @@ def _code(value: Any) -> str:
 
 def source_of(job: Job) -> str:
     """What the program is made of, as it is installed now; nothing is lowered."""
-    from gtstub.frameworks.build_worker import compile_arguments
-    from gtstub.frameworks.gt4py.compile import CompileOptions, sources
+    from gtstub.frameworks.build_worker import compile_options
+    from gtstub.frameworks.gt4py.compile import sources
 
-    (source,) = sources(resolve_program(job.source), CompileOptions(**compile_arguments(job)))
+    (source,) = sources(resolve(job.source), compile_options(job))
     return json.dumps(plain(source), indent=1, sort_keys=True) + "\n"
 
 
 def lower(job: Job) -> tuple[str, str]:
     """Both signatures, the program's first; takes up to a minute."""
-    from gtstub.frameworks.build_worker import compile_arguments
-    from gtstub.frameworks.gt4py.compile import CompileOptions, signatures
+    from gtstub.frameworks.build_worker import compile_options
+    from gtstub.frameworks.gt4py.compile import signatures_of_variants
 
-    ((program, sdfg),) = signatures(resolve_program(job.source), CompileOptions(**compile_arguments(job)))
+    ((program, sdfg),) = signatures_of_variants(resolve(job.source), compile_options(job))
     return documents.program_to_json(program), documents.sdfg_to_json(sdfg)
 
 

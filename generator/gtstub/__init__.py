@@ -13,11 +13,10 @@ from gtstub._version import __version__
 if TYPE_CHECKING:
     from gtstub._host import BoundCall, Program
     from gtstub.frameworks.dace.program import program
-    from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  because gt4py uses this name
+    from gtstub.frameworks.framework import compile  # noqa: A004  because gt4py uses this name
     from gtstub.profiling.report import profile
     from gtstub.programs.checks import checks
     from gtstub.programs.compiled import CompiledProgram
-    from gtstub.programs.graphs import graph
     from gtstub.programs.registry import wait_for_compilation
     from gtstub.programs.steps import Step, action, capture
     from gtstub.programs.streams import stream
@@ -32,7 +31,6 @@ __all__ = [
     "capture",
     "checks",
     "compile",
-    "graph",
     "load",
     "profile",
     "program",
@@ -48,8 +46,7 @@ _HOMES = {
     "action": "gtstub.programs.steps",
     "capture": "gtstub.programs.steps",
     "checks": "gtstub.programs.checks",
-    "compile": "gtstub.frameworks.gt4py.compile",
-    "graph": "gtstub.programs.graphs",
+    "compile": "gtstub.frameworks.framework",
     "profile": "gtstub.profiling.report",
     "program": "gtstub.frameworks.dace.program",
     "stream": "gtstub.programs.streams",

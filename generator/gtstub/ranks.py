@@ -15,13 +15,10 @@ import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from gtstub import settings
 from gtstub.errors import RanksError
-
-if TYPE_CHECKING:
-    from gtstub.building.pending import Build
 
 type Layout = tuple[int, int]
 """(rows, columns) of ranks on each tile. The ranks of a tile are numbered along its rows, from the bottom left."""
@@ -29,7 +26,21 @@ type Layout = tuple[int, int]
 type CodePath = Callable[[int, Layout | None], str]
 """(rank, layout) -> the name of the code that the rank runs. All ranks must use the same function."""
 
-type Exchange = Callable[[Collection[Build]], None]
+
+class Pending(Protocol):
+    """A future of the entry `key`; `is_elsewhere` if its builder's cache is not seen here. `build` builds it here."""
+
+    key: str
+    is_elsewhere: bool
+
+    def build(self) -> None: ...
+    def done(self) -> bool: ...
+    def exception(self) -> BaseException | None: ...
+    def set_result(self, result: Any, /) -> None: ...
+    def set_exception(self, exception: BaseException, /) -> None: ...
+
+
+type Exchange = Callable[[Collection[Pending]], None]
 """A collective step of `gtstub.wait_for_compilation()` that finishes builds."""
 
 

@@ -1,4 +1,4 @@
-/* Graphs of captured calls: gtstub.graph() holds one in a capsule. */
+/* Graphs of captured calls: what Step.as_graph() returns holds one in a capsule. */
 #include "python/host.h"
 
 #define CAPSULE "gtstub.graph"

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from gtstub.codegen.fortran_interface import Argument, make_interface
+from gtstub.codegen.hosts.fortran import Argument, make_interface
 from gtstub.install import FOLDER, INCLUDE, RUNTIME
 from gtstub.plan.model import CallPlan, FieldLeaf
 from gtstub.plan.planner import make_plan

@@ -185,9 +185,8 @@ class Bench:
         self.ways["launches"] = lambda count: host.launch(address, kernels * count)
         self.ways["launches"](2)
         program.stream = "current"
-        with gtstub.graph() as self.graph:
-            for _ in range(STEP):
-                program(*self.arguments[:-1], offset_provider=self.arguments[-1])
+        call = program.bind(*self.arguments[:-1], offset_provider=self.arguments[-1])
+        self.graph = gtstub.Step([call] * STEP).as_graph()
         program.stream = self.stream
         self.graph(self.stream)
         self.wait()

@@ -13,9 +13,9 @@ from typing import Any, cast
 import pytest
 
 from examples.icon4py.committed import HERE, Stub, stubs
-from gtstub.frameworks.build_worker import compile_arguments
+from gtstub.frameworks.build_worker import compile_options
 from gtstub.frameworks.gt4py import compile as compiling
-from gtstub.frameworks.resolve import resolve_program
+from gtstub.frameworks.resolve import resolve
 from gtstub.toolchain.compiler import Toolchain
 from tests.bounds.cases import ALL
 from tests.support.bounds_judge import Setting, judge
@@ -41,8 +41,7 @@ FOUND = [stub for stub in stubs(HERE / "programs.toml", HERE) if ALL or stub.nam
 
 
 def build_stub(stub: Stub, folder: Path, toolchain: Toolchain) -> BoundProgram:
-    options = compiling.CompileOptions(**compile_arguments(stub.job))
-    ((backend, concrete),) = compiling._concrete(resolve_program(stub.job.source), options)
+    ((backend, concrete),) = compiling._concrete(resolve(stub.job.source), compile_options(stub.job))
     with backend.executor.compilation.build.context():
         source = cast(Any, backend.executor.translation)(backend.lowering.lower(backend.lowering.parsed(concrete)))
     return build(source.source_code, source.signature, folder, toolchain, OPTIMIZED)

@@ -74,7 +74,7 @@ def checks_of_sources() -> set[Check]:
             "plan/connection",
             "plan/bounds",
             "plan/names",
-            "codegen/fortran_interface",
+            "codegen/hosts/fortran",
         )
         for check in checks_of_planner(ROOT / "generator" / "gtstub" / f"{name}.py")
     ]

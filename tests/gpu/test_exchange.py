@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gtstub
 from tests.gpu.conftest import launches
 from tests.support.fake_cuda import DeviceArray, FakeCuda
+from tests.support.graphs import Captured
 from tests.support.hosting import EDGES, LEVELS, Bound, edge_field
 
 CPU, CUDA, CUDA_MANAGED = 1, 2, 13
@@ -89,7 +89,7 @@ def test_a_captured_call_does_not_wait_for_the_streams_of_its_arrays(
     bound.program(vn, vn)
     theirs = fake.stream(1)
     fake.clear()
-    with gtstub.graph() as graph:
+    with Captured() as graph:
         bound.program(edge_field(OnStream(memory, theirs)), vn)
     assert not [line for line in orders(fake) if line.endswith(f"stream={fake.stream_number(theirs)}")]
     graph()
@@ -182,7 +182,7 @@ def test_dlpack_of_an_older_library_is_told_the_stream(bound: Bound, vn: Any, me
 def test_dlpack_orders_nothing_while_the_stream_is_captured(bound: Bound, vn: Any, memory: DeviceArray) -> None:
     array = Exporter(memory, CUDA)
     bound.program(vn, vn)
-    with gtstub.graph():
+    with Captured():
         bound.program(edge_field(array), vn)
     assert array.asked == [{"max_version": (1, 0), "stream": -1}]
 

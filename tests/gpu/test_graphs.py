@@ -18,6 +18,7 @@ from gtstub.toolchain.compiler import Toolchain
 from tests.gpu.conftest import bind, launches
 from tests.gpu.test_errors import run
 from tests.support.fake_cuda import DeviceArray, FakeCuda
+from tests.support.graphs import Captured
 from tests.support.hosting import Bound, good_arguments
 
 
@@ -32,18 +33,15 @@ def called(bound: Bound, vn: Any, fake: FakeCuda) -> Bound:
 
 def refused(program: Any, *arguments: Any, **keywords: Any) -> str:
     """The error of a program in the block of a graph, after which programs work as before."""
-    graph = gtstub.graph()
+    graph = Captured()
     with pytest.raises(RuntimeError) as caught, graph:
         program(*arguments, **keywords)
-    with pytest.raises(RuntimeError) as unusable:
-        graph()
-    assert str(unusable.value) == "The graph has captured nothing: its block has not ended, or has failed."
     assert _host.get_stream() is None
     return str(caught.value)
 
 
 def test_a_graph_has_the_calls_of_its_block(fake: FakeCuda, called: Bound, vn: Any) -> None:
-    with gtstub.graph() as graph:
+    with Captured() as graph:
         called.program(vn, vn)
         called.program(vn, vn)
     fake.synchronize()
@@ -58,7 +56,7 @@ def test_a_graph_has_the_calls_of_its_block(fake: FakeCuda, called: Bound, vn: A
 
 
 def test_a_graph_is_launched_on_the_current_stream_or_on_another(fake: FakeCuda, called: Bound, vn: Any) -> None:
-    with gtstub.graph() as graph:
+    with Captured() as graph:
         called.program(vn, vn)
     current, other = fake.stream(1), fake.stream(1)
     fake.clear()
@@ -73,7 +71,7 @@ def test_a_graph_is_launched_on_the_current_stream_or_on_another(fake: FakeCuda,
 def test_programs_use_their_streams_again_after_the_block(fake: FakeCuda, called: Bound, vn: Any) -> None:
     stream = fake.stream(1)
     with gtstub.stream(stream):
-        with gtstub.graph():
+        with Captured():
             called.program(vn, vn)
         fake.clear()
         called.program(vn, vn)
@@ -83,7 +81,7 @@ def test_programs_use_their_streams_again_after_the_block(fake: FakeCuda, called
 
 
 def test_graphs_are_freed(fake: FakeCuda, called: Bound, vn: Any) -> None:
-    with gtstub.graph() as graph:
+    with Captured() as graph:
         called.program(vn, vn)
     fake.clear()
     del graph
@@ -167,7 +165,7 @@ def test_another_thread_cannot_put_its_calls_into_a_graph(
     on_cpu.program(**good_arguments())
     apart.program(vn, vn)
     fake.clear()
-    with gtstub.graph():
+    with Captured():
         error = in_a_thread(lambda: called.program(vn, vn))
         assert str(error) == "Program 'diffusion' cannot be called while another thread captures a graph."
         assert launches(fake) == []
@@ -181,7 +179,7 @@ def test_another_thread_cannot_put_its_calls_into_a_graph(
 
 def test_the_stream_of_all_programs_stays_in_a_block(fake: FakeCuda, called: Bound, vn: Any) -> None:
     fake.clear()
-    with gtstub.graph() as graph:
+    with Captured() as graph:
         with pytest.raises(RuntimeError) as caught, gtstub.stream(fake.stream(1)):
             pytest.fail("the block was entered")
         called.program(vn, vn)
@@ -190,10 +188,10 @@ def test_the_stream_of_all_programs_stays_in_a_block(fake: FakeCuda, called: Bou
 
 
 def test_a_graph_is_not_launched_in_the_block_of_another(fake: FakeCuda, called: Bound, vn: Any) -> None:
-    with gtstub.graph() as first:
+    with Captured() as first:
         called.program(vn, vn)
     fake.clear()
-    with gtstub.graph(), pytest.raises(RuntimeError) as caught:
+    with Captured(), pytest.raises(RuntimeError) as caught:
         first()
     assert str(caught.value) == "A graph cannot be launched while another one is being captured."
     assert not [line for line in fake.log() if line.startswith("cudaGraphLaunch")]
@@ -277,7 +275,7 @@ def test_a_graph_is_not_launched_on_memory_that_was_freed(
     workspaces = [DeviceArray(fake, np.zeros(64, np.uint8)) for _ in range(2)]
     resized.program.set_workspace("GPU_Global", workspaces[0])
     resized.program(vn, vn)
-    graphs = [gtstub.graph() for _ in range(2)]
+    graphs = [Captured() for _ in range(2)]
     for graph, program in zip(graphs, (closed, resized.program), strict=True):
         with graph:
             program(vn, vn)
@@ -297,28 +295,20 @@ def test_a_graph_is_not_launched_on_memory_that_was_freed(
 
 
 def test_blocks_do_not_nest(called: Bound) -> None:
-    with gtstub.graph():
-        with pytest.raises(RuntimeError) as caught, gtstub.graph():
+    with Captured():
+        with pytest.raises(RuntimeError) as caught, Captured():
             pytest.fail("the block was entered")
         assert str(caught.value) == "A graph cannot be captured while another one is being captured."
 
 
-def test_a_graph_captures_one_block(called: Bound, vn: Any) -> None:
-    with gtstub.graph() as graph:
-        called.program(vn, vn)
-    with pytest.raises(RuntimeError) as caught, graph:
-        pytest.fail("the block was entered")
-    assert str(caught.value) == "A graph captures one block; make another one with 'gtstub.graph()'."
-
-
 def test_a_capture_that_fails(fake: FakeCuda, called: Bound, vn: Any) -> None:
     fake.fail("cudaStreamBeginCapture", 2)
-    with pytest.raises(RuntimeError) as caught, gtstub.graph():
+    with pytest.raises(RuntimeError) as caught, Captured():
         pytest.fail("the block was entered")
     assert str(caught.value) == "A graph cannot be captured: error 2 (cudaErrorMemoryAllocation: out of memory)."
     fake.recover()
     fake.fail("cudaGraphInstantiate", 2)
-    with pytest.raises(RuntimeError) as caught, gtstub.graph():
+    with pytest.raises(RuntimeError) as caught, Captured():
         called.program(vn, vn)
     fake.recover()
     assert _host.get_stream() is None

@@ -13,6 +13,7 @@ from gtstub.profiling.model import Profile
 from gtstub.profiling.table import profile_table
 from tests.gpu.test_errors import run
 from tests.support.fake_cuda import FakeCuda
+from tests.support.graphs import Captured
 from tests.support.hosting import Bound
 
 
@@ -80,7 +81,7 @@ def test_an_error_of_a_measurement_is_not_left_to_others(function: str, fake: Fa
 def test_captured_calls_are_not_measured(fake: FakeCuda, bound: Bound, vn: Any) -> None:
     bound.program(vn, vn)
     fake.clear()
-    with gtstub.profile() as report, gtstub.graph():
+    with gtstub.profile() as report, Captured():
         bound.program(vn, vn)
     assert [each.run.gpu for each in report.programs if each.run] == [None]
     assert not [line for line in fake.log() if line.startswith("cudaEventRecord") and "captured" in line]

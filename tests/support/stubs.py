@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from gtstub.codegen.hosts.fortran import FORTRAN
 from gtstub.codegen.stub import make_stub
 from gtstub.signature.model import ProgramSignature, SdfgSignature
 from gtstub.toolchain.compiler import Toolchain
@@ -20,8 +21,8 @@ class Texts:
 
 
 def render_stub(sdfg: SdfgSignature, program: ProgramSignature, *, fortran: bool = False) -> Texts:
-    stub = make_stub(sdfg, program, fortran=fortran)
-    return Texts(stub.files[stub.header], stub.files[stub.source], stub.files.get(stub.module, ""))
+    stub = make_stub(sdfg, program, languages=[FORTRAN] if fortran else [])
+    return Texts(stub.files[stub.header], stub.files[stub.source], stub.files.get(f"{stub.plan.name}_stub.f90", ""))
 
 
 def write_stub(sdfg: SdfgSignature, program: ProgramSignature, folder: Path) -> Path:

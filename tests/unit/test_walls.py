@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import graphlib
-from collections.abc import Iterator, Mapping, Set
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,25 @@ ORDER = (
 )
 """A room may import those below it, and itself. Rooms of one line do not import each other."""
 
-FRAMEWORKS = {"gt4py", "dace", "icon4py", "mpi4py", "ndsl"}
+FRAMEWORKS = set(
+    tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"]["lint"]["flake8-tidy-imports"][
+        "banned-api"
+    ]
+)
 """Imported by frameworks/ alone."""
+
+ORDER_INSIDE_FRAMEWORKS = ("build_worker icon4py ndsl", "gt4py", "dace", "resolve hooks mpi", "framework versions")
+"""As ORDER, for the folders and files of frameworks/."""
+
+IMPORTED_INSIDE_FRAMEWORKS = {
+    "gt4py": {"gt4py", "dace"},
+    "dace": {"dace"},
+    "icon4py": {"icon4py", "gt4py"},
+    "ndsl": {"ndsl", "dace"},
+    "mpi": {"mpi4py"},
+    "hooks": {"gt4py", "dace"},
+}
+"""The packages of FRAMEWORKS that each of them may import; the others none."""
 
 DEEPEST = 15
 """Modules of the longest chain of imports."""
@@ -71,19 +89,20 @@ def imports_of(root: Path) -> dict[str, set[str]]:
     }
 
 
-def upward(graph: Mapping[str, Set[str]]) -> list[str]:
-    """The imports between rooms that ORDER does not allow."""
-    place = {room: number for number, rooms in enumerate(ORDER) for room in rooms.split()}
+def upward(graph: Mapping[str, Set[str]], order: Sequence[str] = ORDER, package: str = "gtstub") -> list[str]:
+    """The imports between rooms of a package that an order does not allow."""
+    place = {room: number for number, rooms in enumerate(order) for room in rooms.split()}
 
-    def room(module: str) -> str:
-        _, _, inner = module.partition(".")
-        return inner.partition(".")[0] or "gtstub"
+    def room(module: str) -> str | None:
+        if module == package:
+            return "gtstub" if package == "gtstub" else None
+        return module.removeprefix(f"{package}.").partition(".")[0] if module.startswith(f"{package}.") else None
 
     return sorted(
         f"{module} imports {other}"
         for module, others in graph.items()
         for other in others
-        if room(module) != room(other) and place[room(other)] <= place[room(module)]
+        if (upper := room(module)) and (lower := room(other)) and upper != lower and place[lower] <= place[upper]
     )
 
 
@@ -113,6 +132,21 @@ def test_frameworks_are_imported_by_frameworks_alone() -> None:
         if file.relative_to(PACKAGE).parts[0] != "frameworks"
         for name in imported(file)
         if name.partition(".")[0] in FRAMEWORKS
+    ]
+    assert strangers == []
+
+
+def test_no_framework_imports_one_above_it() -> None:
+    assert upward(imports_of(PACKAGE), ORDER_INSIDE_FRAMEWORKS, "gtstub.frameworks") == []
+
+
+def test_each_framework_imports_its_own_package_alone() -> None:
+    strangers = [
+        f"{file.relative_to(PACKAGE)} imports {name}"
+        for file in (PACKAGE / "frameworks").rglob("*.py")
+        for name in imported(file)
+        if (package := name.partition(".")[0]) in FRAMEWORKS
+        and package not in IMPORTED_INSIDE_FRAMEWORKS.get(file.relative_to(PACKAGE).parts[1].removesuffix(".py"), ())
     ]
     assert strangers == []
 

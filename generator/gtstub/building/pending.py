@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from gtstub import settings
 from gtstub.building.waiting import Waiter, Watch
-from gtstub.cache.claims import FAILURES, LOWERING, claiming
+from gtstub.cache.claims import FAILURES, LOWERING
 from gtstub.cache.entry import Entry
 from gtstub.cache.trust import make_directory
 from gtstub.errors import CompilationError, reason
@@ -40,7 +40,7 @@ PATIENCE = 0.3
 """Seconds of waiting before `wait_for` prints a message."""
 
 
-class Build(Future[Entry]):
+class PendingEntry(Future[Entry]):
     """
     An entry that is being built. If `is_elsewhere`, its builder uses a cache that this rank cannot see, and
     `Ranks.exchange` transfers the entry.
@@ -60,11 +60,17 @@ class Build(Future[Entry]):
 
     def begin(self) -> bool:
         """Begins to build, unless another process builds the entry. Raises the errors of lowering."""
-        if not (self._lowering.is_free() and self._building.is_free()):
+        if not (self._lowering.is_free() and self._building.is_free() and self._lowering.claim(self._claim)):
             return False
-        claim = claiming(self._cache.root, self.key + LOWERING, self._lowering.generation + 1)
-        if not self._claim.enter_context(claim):
-            return False
+        self._go_on(self._cache.find(self.key))
+        return True
+
+    def _go_on(self, entry: Entry | None) -> None:
+        """Ends with an entry that another process has published, or else builds it, with the claim of its lowering."""
+        if entry is not None:
+            self._claim.close()
+            self.set_result(entry)
+            return
         try:
             building = self._submit()
         except BaseException as error:
@@ -74,7 +80,6 @@ class Build(Future[Entry]):
                 raise
             raise failure from error
         building.add_done_callback(self._finish)
-        return True
 
     def _finish(self, building: Future[Entry]) -> None:
         if (error := building.exception()) is None:
@@ -108,10 +113,7 @@ class Build(Future[Entry]):
             settings.builder_grace(),
             self._check_failure,
         )
-        while (entry := waiter.wait()) is None:
-            if self.begin():
-                return
-        self.set_result(entry)
+        self._go_on(waiter.wait(self._claim))
 
     # --- Failures -----------------------------------------------------------------------------------------------------
     # All ranks of a run would fail in the same way, one after the other. So the first one writes its error to a note,
@@ -149,14 +151,14 @@ class Build(Future[Entry]):
         return failure
 
 
-def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Entry]]) -> Build:
+def start(cache: Cache, key: str, ranks: Ranks, submit: Callable[[], Future[Entry]]) -> PendingEntry:
     """
     Starts to build an entry that `cache` lacks, on the rank whose turn it is. Does not wait.
 
     `submit` begins the build and returns its future. If this process is the builder, `start` calls it at once and
     raises the errors of lowering. Otherwise a thread calls it when it is this rank's turn, or never.
     """
-    build = Build(cache, key, ranks, submit)
+    build = PendingEntry(cache, key, ranks, submit)
     if build.is_elsewhere:
         return build
     if ranks.turn(key) != 0 or not build.begin():
@@ -176,7 +178,7 @@ def done(result: Any) -> Future[Any]:
 
 def is_missing_here(build: Future[Any]) -> bool:
     """Whether only `Ranks.exchange` can finish a build."""
-    return isinstance(build, Build) and build.is_elsewhere and not build.done()
+    return isinstance(build, PendingEntry) and build.is_elsewhere and not build.done()
 
 
 def wait_for(builds: Mapping[Future[Any], str]) -> None:

@@ -35,7 +35,7 @@ ENVIRONMENT = {
 }
 
 
-type Build = Callable[[Job, bool], Outcome]
+type RunJob = Callable[[Job, bool], Outcome]
 """(job, dry) -> the outcome. A dry run builds nothing: the outcome is 'found' or 'missing'."""
 
 
@@ -55,7 +55,7 @@ class Progress:
     outcome: Outcome | None = None
 
 
-def run(jobs: Sequence[Job], workers: int, build: Build, dry: bool = False) -> Iterator[Progress]:
+def run(jobs: Sequence[Job], workers: int, build: RunJob, dry: bool = False) -> Iterator[Progress]:
     """
     Runs the jobs in their order in `workers` processes, each of which calls `build`, a function of a module.
 
@@ -90,7 +90,7 @@ def run(jobs: Sequence[Job], workers: int, build: Build, dry: bool = False) -> I
             _end(pool)
 
 
-def _start(logs: Path, build: Build, dry: bool) -> _Worker:
+def _start(logs: Path, build: RunJob, dry: bool) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     log = logs / f"{os.urandom(4).hex()}.log"
@@ -137,7 +137,7 @@ def _kill(worker: _Worker, number: signal.Signals) -> None:
 # --- In the worker ----------------------------------------------------------------------------------------------------
 
 
-def _work(pipe: connection.Connection[Any, Any], log: Path, build: Build, dry: bool, path: list[str]) -> None:
+def _work(pipe: connection.Connection[Any, Any], log: Path, build: RunJob, dry: bool, path: list[str]) -> None:
     os.setsid()  # Ctrl-C interrupts the parent, which ends this process and its compilers.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     end_with_parent()

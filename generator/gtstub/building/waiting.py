@@ -1,5 +1,5 @@
 """
-Waits for an entry that another process builds, until it is published or it is this process's turn to build it.
+Waits for an entry that another process builds, until it is published or this process has claimed its build.
 
 `Waiter.wait` serves all cases: within one process and between processes, with and without ranks. A process never waits
 for ever. It polls, at first every few milliseconds, and measures timeouts of other builders with its own clock, because
@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,10 @@ class Watch:
         files = claim_files(self.root, self.key)
         return not self._is_held(read_claim(files[max(files)]) if files else None)
 
+    def claim(self, held: ExitStack) -> bool:
+        """Claims the key until `held` is closed, after all claims of the last poll. False if another was faster."""
+        return held.enter_context(claiming(self.root, self.key, self.generation + 1))
+
     def _is_held(self, claim: Claim | None) -> bool:
         now = time.monotonic()
         if claim != self._claim:
@@ -60,11 +65,12 @@ class Watch:
 @dataclasses.dataclass
 class Waiter:
     """
-    Waits for the entry of a key.
+    Waits for the entry of a key, or for the claim of its build.
 
-    `watches` observe the claims of all steps of its build; while one of them is held, another process builds. A process
-    whose `turn` is 0 may build as soon as none is held. Turn n comes `n * grace` seconds later, and one turn earlier
-    for each builder that gave up. Each poll calls `check`, which may raise an error to end the wait.
+    `watches` observe the claims of all steps of its build, the first step first; while one of them is held, another
+    process builds. A process whose `turn` is 0 may build as soon as none is held. Turn n comes `n * grace` seconds
+    later, and one turn earlier for each builder that gave up. Each poll calls `check`, which may raise an error to end
+    the wait.
     """
 
     cache: Cache
@@ -79,8 +85,11 @@ class Waiter:
         self._deadline = self._begin + self.grace * self.turn
         self._was_free, self._generations = True, 0
 
-    def wait(self) -> Entry | None:
-        """The entry as soon as it is published, or None when it is this process's turn to build it."""
+    def wait(self, held: ExitStack) -> Entry | None:
+        """
+        The entry as soon as it is published, or None when this process has claimed the first step of its build. The
+        claim is in `held`, which may contain one with an entry, too.
+        """
         while True:
             # Claims come before the entry, because a builder publishes the entry before it releases its claim.
             is_free = all(watch.is_free() for watch in self.watches)
@@ -92,8 +101,8 @@ class Waiter:
                 self.turn = max(0, self.turn - 1)
                 self._deadline = time.monotonic() + self.grace * self.turn
             self._was_free, self._generations = is_free, max(generations, self._generations)
-            if is_free and time.monotonic() >= self._deadline:
-                return None
+            if is_free and time.monotonic() >= self._deadline and self.watches[0].claim(held):
+                return self.cache.find(self.key)  # Another process may have published it since the last poll.
             # Sleeps grow with the time waited so far: the first polls are frequent.
             time.sleep(min(max(SHORTEST_SLEEP, (time.monotonic() - self._begin) / 20), LONGEST_SLEEP))
 
@@ -103,12 +112,5 @@ def build_once(cache: Cache, key: str, build: Callable[[], Entry]) -> Entry:
     Finds the entry of a key, waits while another process or thread builds it, or builds it with `build`. If the builder
     exits or fails, one of the waiting processes takes over the build. Raises the errors of `build`.
     """
-    watch = Watch(cache.root, key)
-    waiter = Waiter(cache, key, [watch])
-    while True:
-        if (entry := waiter.wait()) is not None:
-            return entry
-        with claiming(cache.root, key, watch.generation + 1) as is_ours:
-            if is_ours:  # Another process may have published the entry since the last poll.
-                return cache.find(key) or build()
-        time.sleep(SHORTEST_SLEEP)  # A parallel file system may show another process's claim late.
+    with ExitStack() as held:
+        return Waiter(cache, key, [Watch(cache.root, key)]).wait(held) or build()

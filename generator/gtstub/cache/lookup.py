@@ -1,4 +1,4 @@
-"""Looks up the cache entry of a program by its ingredients."""
+"""The entry that a program needs, in the cache and with the compilers of this process: found, or to be built."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import functools
 import shlex
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gtstub import settings
+from gtstub import ranks, settings
 from gtstub.cache.entry import Entry
 from gtstub.cache.key import make_key
+from gtstub.cache.store import Cache, open_cache
+from gtstub.cache.temporary import writable
 from gtstub.cache.wording import sentence
 from gtstub.errors import CacheError
-
-if TYPE_CHECKING:
-    from gtstub.cache.store import Cache
+from gtstub.toolchain import compiler
 
 SHOWN = 6
 """The number of differences that a message lists."""
@@ -72,3 +72,52 @@ class Request:
             except CacheError as error:
                 return error
         return None
+
+
+def make_request(
+    name: str, ingredients: Mapping[str, Any], baked: Mapping[str, Any], cmake: tuple[str, list[str]]
+) -> Request:
+    """
+    The entry of program `name`. `cmake` has a C++ compiler and the arguments that its build passes to CMake. In mode
+    Run, or without a compiler, the entry of any toolchain that the cache knows.
+
+    Raises ToolchainError without such an entry and without a compiler, except in mode Run.
+    """
+    cache = _open_cache()
+    request = Request(name, ingredients, baked, cache)
+    never_builds = settings.mode() == settings.Mode.RUN
+    if never_builds or not compiler.is_complete(cmake[0]):
+        found = _of_any_toolchain(request, cmake)
+        if never_builds or found.is_there:
+            return found
+    return _built_with(request, compiler.find(cache.root, cache.shared, *cmake).ingredients)
+
+
+def _built_with(request: Request, made: Mapping[str, Any]) -> Request:
+    return dataclasses.replace(request, ingredients={**request.ingredients, "toolchain": made})
+
+
+def _of_any_toolchain(request: Request, cmake: tuple[str, list[str]]) -> Request:
+    """An existing entry of any toolchain, or else a request for an entry that does not exist."""
+    cache = request.cache
+    known = [_built_with(request, each.ingredients) for each in compiler.known(cache.layers, *cmake)]
+    there = list({each.key: each for each in known if each.is_there}.values())
+    if len(there) > 1:
+        there.sort(key=lambda each: cache.find(each.key) is None)  # Whole entries come first.
+    if there:
+        return there[0]
+    # Imported entries arrive without the record of their toolchain.
+    nearest = cache.nearest(request.program, request.ingredients)
+    if nearest is not None and [each.path for each in nearest.differences] == ["toolchain"]:
+        return _built_with(request, nearest.manifest.ingredients["toolchain"])
+    return known[0] if known else request
+
+
+def _open_cache() -> Cache:
+    """
+    The cache of this process. A temporary one takes its place if it cannot be written, except in mode Build, which
+    would build in vain, and for a rank, because the other ranks would not see it.
+    """
+    cache = open_cache(ranks.current().path)
+    alone = settings.mode() == settings.Mode.BUILD_AND_RUN and ranks.current().size == 1
+    return writable(cache) if alone else cache

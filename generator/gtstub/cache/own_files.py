@@ -19,17 +19,20 @@ PARTS = (
     "toolchain/answer.py",
     "toolchain/compiler.py",
     "toolchain/cmake",
-    "frameworks/dace",
-    "frameworks/gt4py",
     "frameworks/hooks.py",
 )
-"""Paths in this package. The other parts find, publish, call or print entries, and do not change their contents."""
+"""
+Paths in this package, besides the folder of each framework. The other parts find, publish, call or print entries, and
+do not change their contents.
+"""
 
 
 @functools.cache
 def own_files() -> Mapping[str, str]:
     """The SHA-256 (hexadecimal) of the names and contents of each part's files, including templates and headers."""
-    parts = {name: Path(__file__).parents[1] / name for name in PARTS}
+    package = Path(__file__).parents[1]
+    parts = {name: package / name for name in PARTS}
+    parts |= {f"frameworks/{init.parent.name}": init.parent for init in package.glob("frameworks/*/__init__.py")}
     parts |= {"templates": install.TEMPLATES, "include": install.INCLUDE}
     return {name: _digest(path) for name, path in parts.items()}
 

@@ -1,4 +1,4 @@
-"""The command 'gtstub extract', which makes signatures from an SDFG file or a gt4py program."""
+"""The command 'gtstub extract', which makes signatures from an SDFG file or a program."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def extract(
     Write the signatures of a saved SDFG or of a program.
 
     FILE.sdfg was saved by DaCe, as '.sdfg' or '.sdfgz', and has one signature. MODULE:PROGRAM is a gt4py program or
-    field operator, which is lowered but not built, and has two. The function of '--grid' is called without arguments.
-    This command needs DaCe, and for a program gt4py.
+    field operator, or a DaCe program, which is lowered but not built, and has two. The function of '--grid' is called
+    without arguments. This command needs DaCe, and for a program of gt4py gt4py.
 
     With '--output' the files are <name>.sdfg.json and, for a program, <name>.program.json. Without it the signatures
     are printed, those of a program as one document with the members 'sdfg' and 'program'.
     """
     if output is not None and filter_ is not None:
         raise click.UsageError("Give '--output' or '--jq', not both.")
-    from gtstub.frameworks.resolve import from_file, from_module
+    from gtstub.frameworks.resolve import frameworks, signatures_of
     from gtstub.signature.documents import program_to_json, sdfg_to_json
 
     is_file = Path(source).suffix in (".sdfg", ".sdfgz")
@@ -66,10 +66,13 @@ def extract(
         raise click.UsageError("'--grid', '--static' and '--option' are for programs, not for SDFG files.")
     with progress(f"Reading '{source}'" if is_file else f"Lowering '{source}'"):
         if is_file:
-            sdfg = from_file(Path(source), gpu)
+            with frameworks("extract"):
+                from gtstub.frameworks.dace.sdfg_signature import read_sdfg
+
+            sdfg = read_sdfg(Path(source), gpu)
             texts = {"sdfg": sdfg_to_json(sdfg)}
         else:
-            program, sdfg = from_module(source, grid, dict(static), dict(option))
+            program, sdfg = signatures_of(source, grid, dict(static), dict(option))
             texts = {"sdfg": sdfg_to_json(sdfg), "program": program_to_json(program)}
     if output is not None:
         for kind, text in texts.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from gtstub.cache.entry import Entry
 from gtstub.cli.options import FILE, example, force_option, json_options, output_option
 from gtstub.cli.output import Answer, print_code, progress
 from gtstub.cli.tables.plan import print_plan, print_slots
+from gtstub.codegen.hosts import LANGUAGES
 from gtstub.errors import GtstubError
 from gtstub.plan.document import plan_to_json
 from gtstub.plan.planner import make_plan
@@ -73,6 +74,14 @@ def plan(files: tuple[Path, ...]) -> Answer:
     return Answer(plan_to_json(call_plan), functools.partial(print_plan, call_plan))
 
 
+def _language_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds an option for each language of hosts besides C."""
+    for option, language in reversed(LANGUAGES.items()):
+        about = f"Also write a module for {language.name} hosts."
+        command = click.option(f"--{option}", is_flag=True, help=about)(command)
+    return command
+
+
 @click.command(
     epilog=example(
         "gtstub generate sdfg.json program.json -o stubs",
@@ -83,10 +92,10 @@ def plan(files: tuple[Path, ...]) -> Answer:
 @files_argument
 @output_option
 @force_option
-@click.option("--fortran", is_flag=True, help="Also write a module for Fortran hosts.")
+@_language_options
 @click.option("--name", default="", help="The stub's name, if a host has several variants.  [default: the program's]")
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is missing, edited or out of date.")
-def generate(files: tuple[Path, ...], output: Path, force: bool, fortran: bool, name: str, check: bool) -> None:
+def generate(files: tuple[Path, ...], output: Path, force: bool, name: str, check: bool, **chosen: bool) -> None:
     """
     Write a stub: a C source and its header.
 
@@ -98,7 +107,7 @@ def generate(files: tuple[Path, ...], output: Path, force: bool, fortran: bool, 
     from gtstub.codegen.stub import make_stub
 
     sdfg, program, _ = _read(files)
-    stub = make_stub(sdfg, program, name=name, fortran=fortran)
+    stub = make_stub(sdfg, program, name=name, languages=[LANGUAGES[each] for each in LANGUAGES if chosen[each]])
     written = {output / file: text for file, text in stub.files.items()}
     if not check:
         _write_stub(written, force)

@@ -1,8 +1,4 @@
-"""
-Template filters that break and align lines of C and Fortran. They parse nothing but comments.
-
-Lines have at most 120 characters; Fortran allows 132 in free form.
-"""
+"""Template filters that break and align lines. They parse nothing but comments. Lines have at most 120 characters."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ def pack(text: str) -> str:
             packed[-1] += glue + line.strip()
         else:
             packed.append(line)
-    return _lines(packed)
+    return joined(packed)
 
 
 def align(text: str, begin: str, end: str) -> str:
@@ -41,32 +37,7 @@ def align(text: str, begin: str, end: str) -> str:
             aligned.append(f"{code}{begin}{comment}")
         else:
             aligned += [*_above(code, begin, comment, end), code]
-    return _lines(aligned)
-
-
-def fortran_pack(text: str) -> str:
-    """Fills continued lines with the items of a list, which come one a line."""
-    items = text.splitlines()
-    indent = items[0][: len(items[0]) - len(items[0].lstrip())]
-    joined = " ".join(item.strip() for item in items)
-    lines = textwrap.wrap(joined, WIDTH - len(f"{indent} &"), break_long_words=False)
-    return _lines([f"{indent}{line} &" for line in lines])
-
-
-def fortran_comment(text: str) -> str:
-    """Breaks comments that are too long, and keeps their indentation."""
-    lines = []
-    for line in text.splitlines():
-        indent = line[: len(line) - len(line.lstrip())]
-        later = f"{indent}!     "
-        lines += textwrap.wrap(line.strip(), WIDTH, initial_indent=indent, subsequent_indent=later) or [line]
-    return _lines(lines)
-
-
-def fortran_split(literal: str, indent: int) -> str:
-    """The content of a character literal, continued on further lines if it is long."""
-    length = 80
-    return f"&\n{' ' * indent}&".join(literal[i : i + length] for i in range(0, len(literal), length))
+    return joined(aligned)
 
 
 def _above(code: str, begin: str, comment: str, end: str) -> list[str]:
@@ -78,5 +49,6 @@ def _above(code: str, begin: str, comment: str, end: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=rest)
 
 
-def _lines(lines: list[str]) -> str:
+def joined(lines: list[str]) -> str:
+    """Lines as a text."""
     return "".join(f"{line}\n" for line in lines)

@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from gtstub.codegen.hosts import LANGUAGES
 from gtstub.errors import GtstubError
 
 DIGEST_LINE = "gtstub: sha256 of the text above: "
 
 C_COMMENT = ("/* ", " */")
-FORTRAN_COMMENT = ("! ", "")
 
 
 def sign(text: str, comment: tuple[str, str]) -> str:
@@ -22,7 +22,7 @@ def sign(text: str, comment: tuple[str, str]) -> str:
 
 def is_unedited(text: str) -> bool:
     """Whether a generated text is still as gtstub wrote it."""
-    comments = (C_COMMENT, FORTRAN_COMMENT)
+    comments = (C_COMMENT, *(language.comment for language in LANGUAGES.values()))
     return any(text == sign(text.rpartition(comment[0] + DIGEST_LINE)[0], comment) for comment in comments)
 
 

@@ -1,15 +1,15 @@
 """
 Renders a call plan as the text of a stub. Equal plans give equal bytes.
 
-The plan contains every decision that depends on the program, and the templates in templates/ contain all C and Fortran.
-This module adds literals and names; `layout.py` breaks lines.
+The plan contains every decision that depends on the program, and the templates in templates/ contain all C and all text
+in the languages of hosts. This module adds literals and names; `layout.py` breaks lines.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import jinja2
@@ -18,19 +18,23 @@ from gtstub._version import __version__
 from gtstub.abi import ABI
 from gtstub.codegen import layout
 from gtstub.codegen.expressions import bits, c_condition, c_expression, c_fact, c_polynomial
-from gtstub.codegen.fortran_interface import make_interface
-from gtstub.codegen.output import C_COMMENT, FORTRAN_COMMENT, sign
+from gtstub.codegen.hosts import LANGUAGES
+from gtstub.codegen.hosts.language import HostLanguage
+from gtstub.codegen.output import C_COMMENT, sign
 from gtstub.install import TEMPLATES
-from gtstub.plan.indices import indices_used
 from gtstub.plan.model import CallPlan, StaticLeaf
+from gtstub.plan.wording import indices_used
 from gtstub.signature.dtypes import NAMES
 
 
-def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str, fortran: bool = False) -> Mapping[str, str]:
+def render(
+    plan: CallPlan, *, program_digest: str, sdfg_digest: str, languages: Collection[HostLanguage] = ()
+) -> Mapping[str, str]:
     """
-    The texts of a stub by the suffixes of their files: '.h', '.c' and, with `fortran`, '.f90'.
+    The texts of a stub by the suffixes of their files: '.h', '.c', and that of each language.
 
-    The digests are those of the plan's two signatures. Raises PlanError if a name of the plan is not valid in Fortran.
+    The digests are those of the plan's two signatures. Raises PlanError if a name of the plan is not valid in one of
+    the languages.
     """
     context: dict[str, Any] = {
         "plan": plan,
@@ -38,14 +42,16 @@ def render(plan: CallPlan, *, program_digest: str, sdfg_digest: str, fortran: bo
         "version": __version__,
         "program_digest": program_digest,
         "sdfg_digest": sdfg_digest,
+        "parts": [language.part for language in LANGUAGES.values() if language.part],
     }
-    comments = {".h": C_COMMENT, ".c": C_COMMENT}
-    if fortran:
-        comments[".f90"] = FORTRAN_COMMENT
-        context["interface"] = make_interface(plan)
+
+    def text(suffix: str, comment: tuple[str, str], **more: Any) -> str:
+        return sign(environment().get_template(f"stub{suffix}.j2").render(context, **more), comment)
+
+    interfaces = [(language, language.make_interface(plan)) for language in languages]
     return {
-        suffix: sign(environment().get_template(f"stub{suffix}.j2").render(context), comment)
-        for suffix, comment in comments.items()
+        **{suffix: text(suffix, C_COMMENT) for suffix in (".h", ".c")},
+        **{each.suffix: text(each.suffix, each.comment, interface=interface) for each, interface in interfaces},
     }
 
 
@@ -69,13 +75,12 @@ def environment() -> jinja2.Environment:
         "c_fact": c_fact,
         "c_polynomial": c_polynomial,
         "c_name": lambda dtype: NAMES[dtype].c,
-        "fortran_comment": layout.fortran_comment,
-        "fortran_pack": layout.fortran_pack,
-        "fortran_split": layout.fortran_split,
         "literal": literal,
         "pack": layout.pack,
         "repr": repr,
     }
+    for language in LANGUAGES.values():
+        made.filters |= language.filters
     return made
 
 

@@ -2,16 +2,17 @@
 `make_stub` turns the two signatures of a program (signature/model.py) into the texts of its stub.
 
 First `make_plan` (plan/planner.py) joins the signatures into a call plan. Then `render` (render.py) fills the templates
-in templates/ with the plan: stub.h.j2 and stub.c.j2, which includes the templates in parts/, and on request stub.f90.j2
-with the names from fortran_interface.py. `layout.py` breaks the lines, and `output.py` appends the digest of each text.
-The result is a `Stub`: the plan, and each text with its file name. Writing the files is left to the caller.
+in templates/ with the plan: stub.h.j2 and stub.c.j2, which includes the templates in parts/, and on request the files
+of other languages than C (hosts/). `layout.py` breaks the lines, and `output.py` appends the digest of each text. The
+result is a `Stub`: the plan, and each text with its file name. Writing the files is left to the caller.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from gtstub.codegen.hosts.language import HostLanguage
 from gtstub.codegen.render import render
 from gtstub.plan.model import CallPlan
 from gtstub.plan.planner import make_plan
@@ -21,7 +22,7 @@ from gtstub.signature.model import ProgramSignature, SdfgSignature
 
 @dataclasses.dataclass(frozen=True)
 class Stub:
-    """A plan and its texts by file name: `<name>_stub.h`, `<name>_stub.c` and, on request, `<name>_stub.f90`."""
+    """A plan and its texts by file name: `<name>_stub.h`, `<name>_stub.c` and, on request, those of other languages."""
 
     plan: CallPlan
     files: Mapping[str, str]
@@ -35,26 +36,23 @@ class Stub:
     def header(self) -> str:
         return f"{self.plan.name}_stub.h"
 
-    @property
-    def module(self) -> str:
-        """The name of the Fortran file."""
-        return f"{self.plan.name}_stub.f90"
 
-
-def make_stub(sdfg: SdfgSignature, program: ProgramSignature, *, name: str = "", fortran: bool = False) -> Stub:
+def make_stub(
+    sdfg: SdfgSignature, program: ProgramSignature, *, name: str = "", languages: Collection[HostLanguage] = ()
+) -> Stub:
     """
-    The stub of a program in C, and with `fortran` its Fortran module.
+    The stub of a program in C, with the files for hosts in other languages.
 
     `name` replaces the program's name in symbols and file names, because variants of a program that are linked into one
     host need different names. The digests in the stub remain those of the signatures.
 
-    Raises PlanError if the signatures contradict each other, or a name is not valid in C or Fortran.
+    Raises PlanError if the signatures contradict each other, or a name is not valid in C or in one of the languages.
     """
     plan = make_plan(sdfg, dataclasses.replace(program, name=name or program.name))
     texts = render(
         plan,
         program_digest=digest(program_to_json(program)),
         sdfg_digest=digest(sdfg_to_json(sdfg)),
-        fortran=fortran,
+        languages=languages,
     )
     return Stub(plan, {f"{plan.name}_stub{suffix}": text for suffix, text in texts.items()})

@@ -9,6 +9,7 @@ from typing import Any
 from gtstub.building.jobs import Job, failed
 from gtstub.building.outcome import Outcome, State
 from gtstub.errors import reason
+from gtstub.frameworks.framework import CompileOptions
 from gtstub.frameworks.resolve import offset_provider, resolve, resolve_program
 
 TABLES = ("horizontal_sizes", "vertical_sizes", "bound_static_args")
@@ -19,33 +20,31 @@ _provider = functools.cache(offset_provider)
 
 def outcome(job: Job, dry: bool) -> Outcome:
     """Builds a variant, unless the cache has it or `dry` is True. Returns errors as an outcome."""
-    from gtstub.frameworks.gt4py.compile import CompileOptions, compile, requests  # noqa: A004
-
     begin = time.monotonic()
     state: State = "built"
     key = ""
     try:
-        program = resolve_program(job.source)
-        arguments = compile_arguments(job)
-        (request,) = requests(program, CompileOptions(**arguments))
+        framework, program = resolve_program(job.source)
+        options = compile_options(job)
+        (request,) = framework.requests(program, options)
         key = request.key
         if request.cache.find(key) is not None:
             state = "found"
         elif dry:
             state = "missing"
         else:
-            compile(program, **arguments).variants[0].result.result()
+            framework.build(program, options)
     except Exception as error:  # gt4py's exceptions have no common base class.
         return failed(job, reason(error), time.monotonic() - begin, key)
     return Outcome(job.program, job.variant, state, time.monotonic() - begin, key)
 
 
-def compile_arguments(job: Job) -> dict[str, Any]:
-    """The arguments of `compile`, converted from the values of the file."""
+def compile_options(job: Job) -> CompileOptions:
+    """The arguments of `gtstub.compile()`, converted from the values of the file."""
     tables = {name: _value(job.arguments[name]) for name in TABLES if name in job.arguments}
     static = {name: list(map(_value, values)) for name, values in job.arguments.get("static_args", {}).items()}
     provider = _provider(job.grid) if job.grid else {}
-    return {**job.arguments, **tables, "static_args": static, "offset_provider": provider}
+    return CompileOptions(**{**job.arguments, **tables, "static_args": static, "offset_provider": provider})
 
 
 def _value(value: Any) -> Any:

@@ -18,11 +18,11 @@ from icon4py.model.common.model_backends import DeviceType
 
 from gtstub.backends.choice import Gpu, Tag, choose
 from gtstub.backends.tables import load_tables
+from gtstub.frameworks.framework import compile  # noqa: A004  gt4py's own name
 from gtstub.frameworks.gt4py.argument_types import parameter_types
 from gtstub.frameworks.gt4py.backend import StubBackend
 from gtstub.frameworks.gt4py.backend import make_backend as make_stub_backend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
-from gtstub.frameworks.gt4py.compile import compile  # noqa: A004  gt4py's own name
 from gtstub.settings import Mode, mode
 from gtstub.toolchain.arch import arch
 

@@ -12,7 +12,6 @@ died.
 
 from __future__ import annotations
 
-import concurrent.futures
 import dataclasses
 import functools
 import io
@@ -29,12 +28,11 @@ from typing import Any
 from mpi4py import MPI
 
 from gtstub import settings
-from gtstub.building.pending import Build
 from gtstub.cache.bundle import pack, unpack
 from gtstub.cache.store import Cache, open_cache
 from gtstub.cache.trust import make_directory
 from gtstub.errors import CacheError, CompilationError
-from gtstub.ranks import CodePath, Layout, Ranks, one_path, tile_position, use_ranks
+from gtstub.ranks import CodePath, Layout, Pending, Ranks, one_path, tile_position, use_ranks
 
 _PATIENCE = 10.0
 """Seconds of waiting before a message names the missing ranks."""
@@ -120,8 +118,10 @@ class _Exchange:
         self._timeout = settings.exchange_timeout()
         self._problem: CompilationError | None = None  # After it, answers may not match reports any more.
 
-    def __call__(self, builds: Collection[Build]) -> None:
-        concurrent.futures.wait([build for build in builds if not build.is_elsewhere])
+    def __call__(self, builds: Collection[Pending]) -> None:
+        for build in builds:
+            if not build.is_elsewhere:
+                build.exception()  # waits for it
         missing = [build for build in builds if not build.done()]
         failed = {
             (self._ranks.path, build.key): str(error)
@@ -139,7 +139,7 @@ class _Exchange:
                     build.set_exception(error)
             raise
 
-    def _bring(self, missing: Collection[Build], failed: Mapping[_Entry, str]) -> None:
+    def _bring(self, missing: Collection[Pending], failed: Mapping[_Entry, str]) -> None:
         ranks = self._ranks
         cache = open_cache(code_path=ranks.path)
         neighbours = [peer for peer in ranks.peers if self._leaders[peer] == self._leaders[ranks.rank]]
@@ -172,7 +172,7 @@ class _Exchange:
                 plan.transfers += [(entry, source, target) for target in targets.values()]
         return plan
 
-    def _carry_out(self, plan: _Plan, cache: Cache, missing: Collection[Build]) -> dict[_Entry, str]:
+    def _carry_out(self, plan: _Plan, cache: Cache, missing: Collection[Pending]) -> dict[_Entry, str]:
         """Executes this rank's part of a plan; returns the reasons of failures."""
         rank = self._comm.rank
         failed = {}

@@ -1,63 +1,50 @@
-"""Resolves names from the command line: saved SDFGs, and programs and grids of the form `module:name`."""
+"""Resolves names from the command line: programs and grids of the form `module:name`."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import importlib
-import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from gtstub.errors import GtstubError, reason
+from gtstub.frameworks.framework import Framework, framework_of
 from gtstub.install import how_to_install
-from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
+from gtstub.signature.model import ProgramSignature, SdfgSignature
 
 
-def from_file(file: Path, gpu: Device) -> SdfgSignature:
-    """The signature of an SDFG that DaCe saved. `gpu` is the device of its GPU code."""
-    with frameworks("extract"):
-        from gtstub.frameworks.dace.sdfg_signature import read_sdfg
-    return read_sdfg(file, gpu)
-
-
-def from_module(
+def signatures_of(
     program: str, grid: str | None, static: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[ProgramSignature, SdfgSignature]:
     """
     Both signatures of the program `program`, of the form `module:name`. Lowers the program, but does not build it.
 
-    `grid` is as in `offset_provider`, `static` maps names to scalars to compile in, and `options` are keyword arguments
-    of `make_backend`.
+    `grid` is as in `offset_provider`, `static` maps names to scalars to compile in, and `options` are those of the
+    backend.
     """
-    found = resolve_program(program)
     with frameworks("extract"):
-        from gtstub.frameworks.gt4py.backend import make_backend
-        from gtstub.frameworks.gt4py.target import CompiledTarget
-    known = inspect.signature(make_backend).parameters
-    for option in options:
-        if option not in known:
-            raise GtstubError(f"The backend has no option '{option}'. Its options: {', '.join(map(repr, known))}.")
-    backend = make_backend(**{"gpu": False, **options})
-    if backend is None:
-        raise GtstubError("Mode 'Python' compiles nothing: unset GTSTUB_MODE to extract signatures.")
+        framework, found = resolve_program(program)
     provider = offset_provider(grid) if grid is not None else {}
     try:
-        return CompiledTarget(found, backend).signatures(static, provider)
+        return framework.signatures(found, static, provider, options)
     except GtstubError:
         raise
     except Exception as error:  # gt4py's exceptions have no common base class.
-        raise GtstubError(f"gt4py cannot lower '{program}': {reason(error).rstrip('.')}.") from error
+        raise GtstubError(f"{framework.NAME} cannot lower '{program}': {reason(error).rstrip('.')}.") from error
 
 
-def resolve_program(name: str) -> Any:
-    """The gt4py program or field operator that `module:name` names."""
+def resolve_program(name: str) -> tuple[Framework, Any]:
+    """The program that `module:name` names, with its framework."""
     found = resolve(name)
-    if not hasattr(found, "definition_stage") or not hasattr(found, "with_backend"):
-        raise GtstubError(f"'{name}' is not a gt4py program or field operator, but of type '{type(found).__name__}'.")
-    return found
+    framework = framework_of(found)
+    if framework is None:
+        raise GtstubError(
+            f"'{name}' is neither a gt4py program or field operator nor a DaCe program, but of type"
+            f" '{type(found).__name__}'."
+        )
+    return framework, found
 
 
 def offset_provider(grid: str) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol
 
 from gtstub import _host, ranks
 from gtstub.building.outcome import Outcome, State, print_summary
-from gtstub.building.pending import Build, is_missing_here, raise_all, wait_for
+from gtstub.building.pending import PendingEntry, is_missing_here, raise_all, wait_for
 from gtstub.cache.entry import Entry
 from gtstub.errors import reason
 from gtstub.settings import Mode, mode
@@ -85,7 +85,7 @@ def _wait_for_all() -> Sequence[Program]:
     try:
         wait_for({build: name for build, name in builds.items() if not is_missing_here(build)})
         if (exchange := ranks.current().exchange) is not None:
-            exchange([build for build in builds if isinstance(build, Build)])
+            exchange([build for build in builds if isinstance(build, PendingEntry)])
     finally:
         for release in {program.release for program in programs}:
             release()

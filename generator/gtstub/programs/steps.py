@@ -9,6 +9,7 @@ from typing import Any, overload
 
 from gtstub import _host
 from gtstub.programs.captured import check_captured, verify_step
+from gtstub.programs.graphs import Graph
 
 
 class Step(_host.Step):
@@ -22,6 +23,19 @@ class Step(_host.Step):
     A bound call is what the `bind` of a program returns. Programs run without the GIL. A callable takes no arguments,
     and its result is ignored. It may be another step, or a function with the arrays that it uses: `action()`.
     """
+
+    def as_graph(self) -> Graph:
+        """
+        The calls of a step for a GPU, to be launched together as one graph of CUDA::
+
+            graph = step.as_graph()
+            for _ in range(steps):
+                graph()
+
+        Each program must have been called before, and must not be called on another stream while the graph runs.
+        Raises RuntimeError for a function in the step, and for a program that cannot be part of a graph.
+        """
+        return Graph(self)
 
     def __str__(self) -> str:
         rows = [("", "action", "writes", "scalars"), *_rows(self)]

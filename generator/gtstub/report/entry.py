@@ -15,6 +15,7 @@ from gtstub.cache.entry import COMPILED_SDFG, LOWERED_SDFG
 from gtstub.cache.inspection import signatures
 from gtstub.cache.manifest import Manifest
 from gtstub.plan.planner import make_plan
+from gtstub.plan.wording import remarks
 from gtstub.profiling.model import Profile, ProgramTimes
 from gtstub.report import arguments
 from gtstub.report.kernels import kernels
@@ -63,7 +64,7 @@ def report(
         chips=chips(leaves, slots, found, used, result),
         leaves=leaves,
         slots=slots,
-        remarks=arguments.remarks(plan),
+        remarks=tuple(remarks(plan)),
         constants=arguments.constants(plan, manifest.baked),
         fortran_module="" if fortran is None else fortran.module,
         kernels=found or (),

@@ -37,7 +37,7 @@ class Chip:
 
 
 @dataclasses.dataclass(frozen=True)
-class Use:
+class UsedWhen:
     """The `indices` that each call accesses for which the condition `when` holds; it is empty if all calls do."""
 
     indices: str
@@ -57,7 +57,7 @@ class Leaf:
     kind: str
     contract: str
     device: str
-    used: tuple[Use, ...]
+    used: tuple[UsedWhen, ...]
     agrees: tuple[str, ...]
     fortran: str
     slots: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""The element types of fields and scalars, with their names in C, Fortran, `struct` and serialbox."""
+"""The element types of fields and scalars, with their names in C, `struct` and serialbox."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ INDEX: DType = "int32"
 @dataclasses.dataclass(frozen=True)
 class Names:
     """
-    The names of one element type. `struct` is its code in Python's module `struct`. `fortran` is the type and its kind
-    in iso_c_binding; signed integers replace unsigned ones, which Fortran does not have. `serialbox` is the TypeID of
+    The names of one element type. `struct` is its code in Python's module `struct`. `serialbox` is the TypeID of
     serialbox 2.6, which reads unsigned integers as signed ones; None if serialbox lacks the type.
     """
 
     c: str
     struct: str
-    fortran: tuple[str, str]
     serialbox: int | None
 
     @property
@@ -37,17 +35,17 @@ class Names:
 
 
 NAMES: Mapping[str, Names] = {
-    "bool": Names("bool", "?", ("logical", "c_bool"), 1),
-    "int8": Names("int8_t", "b", ("integer", "c_int8_t"), None),
-    "uint8": Names("uint8_t", "B", ("integer", "c_int8_t"), None),
-    "int16": Names("int16_t", "h", ("integer", "c_int16_t"), None),
-    "uint16": Names("uint16_t", "H", ("integer", "c_int16_t"), None),
-    "int32": Names("int32_t", "i", ("integer", "c_int32_t"), 2),
-    "uint32": Names("uint32_t", "I", ("integer", "c_int32_t"), 2),
-    "int64": Names("int64_t", "q", ("integer", "c_int64_t"), 3),
-    "uint64": Names("uint64_t", "Q", ("integer", "c_int64_t"), 3),
-    "float32": Names("float", "f", ("real", "c_float"), 4),
-    "float64": Names("double", "d", ("real", "c_double"), 5),
+    "bool": Names("bool", "?", 1),
+    "int8": Names("int8_t", "b", None),
+    "uint8": Names("uint8_t", "B", None),
+    "int16": Names("int16_t", "h", None),
+    "uint16": Names("uint16_t", "H", None),
+    "int32": Names("int32_t", "i", 2),
+    "uint32": Names("uint32_t", "I", 2),
+    "int64": Names("int64_t", "q", 3),
+    "uint64": Names("uint64_t", "Q", 3),
+    "float32": Names("float", "f", 4),
+    "float64": Names("double", "d", 5),
 }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gtstub.frameworks.gt4py.compile import compile  # noqa: A004
+from gtstub.frameworks.framework import compile  # noqa: A004
 from tests.frameworks.gt4py import ahead
 from tests.support.checkout import ROOT
 

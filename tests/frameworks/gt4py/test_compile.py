@@ -280,7 +280,7 @@ def test_what_is_no_program_or_has_bound_arguments_of_its_own() -> None:
     for wrong, message in (
         (
             print,
-            "Argument 'program' of 'compile' must be a gt4py program or field operator, not",
+            "Argument 'program' of 'compile' must be a gt4py program or field operator, or a DaCe program, not",
         ),
         (
             small.static_arguments.with_bound_args(flag=True),

@@ -23,7 +23,7 @@ MODEL = """
 import json
 import gt4py.next as gtx
 from gtstub.cache.entry import Entry
-from gtstub.frameworks.gt4py.compile import compile
+from gtstub.frameworks.framework import compile
 
 I = gtx.Dimension("I")
 

@@ -129,7 +129,11 @@ def test_extract_a_program_with_a_static_argument() -> None:
         (["model:scatter"], 1, "Module 'model' has no 'scatter'."),
         (["models:gather"], 1, "Module 'models' cannot be imported: No module named 'models'."),
         (["model"], 1, "'model' is neither a '.sdfg' or '.sdfgz' file nor of the form 'module:name'."),
-        (["model:I"], 1, "'model:I' is not a gt4py program or field operator, but of type 'Dimension'."),
+        (
+            ["model:I"],
+            1,
+            "'model:I' is neither a gt4py program or field operator nor a DaCe program, but of type 'Dimension'.",
+        ),
         (["model:gather"], 1, "gt4py cannot lower 'model:gather': Offset 'I2E' not found in offset provider."),
         (
             ["model:gather", "--static", "factory=2"],

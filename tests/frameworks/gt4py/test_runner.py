@@ -14,7 +14,9 @@ import pytest
 from gt4py.next.otf import arguments, compilation_tasks, runners
 from gt4py.next.program_processors.runners.dace import run_dace_cpu_noopt
 
+import gtstub
 from gtstub.frameworks.gt4py import backend as plugin
+from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.runner import FindingRunner
 
 I = gtx.Dimension("I")
@@ -112,3 +114,16 @@ def test_a_found_entry_needs_no_runner(backend: plugin.StubBackend) -> None:
     recorder = Recorder()
     assert FindingRunner(recorder).submit(task_of(backend)).result() == entry
     assert recorder.tasks == []
+
+
+def test_a_program_is_read_once_for_its_build(backend: plugin.StubBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request that looks for the entry is the one that is built."""
+    read, reads = fingerprint.read, []
+
+    def count(*arguments: Any) -> Any:
+        reads.append(arguments)
+        return read(*arguments)
+
+    monkeypatch.setattr(fingerprint, "read", count)
+    gtstub.compile(triple, backend=backend, offset_provider={}).wait()
+    assert len(reads) == 1

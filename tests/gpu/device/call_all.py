@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gtstub
 from tests.gpu.device import arrays, programs
+from tests.support.graphs import Captured
 
 
 def main() -> None:
@@ -14,7 +15,7 @@ def main() -> None:
         for _ in range(2):
             for call in calls.values():
                 call()
-        with gtstub.graph() as graph:
+        with Captured() as graph:
             for call in calls.values():
                 call()
         graph()

@@ -8,6 +8,7 @@ import pytest
 import gtstub
 from gtstub.cache.entry import Entry
 from tests.gpu.device import arrays, programs
+from tests.support.graphs import Captured
 
 pytestmark = programs.needs_gpu
 
@@ -22,7 +23,7 @@ def test_a_graph_computes_what_single_calls_compute(gpu: arrays.Gpu, entries: di
         for _ in range(STEPS):
             for call in single:
                 call()
-        with gtstub.graph() as graph:
+        with Captured() as graph:
             for call in captured:
                 call()
         before = [call.results(gpu) for call in captured]
@@ -44,7 +45,7 @@ def test_a_graph_computes_what_single_calls_compute(gpu: arrays.Gpu, entries: di
 def test_a_graph_is_launched_without_waiting(gpu: arrays.Gpu, entries: dict[str, Entry]) -> None:
     stream = gpu.stream()
     call = programs.prepare(gpu, entries["apply_diffusion_to_vn"], called=True)
-    with gtstub.graph() as graph:
+    with Captured() as graph:
         call()
     graph(stream)
     gpu.wait(stream)
@@ -60,7 +61,7 @@ def test_a_first_call_is_refused_in_a_graph_and_works_afterwards(gpu: arrays.Gpu
         called()
         new()
 
-    with pytest.raises(RuntimeError) as caught, gtstub.graph():
+    with pytest.raises(RuntimeError) as caught, Captured():
         step()
     assert str(caught.value) == (
         "Program 'apply_diffusion_to_vn' allocates memory in this call, so its stream must not be captured: call it"

@@ -15,6 +15,7 @@ import numpy as np
 import gtstub
 from gtstub.frameworks.gt4py import make_backend
 from tests.gpu.device import arrays
+from tests.support.graphs import Captured
 
 IS_GPU = sys.argv[1:] != ["cpu"]
 K = gtx.Dimension("K", kind=gtx.DimensionKind.VERTICAL)
@@ -60,7 +61,7 @@ def main() -> None:
     print("> read")
 
     try:
-        with gtstub.graph():
+        with Captured():
             call()
     except RuntimeError:
         print("> not captured")

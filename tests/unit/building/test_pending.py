@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gtstub import ranks
-from gtstub.building.pending import Build, wait_for
+from gtstub.building.pending import PendingEntry, wait_for
 from gtstub.cache.entry import Entry
 from gtstub.cache.store import Cache
 from gtstub.errors import CompilationError
@@ -29,7 +29,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def wait_in(mode: str, rank: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """How many exchanges there were; all ranks must have as many, or they wait for each other."""
-    exchanges: list[Collection[Build]] = []
+    exchanges: list[Collection[PendingEntry]] = []
     ranks.use_ranks(Ranks(rank, 2, exchange=exchanges.append))
     monkeypatch.setenv("GTSTUB_MODE", mode)
     with contextlib.suppress(SystemExit):  # the end of mode Build
@@ -56,7 +56,7 @@ def test_build_elsewhere_is_not_waited_for(tmp_path: Path) -> None:
 
     builder = Ranks(0, 2).builder("prog-0123")
     other = 1 - builder
-    build = Build(Cache(tmp_path), "prog-0123", Ranks(other, 2, sharing=frozenset({other})), submit)
+    build = PendingEntry(Cache(tmp_path), "prog-0123", Ranks(other, 2, sharing=frozenset({other})), submit)
     with pytest.raises(CompilationError) as caught:
         wait_for({build: "prog"})
     assert str(caught.value) == (

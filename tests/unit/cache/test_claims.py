@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -105,7 +106,8 @@ def test_killed_builder_is_overtaken(tmp_path: Path, slow_builder: subprocess.Po
     assert Watch(cache.root, KEY).is_free(), "That its parent has not asked for its end does not keep it alive."
     slow_builder.wait()
     assert Watch(cache.root, KEY).is_free()
-    assert Waiter(cache, KEY, [Watch(cache.root, KEY)]).wait() is None
+    with ExitStack() as held:
+        assert Waiter(cache, KEY, [Watch(cache.root, KEY)]).wait(held) is None
     assert build_once(cache, KEY, lambda: publish(cache, KEY)) == cache.find(KEY)
     assert list((tmp_path / ".claims").iterdir()) == []
 

@@ -108,7 +108,7 @@ def test_collections_are_shown_with_their_keys(capsys: pytest.CaptureFixture[str
     print_plan(plan)
     text = capsys.readouterr().out
     assert re.search(r"^s\.n +s_1 +int32 +0$", text, re.MULTILINE)
-    assert "Not used by the SDFG: 's.a'." in text
+    assert "The SDFG does not use 's.a'." in text
 
 
 def test_a_plan_as_json_says_all_that_is_in_it() -> None:
@@ -247,11 +247,10 @@ def test_the_plan_in_a_pipe_is_plain_text(capsys: pytest.CaptureFixture[str]) ->
         "   4  bool      x_1              'x[1]'\n"
         "\n"
         "Must agree:\n"
-        "  __nk: size of axis 0 of 'y' with size of axis 1 of 'x[0]'\n"
-        "Not used by the SDFG: 'x[2]', 'gone'.\n"
-        "Handle: initialised at the first call with '__nk'.\n"
-        "Not known which elements are accessed:\n"
-        "  'y': 2 accesses in a branch on data\n"
+        "  __nk: size of axis 0 of 'y' equals size of axis 1 of 'x[0]'\n"
+        "The SDFG does not use 'x[2]', 'gone'.\n"
+        "The first call initialises the SDFG with '__nk'.\n"
+        "Not known which elements are accessed: 'y': 2 accesses in a branch on data.\n"
     )
 
 
@@ -269,23 +268,22 @@ def test_the_slots_in_a_pipe_are_plain_text(capsys: pytest.CaptureFixture[str]) 
         "   3  int32_t   __nk             size of axis 1 of 'x[0]'  fits int32; equals size of axis 0 of 'y'\n"
         "   4  bool      x_1              'x[1]'                    bool\n"
         "\n"
-        "Not used by the SDFG: 'x[2]', 'gone'.\n"
-        "Handle: initialised at the first call with '__nk'.\n"
-        "Not known which elements are accessed:\n"
-        "  'y': 2 accesses in a branch on data\n"
+        "The SDFG does not use 'x[2]', 'gone'.\n"
+        "The first call initialises the SDFG with '__nk'.\n"
+        "Not known which elements are accessed: 'y': 2 accesses in a branch on data.\n"
     )
 
 
 @pytest.mark.parametrize(
     ("init", "memory_symbols", "expected"),
     [
-        ((), (), "Handle: initialised when the program is loaded."),
-        (tuple("abcdefg"), (), "Handle: initialised at the first call with 7 symbols."),
-        (("a",), ("a",), "Handle: initialised at the first call with 'a', again when 'a' changes."),
+        ((), (), "The SDFG is initialised when the program is loaded."),
+        (tuple("abcdefg"), (), "The first call initialises the SDFG with 7 symbols."),
+        (("a",), ("a",), "The first call initialises the SDFG with 'a', and again when 'a' changes."),
         (
             ("a", "b"),
             ("a", "b"),
-            "Handle: initialised at the first call with 'a', 'b', again when one of 'a', 'b' changes.",
+            "The first call initialises the SDFG with 'a', 'b', and again when 'a' or 'b' changes.",
         ),
     ],
 )
@@ -300,7 +298,7 @@ def test_the_table_says_when_the_handle_is_initialised(
 
 def test_the_table_names_workspaces(capsys: pytest.CaptureFixture[str]) -> None:
     print_slots(WHOLE)
-    assert capsys.readouterr().out.endswith("Workspace: the caller lends memory in 'CPU_Heap' on cpu.\n")
+    assert capsys.readouterr().out.endswith("The caller lends memory in 'CPU_Heap' on cpu.\n")
 
 
 def test_nothing_is_cut_off_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

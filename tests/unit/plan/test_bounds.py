@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from gtstub.errors import PlanError
-from gtstub.plan.indices import accesses_not_known, indices_used
 from gtstub.plan.model import CallPlan, FieldLeaf
 from gtstub.plan.planner import make_plan
+from gtstub.plan.wording import accesses_not_known, indices_used
 from gtstub.signature.expressions import Expression
 from gtstub.signature.model import Axis, Bounds, Claim, Condition, StaticDomain, Unknown
 from tests.support.signatures import (

@@ -15,7 +15,7 @@ from gtstub.plan.planner import make_plan
 from gtstub.profiling.model import Profile
 from gtstub.report.document import to_json
 from gtstub.report.entry import report
-from gtstub.report.model import Chip, Constant, ProgramReport, Use
+from gtstub.report.model import Chip, Constant, ProgramReport, UsedWhen
 from gtstub.signature import documents
 from gtstub.signature.model import Axis, ProgramSignature, SdfgSignature
 from tests.support.goldens import REAL, signatures_of
@@ -54,7 +54,7 @@ def test_arguments_and_slots_refer_to_each_other(whole: ProgramReport) -> None:
     assert sum(len(leaf.slots) for leaf in whole.leaves) + sum(slot.leaf is None for slot in whole.slots) == 18
     vn = next(leaf for leaf in whole.leaves if leaf.path == "vn")
     assert (vn.contract, vn.device) == ("float64 field on [Edge (start 0, stride 1), K]", "cpu")
-    assert vn.used == (Use("Edge 0 to 1", ""),)
+    assert vn.used == (UsedWhen("Edge 0 to 1", ""),)
     assert vn.fortran == "real(c_double), intent(in) :: vn(:, :)"
     x_0 = next(leaf for leaf in whole.leaves if leaf.path == "x[0]")
     assert x_0.agrees == ("size of axis 0 of 'x[0]' equals size of axis 1 of 'vn'",)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gtstub.plan.indices import accesses_not_known, indices_used
-from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Function, Leaf, Slot, Unused, Value, walk
+from gtstub.plan.model import AxisValue, CallPlan, Data, FieldLeaf, Function, Leaf, Slot, Value
+from gtstub.plan.wording import agreements, indices_used, remarks
 from gtstub.util.console import make_table, print_parts
-
-MOST_NAMES = 6
-"""The most names that a sentence lists; it counts more. The JSON document lists all names."""
 
 
 def print_plan(plan: CallPlan) -> None:
@@ -33,11 +30,11 @@ def print_slots(plan: CallPlan, evaluated: Sequence[str] = ()) -> None:
         for slot in plan.slots
     )
     slots = make_table("slot", "C type", "name", "source", "contract", "indices used", rows=rows)
-    remarks = list(_remarks(plan))
+    lines = list(_remarks(plan))
     if evaluated:
-        remarks.append("Each call from Python evaluates again what DaCe has compiled in:")
-        remarks += [f"  {each}" for each in evaluated]
-    print_parts(_title(plan), slots, "\n".join(remarks))
+        lines.append("Each call from Python evaluates again what DaCe has compiled in:")
+        lines += [f"  {each}" for each in evaluated]
+    print_parts(_title(plan), slots, "\n".join(lines))
 
 
 def _slot_row(slot: Slot) -> tuple[str, ...]:
@@ -76,33 +73,12 @@ def _indices_used(slot: Slot, plan: CallPlan) -> str:
 
 
 def _agreements(plan: CallPlan) -> Iterator[str]:
-    if plan.assertions or plan.required_shapes:
-        yield "Must agree:"
-    for assertion in plan.assertions:
-        first, later = assertion.first.text, assertion.later.text
-        yield f"  {assertion.symbol}: {later} with {first}"
-    for each in plan.required_shapes:
-        yield f"  {each.name} of axis {each.axis} of '{each.leaf.path}' with {each.value}"
+    found = [f"  {each.symbol}: {each.text}" if each.symbol else f"  {each.text}" for each in agreements(plan)]
+    if found:
+        yield from ("Must agree:", *found)
 
 
 def _remarks(plan: CallPlan) -> Iterator[str]:
     if plan.statics:
         yield f"Compiled in: {', '.join(f'{leaf.path} = {leaf.value!r}' for leaf in plan.statics)}."
-    unused = [f"'{part.path}'" for node in plan.parameters for part in walk(node) if isinstance(part, Unused)]
-    if unused:
-        yield f"Not used by the SDFG: {', '.join(unused)}."
-    if plan.init:
-        symbols = [f"'{slot.name}'" for slot in plan.init]
-        what = ", ".join(symbols) if len(symbols) <= MOST_NAMES else f"{len(symbols)} symbols"
-        handle = f"Handle: initialised at the first call with {what}"
-        memory = [f"'{slot.name}'" for slot in plan.memory_symbols]
-        if memory:
-            handle += f", again when {'one of ' if memory[1:] else ''}{', '.join(memory)} changes"
-        yield f"{handle}."
-    else:
-        yield "Handle: initialised when the program is loaded."
-    if unknown := accesses_not_known(plan):
-        yield "Not known which elements are accessed:"
-        yield from (f"  {each}" for each in unknown)
-    for workspace in plan.workspaces:
-        yield f"Workspace: the caller lends memory in '{workspace.storage}' on {workspace.device}."
+    yield from remarks(plan)

@@ -17,7 +17,7 @@ from gtstub.errors import PlanError, SignatureError
 from gtstub.frameworks.dace.call_arguments import Arguments, signature_of
 from gtstub.frameworks.dace.closures import copy_of, same
 from gtstub.frameworks.dace.internals import Types, examples, python_of, types_of
-from gtstub.frameworks.dace.variant import Options, Variant, build_variant
+from gtstub.frameworks.dace.variant import Options, ParsedVariant, Variant, build_variant, parse_variant
 from gtstub.programs import registry
 from gtstub.settings import Mode, mode
 
@@ -69,12 +69,17 @@ class StubbedProgram(Overloads):
         """
         if mode() == Mode.PYTHON:
             return self
-        if not args and not kwargs:
-            args, kwargs = examples(self.dace_program, self._signature)
-        call = self._bind(args, kwargs)
+        call = self._bind(args, kwargs) if args or kwargs else self._example()
         with _PARSING:
             self._variant(call)
         return self
+
+    def parse(self) -> ParsedVariant:
+        """The variant of a program whose parameters are all annotated, parsed but not built."""
+        call = self._example()
+        with _PARSING:
+            args, kwargs, types = self._types(call)
+            return parse_variant(self.dace_program, args, kwargs, types, call, self._options)
 
     def clear(self) -> None:
         """Forgets all variants; the next call parses the program again."""
@@ -98,16 +103,17 @@ class StubbedProgram(Overloads):
     def _signature(self) -> inspect.Signature:
         return signature_of(self.dace_program)
 
+    def _example(self) -> Arguments:
+        """Arguments of the annotated types. Raises TypeError if a parameter has none."""
+        return self._bind(*examples(self.dace_program, self._signature))
+
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
         call = Arguments.bind(self.__name__, self._signature, args, kwargs)
         call.check_complete(self.__name__, self._signature)
         return call
 
     def _variant(self, call: Arguments) -> Variant | Callable[..., Any]:
-        program = self.dace_program
-        args, kwargs = call.without_defaults(self._signature)
-        given = {name: value for name, value in kwargs.items() if name != "out" or name in program.argnames}
-        types = types_of(program, args, given)
+        args, given, types = self._types(call)
         for known, variant in self._variants:
             if _is_same(known, types):
                 return variant
@@ -115,6 +121,13 @@ class StubbedProgram(Overloads):
         values = {name: copy_of(value) for name, value in types.values.items()}
         self._variants.append((dataclasses.replace(types, values=values), variant))
         return variant
+
+    def _types(self, call: Arguments) -> tuple[tuple[Any, ...], Mapping[str, Any], Types]:
+        """The arguments of a call without those that are None by default, and their types."""
+        program = self.dace_program
+        args, kwargs = call.without_defaults(self._signature)
+        given = {name: value for name, value in kwargs.items() if name != "out" or name in program.argnames}
+        return args, given, types_of(program, args, given)
 
     def _built(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], types: Types, call: Arguments

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import dace
@@ -17,7 +18,8 @@ from gtstub import settings
 from gtstub._host import Overload, Program
 from gtstub.building.waiting import build_once
 from gtstub.cache.entry import Entry
-from gtstub.codegen.stub import make_stub
+from gtstub.cache.lookup import Request, make_request
+from gtstub.codegen.stub import Stub, make_stub
 from gtstub.frameworks.dace.build import Build, with_gpu_arch
 from gtstub.frameworks.dace.call_arguments import Arguments
 from gtstub.frameworks.dace.closures import Closure, Identical, closure_of, copy_of
@@ -26,12 +28,11 @@ from gtstub.frameworks.dace.internals import Types, number_types, parse_program,
 from gtstub.frameworks.dace.program_signature import Parameters, program_signature, renamed, results_of
 from gtstub.frameworks.dace.readings import Passed, Reading
 from gtstub.frameworks.dace.recording import recording
-from gtstub.frameworks.dace.request import make_request
 from gtstub.frameworks.dace.sdfg_signature import sdfg_signature
 from gtstub.frameworks.versions import dace_versions
 from gtstub.plan.model import AxisValue, CallPlan, Value
 from gtstub.signature.dtypes import NAMES, DType
-from gtstub.signature.model import CallbackArgument, Device, SdfgSignature
+from gtstub.signature.model import CallbackArgument, Device, ProgramSignature, SdfgSignature
 from gtstub.signature.polynomials import Polynomial, linear
 from gtstub.toolchain import cpu
 from gtstub.toolchain.arch import toolkit
@@ -201,7 +202,41 @@ def _value(source: AxisValue | Value, argument: Any) -> int:
     return int((found - source.minus) // source.divisor)
 
 
-def build_variant(
+@dataclasses.dataclass(frozen=True)
+class ParsedVariant:
+    """A variant before its build: the SDFG, what calls need besides, both signatures, and the entry that it needs."""
+
+    sdfg: dace.SDFG
+    parameters: Parameters
+    closure: Closure
+    signature: ProgramSignature
+    sdfg_signature: SdfgSignature
+    stub: Stub
+    build: Build
+    request: Request
+    library: Path | None
+
+    def entry(self) -> Entry:
+        """Finds the entry, or builds it."""
+        found, request = self.request.find(), self.request
+        if found is not None:
+            return found
+        library = None if settings.build_checks() else self.library
+        publish = functools.partial(
+            self.build.publish,
+            request,
+            self.sdfg,
+            self.stub,
+            self.signature,
+            self.sdfg_signature,
+            self.parameters.names,
+            library,
+        )
+        with self.build.context():
+            return build_once(request.cache, request.key, publish)
+
+
+def parse_variant(
     program: DaceProgram,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
@@ -210,13 +245,13 @@ def build_variant(
     options: Options,
     front_end: FrontEnd = DACE,
     compiled: Compiled | None = None,
-) -> Variant:
+) -> ParsedVariant:
     """
-    Parses a program, unless it was `compiled` already, and finds or builds its entry. `args` and `kwargs` are the
-    arguments of the `call` without those that are None by default.
+    Parses a program, unless it was `compiled` already. `args` and `kwargs` are the arguments of the `call` without
+    those that are None by default.
 
-    Raises SignatureError and PlanError for what no stub can carry, TypeError for unknown names of arguments, the errors
-    of DaCe, and those of a build.
+    Raises SignatureError and PlanError for what no stub can carry, TypeError for unknown names of arguments, and the
+    errors of DaCe.
     """
 
     def meet(value: Any) -> None:
@@ -243,8 +278,7 @@ def build_variant(
     described = sdfg_signature(sdfg, raw, bounds=options.bounds and settings.bounds(), has_domains=False)
     parameters = _parameters(sdfg, described, types, given, closure)
     signature = program_signature(sdfg, parameters)
-    names = parameters.names
-    made = renamed(described, names)
+    made = renamed(described, parameters.names)
     stub = make_stub(made, signature)
     build = options.build(made.device)
     baked = {reading.source: value for reading, value in closure.constants if isinstance(value, bool | int | float)}
@@ -265,24 +299,34 @@ def build_variant(
         ingredients["evaluated"] = list(closure.again)
     if compiled is not None:
         ingredients["library"] = hashlib.sha256(compiled.library.read_bytes()).hexdigest()
-    request = make_request(sdfg.name, ingredients, baked, build)
-    entry = request.find()
-    if entry is None:
-        library = compiled.library if compiled is not None and not settings.build_checks() else None
-        with build.context():
-            entry = build_once(
-                request.cache,
-                request.key,
-                functools.partial(build.publish, request, sdfg, stub, signature, made, names, library),
-            )
+    request = make_request(sdfg.name, ingredients, baked, build.cmake)
+    library = None if compiled is None else compiled.library
+    return ParsedVariant(sdfg, parameters, closure, signature, made, stub, build, request, library)
+
+
+def build_variant(
+    program: DaceProgram,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    types: Types,
+    call: Arguments,
+    options: Options,
+    front_end: FrontEnd = DACE,
+    compiled: Compiled | None = None,
+) -> Variant:
+    """Finds or builds the entry of a program, and loads it. Raises the errors of `parse_variant` and of a build."""
+    parsed = parse_variant(program, args, kwargs, types, call, options, front_end, compiled)
+    entry, parameters = parsed.entry(), parsed.parameters
     constants = {name: copy_of(value) for name, value in types.values.items() if name in call.places}
     exact = {
         name: number_types(descriptor.dtype)
         for name, descriptor in types.descriptors.items()
         if name in parameters.passed and name not in types.annotated and isinstance(descriptor, dace.data.Scalar)
     }
-    maker = _array_maker(build.device)
-    return Variant(entry.load(), stub.plan, parameters, closure, constants, exact, maker, entry, front_end)
+    maker = _array_maker(parsed.build.device)
+    return Variant(
+        entry.load(), parsed.stub.plan, parameters, parsed.closure, constants, exact, maker, entry, front_end
+    )
 
 
 def _called(program: DaceProgram, sdfg: dace.SDFG) -> list[Any]:

@@ -15,8 +15,7 @@ from gt4py.next.program_processors.runners.dace.workflow import common as dace_w
 
 from gtstub import _host, settings
 from gtstub.cache.entry import Entry
-from gtstub.cache.lookup import Request
-from gtstub.frameworks.dace.request import make_request
+from gtstub.cache.lookup import Request, make_request
 from gtstub.frameworks.gt4py import fingerprint, options, runner
 from gtstub.frameworks.gt4py.describe import describe
 from gtstub.frameworks.gt4py.internals import (
@@ -63,27 +62,28 @@ class StubBackend(gtx_backend.Backend[Any]):
             steps["func_to_foast"] = Parsing(steps["func_to_foast"])
             steps["func_to_past"] = Parsing(steps["func_to_past"])
             steps["past_to_itir"] = KeepingLowering(steps["past_to_itir"])
-        object.__setattr__(self, "transforms", FindingTransforms(**{**steps, "request": self.request}))
+        object.__setattr__(self, "transforms", FindingTransforms(**{**steps, "request": self._request}))
 
     @property
     def lowering(self) -> FindingTransforms:
         assert isinstance(self.transforms, FindingTransforms)
         return self.transforms
 
-    def request(self, inp: ConcreteProgramDef[Any, Any], parsed: ConcreteProgramDef[Any, Any] | None = None) -> Request:
+    def request(self, inp: ConcreteProgramDef[Any, Any]) -> Request:
         """
-        The entry of a program with its compile-time arguments; does not lower the program. In mode Run, or without a
-        compiler, the entry of any toolchain that the cache knows. `parsed` is the program as gt4py has read it.
+        The entry of a program with its compile-time arguments; does not lower the program. Raises ToolchainError as
+        `make_request` does.
+        """
+        return self.lowering.requested(inp).request
 
-        Raises ToolchainError without such an entry and without a compiler, except in mode Run.
-        """
-        reading = fingerprint.read(parsed or self.lowering.parsed(inp), fingerprint.names(inp.data))
+    def _request(self, inp: ConcreteProgramDef[Any, Any], parsed: ConcreteProgramDef[Any, Any]) -> Request:
+        reading = fingerprint.read(parsed, fingerprint.names(inp.data))
         ingredients = {
             **reading.ingredients,
             "transforms": describe({**vars(self.transforms), "request": None}),
             **self.executor.ingredients,
         }
-        return make_request(reading.name, ingredients, reading.baked, self.executor.compilation.build)
+        return make_request(reading.name, ingredients, reading.baked, self.executor.compilation.build.cmake)
 
     def signatures(self, inp: ConcreteProgramDef[Any, Any]) -> tuple[ProgramSignature, SdfgSignature]:
         """Both signatures of a program with its compile-time arguments. Lowers the program, but does not build it."""

@@ -1,27 +1,23 @@
-"""`gtstub.compile()`: binds arguments of a gt4py program and compiles its variants."""
+"""gt4py as a `Framework`: binds arguments of a program and compiles its variants."""
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dace.frontend.python.parser import DaceProgram
 from gt4py.next import backend as gtx_backend
-from gt4py.next import common
 from gt4py.next.otf import runners
 
 from gtstub import settings
 from gtstub.backends.choice import Tag, choose
 from gtstub.backends.tables import load_tables
 from gtstub.cache.lookup import Request
-from gtstub.errors import ConfigError
-from gtstub.frameworks.dace.program import StubbedProgram
-from gtstub.frameworks.dace.program import program as dace_program
+from gtstub.errors import ConfigError, GtstubError
+from gtstub.frameworks.framework import CompileOptions
 from gtstub.frameworks.gt4py import fingerprint
 from gtstub.frameworks.gt4py.argument_types import parameter_types
-from gtstub.frameworks.gt4py.backend import StubBackend
+from gtstub.frameworks.gt4py.backend import StubBackend, make_backend
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef, versions
 from gtstub.frameworks.gt4py.target import CompiledTarget, EmbeddedTarget
@@ -31,82 +27,15 @@ from gtstub.settings import Mode, mode
 from gtstub.signature.model import ProgramSignature, SdfgSignature
 from gtstub.toolchain.arch import arch
 
-NOTHING: Mapping[str, Any] = {}
+NAME = "gt4py"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CompileOptions:
-    """The keyword arguments of `compile`."""
-
-    horizontal_sizes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    vertical_sizes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    bound_args: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    bound_static_args: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    static_args: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
-    backend_tag: Tag | str | None = None
-    backend: gtx_backend.Backend[Any] | None = None
-    offset_provider: common.OffsetProvider | Sequence[common.OffsetProvider] = dataclasses.field(default_factory=dict)
-    static_horizontal_sizes: bool = False
-    overridable: bool = False
-
-    @property
-    def names(self) -> Iterator[str]:
-        """The names of all parameters with values, in all tables."""
-        tables = (self.horizontal_sizes, self.vertical_sizes, self.bound_args, self.bound_static_args, self.static_args)
-        return itertools.chain.from_iterable(tables)
-
-    @property
-    def bound(self) -> dict[str, Any]:
-        return {**self.horizontal_sizes, **self.vertical_sizes, **self.bound_args, **self.bound_static_args}
-
-    @property
-    def static_values(self) -> dict[str, Sequence[Any]]:
-        """The list of values of each static argument."""
-        of_sizes = self.horizontal_sizes if self.static_horizontal_sizes else {}
-        one = {**of_sizes, **self.vertical_sizes, **self.bound_static_args}
-        return {**{name: [value] for name, value in one.items()}, **self.static_args}
+def is_program(found: Any) -> bool:
+    return hasattr(found, "definition_stage") and hasattr(found, "__gt_type__")
 
 
-def compile(  # noqa: A001  gt4py's own word for it
-    program: Any,
-    *,
-    horizontal_sizes: Mapping[str, Any] = NOTHING,
-    vertical_sizes: Mapping[str, Any] = NOTHING,
-    bound_args: Mapping[str, Any] = NOTHING,
-    bound_static_args: Mapping[str, Any] = NOTHING,
-    static_args: Mapping[str, Sequence[Any]] = NOTHING,
-    backend_tag: Tag | str | None = None,
-    backend: gtx_backend.Backend[Any] | None = None,
-    offset_provider: common.OffsetProvider | Sequence[common.OffsetProvider] = NOTHING,
-    static_horizontal_sizes: bool = False,
-    overridable: bool = False,
-) -> Any:
-    """
-    Compiles a gt4py program or field operator, and binds some of its arguments. Or compiles a DaCe program whose
-    parameters are all annotated; it takes none of these options, and comes back as from `gtstub.program`.
-
-    Returns a `CompiledProgram`, a callable that takes the unbound parameters by position or keyword. gtstub builds all
-    variants, the product of the lists in `static_args`, in parallel. The first call of a variant waits for its build,
-    as does `gtstub.wait_for_compilation()`, or this function if GTSTUB_WAIT=1 is set. `CompiledProgram.compile` adds
-    variants.
-
-    - `horizontal_sizes`: scalars to bind. With `static_horizontal_sizes` they are also compiled in, and ranks of a
-      parallel run with different sizes compile their own variants.
-    - `vertical_sizes`, `bound_static_args`: scalars (or tuples of them) to bind and compile in.
-    - `bound_args`: fields and scalars to bind. Their types are checked at once.
-    - `static_args`: for each name, the list of values that calls may pass.
-    - `backend_tag`: a tag or its name (docs/backends.md), CPU by default; `backend`: a gt4py backend instead of a tag.
-    - `offset_provider`: the offset provider to bind, or a list of several; then each call passes one of them.
-    - `overridable`: calls may override bound arguments by keyword, as functools.partial allows.
-
-    Raises TypeError or ValueError for arguments that do not fit the program. The code that waits for a build gets the
-    errors of the build.
-    """
-    options = locals().copy()
-    del options["program"]
-    if isinstance(program, DaceProgram | StubbedProgram):
-        return _compile_dace_program(program, CompileOptions(**options))
-    target, interface, combinations = _prepare(program, CompileOptions(**options))
+def compile(program: Any, options: CompileOptions) -> CompiledProgram:  # noqa: A001  gt4py's own word for it
+    target, interface, combinations = _prepare(program, options)
     static_value = target.argument_types.static_value
     builder = Builder(static_value, target.start, target.load, runners.reset_default_runner)
     compiled = CompiledProgram.make(interface, builder)
@@ -115,13 +44,6 @@ def compile(  # noqa: A001  gt4py's own word for it
         compiled.wait()
     registry.register(compiled)  # Not before: a caller that has handled an error must not get it again.
     return compiled
-
-
-def _compile_dace_program(program: DaceProgram | StubbedProgram, options: CompileOptions) -> StubbedProgram:
-    if options != CompileOptions():
-        raise TypeError("A DaCe program takes no options of 'gtstub.compile()': pass them to 'gtstub.program()'.")
-    stubbed = program if isinstance(program, StubbedProgram) else dace_program(program)
-    return stubbed.compile()
 
 
 def requests(program: Any, options: CompileOptions) -> list[Request]:
@@ -133,7 +55,26 @@ def requests(program: Any, options: CompileOptions) -> list[Request]:
     return [backend.request(concrete) for backend, concrete in _concrete(program, options)]
 
 
-def signatures(program: Any, options: CompileOptions) -> list[tuple[ProgramSignature, SdfgSignature]]:
+def build(program: Any, options: CompileOptions) -> None:
+    for variant in compile(program, options).variants:
+        variant.result.result()
+
+
+def signatures(
+    program: Any, static: Mapping[str, Any], offset_provider: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[ProgramSignature, SdfgSignature]:
+    """Both signatures of a program with values of scalar parameters. `options` are those of `make_backend`."""
+    known = inspect.signature(make_backend).parameters
+    for option in options:
+        if option not in known:
+            raise GtstubError(f"The backend has no option '{option}'. Its options: {', '.join(map(repr, known))}.")
+    backend = make_backend(**{"gpu": False, **options})
+    if backend is None:
+        raise GtstubError("Mode 'Python' compiles nothing: unset GTSTUB_MODE to extract signatures.")
+    return CompiledTarget(program, backend).signatures(static, offset_provider)
+
+
+def signatures_of_variants(program: Any, options: CompileOptions) -> list[tuple[ProgramSignature, SdfgSignature]]:
     """Both signatures of each variant that `compile` would build with these options. Lowers the variants only."""
     return [backend.signatures(concrete) for backend, concrete in _concrete(program, options)]
 
@@ -188,11 +129,6 @@ def _prepare(
 
 
 def _check_program(program: Any) -> None:
-    if not hasattr(program, "definition_stage") or not hasattr(program, "__gt_type__"):
-        raise TypeError(
-            f"Argument 'program' of 'compile' must be a gt4py program or field operator,"
-            f" not '{type(program).__name__}'."
-        )
     options = program.compilation_options
     for what, given in (
         ("bound arguments", getattr(program, "bound_args", None)),

@@ -17,7 +17,7 @@ from gtstub.errors import GtstubError
 from gtstub.frameworks.gt4py.argument_types import parameter_types
 from gtstub.frameworks.gt4py.chosen import make_chosen_backend
 from gtstub.frameworks.gt4py.internals import make_connectivity, make_field
-from gtstub.frameworks.resolve import offset_provider, resolve_program
+from gtstub.frameworks.resolve import offset_provider, resolve
 from gtstub.recorded.archive import Archive, Call, Value
 from gtstub.recorded.replay import Replay
 from gtstub.toolchain.arch import arch
@@ -28,7 +28,10 @@ class GtProgram:
 
     def __init__(self, name: str, tag: str, grid: str | None) -> None:
         """`name` is 'module:name'; `grid` names an object with the connectivities that the SDFG did not take."""
-        program = resolve_program(name)
+        program = resolve(name)
+        if not hasattr(program, "with_backend"):
+            found = type(program).__name__
+            raise GtstubError(f"'{name}' is not a gt4py program or field operator, but of type '{found}'.")
         # The prefix that gt4py gives the program that it makes from a field operator.
         self.name = f"{'__field_operator_' if isinstance(program, FieldOperator) else ''}{program.__name__}"
         self._tag = tag

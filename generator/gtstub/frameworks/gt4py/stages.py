@@ -1,16 +1,33 @@
-"""The data that gtstub's steps pass between gt4py's steps: programs with a found entry, and lowered programs."""
+"""The data that gtstub's steps pass between gt4py's steps: programs with their entries, found or to be built."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 from gt4py.next import utils
+from gt4py.next.otf import arguments
 from gt4py.next.type_system import type_specifications as ts
 
 from gtstub.cache.entry import Entry
 from gtstub.cache.lookup import Request
-from gtstub.frameworks.gt4py.internals import CompilableProgramDef
+from gtstub.frameworks.gt4py.internals import CompilableProgramDef, ConcreteProgramDef
+
+
+@dataclasses.dataclass(frozen=True)
+class RequestedProgram:
+    """A program as gt4py has parsed it, and the entry that it needs."""
+
+    parsed: ConcreteProgramDef[Any, Any]
+    request: Request
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RequestedArgs(arguments.CompileTimeArgs):
+    """The compile-time arguments of a program whose entry is to be built: gt4py hands them on to the lowering step."""
+
+    requested: RequestedProgram
 
 
 @dataclasses.dataclass

@@ -23,6 +23,7 @@ from gtstub.errors import CacheError, SignatureError
 from gtstub.frameworks.gt4py.argument_types import ArgumentTypes, parameter_types
 from gtstub.frameworks.gt4py.backend import StubBackend, collect_metrics
 from gtstub.frameworks.gt4py.internals import ConcreteProgramDef
+from gtstub.frameworks.gt4py.stages import RequestedArgs
 from gtstub.settings import Mode, mode
 from gtstub.signature.model import ProgramSignature, SdfgSignature
 
@@ -125,8 +126,8 @@ class CompiledTarget(Target):
         """
         concrete = self.concrete(static, offset_provider)
 
-        def submit() -> concurrent.futures.Future[Any]:
-            task = compilation_tasks.make_compilation_task(self.backend, concrete.data, concrete.args)
+        def submit(args: arguments.CompileTimeArgs) -> concurrent.futures.Future[Any]:
+            task = compilation_tasks.make_compilation_task(self.backend, concrete.data, args)
             return cast("concurrent.futures.Future[Any]", runners.get_default_runner().submit(task))
 
         if not isinstance(self.backend, StubBackend):
@@ -135,11 +136,12 @@ class CompiledTarget(Target):
                     f"Program '{self.name}' has no entry in gtstub's cache, because '{self.backend.name}' is a backend"
                     " of gt4py's own, and mode 'Run' builds nothing: use a gtstub backend, or another mode."
                 )
-            return submit()
-        request = self.backend.request(concrete)
-        if (entry := request.find()) is not None:
+            return submit(concrete.args)
+        requested = self.backend.lowering.requested(concrete)
+        if (entry := requested.request.find()) is not None:
             return done(entry)
-        return start(request.cache, request.key, ranks.current(), submit)
+        args = RequestedArgs(**vars(concrete.args), requested=requested)
+        return start(requested.request.cache, requested.request.key, ranks.current(), lambda: submit(args))
 
     def load(self, artifact: Any) -> Callable[..., None]:
         executable = self.backend.load_artifact(artifact)

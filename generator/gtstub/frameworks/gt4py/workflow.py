@@ -43,7 +43,7 @@ from gtstub.frameworks.gt4py.internals import (
 from gtstub.frameworks.gt4py.options import UNIT_STRIDE
 from gtstub.frameworks.gt4py.program_signature import program_signature
 from gtstub.frameworks.gt4py.sdfg_checks import KeptStages, warn_of_broken_rules
-from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef
+from gtstub.frameworks.gt4py.stages import FoundProgramDef, LoweredProgramDef, RequestedArgs, RequestedProgram
 from gtstub.signature.model import Device, ProgramSignature, SdfgSignature
 from gtstub.toolchain import cpu
 from gtstub.toolchain.arch import toolkit
@@ -66,21 +66,27 @@ class KeepingLowering:
 @dataclasses.dataclass(frozen=True)
 class FindingTransforms(gtx_backend.Transforms):
     """
-    gt4py's lowering, skipped for programs with a cache entry. `request` makes the request for a program from it and
-    from what gt4py parsed.
+    gt4py's lowering, skipped for programs with a cache entry; one that comes with `RequestedArgs` has none. `request`
+    makes the request for a program from it and from what gt4py parsed.
     """
 
     request: Callable[[ConcreteProgramDef[Any, Any], ConcreteProgramDef[Any, Any]], Request] | None = None
 
     def __call__(self, inp: ConcreteProgramDef[Any, Any]) -> FoundProgramDef | LoweredProgramDef:
-        if isinstance(inp.args, arguments.JITArgs):
-            inp = self.aotify_args(inp)
+        if isinstance(inp.args, RequestedArgs):
+            requested = inp.args.requested
+        else:
+            if isinstance(inp.args, arguments.JITArgs):
+                inp = self.aotify_args(inp)
+            requested = self.requested(inp)
+            if (entry := requested.request.find()) is not None:
+                return FoundProgramDef(None, inp.args, entry)
+        return dataclasses.replace(self.lower(requested.parsed), request=requested.request)
+
+    def requested(self, inp: ConcreteProgramDef[Any, Any]) -> RequestedProgram:
         assert self.request is not None
         parsed = self.parsed(inp)
-        request = self.request(inp, parsed)
-        if (entry := request.find()) is not None:
-            return FoundProgramDef(None, inp.args, entry)
-        return dataclasses.replace(self.lower(parsed), request=request)
+        return RequestedProgram(parsed, self.request(inp, parsed))
 
     def parsed(self, inp: ConcreteProgramDef[Any, Any]) -> ConcreteProgramDef[Any, Any]:
         """

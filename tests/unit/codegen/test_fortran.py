@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from gtstub.codegen.fortran_interface import MAX_NAME, make_interface, procedure_name
+from gtstub.codegen.hosts.fortran import MAX_NAME, make_interface, procedure_name
 from gtstub.errors import PlanError
 from gtstub.plan.planner import make_plan
 from gtstub.signature.dtypes import NAMES, DType

@@ -1,15 +1,21 @@
-"""The Fortran module of a program as data: the names, types and intents of its procedures."""
+"""
+Fortran as the language of a host: the module of a program as data, with the names, types and intents of its procedures,
+and how its lines are broken.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Mapping
 
+from gtstub.codegen.hosts.language import HostLanguage
+from gtstub.codegen.layout import WIDTH, joined
 from gtstub.errors import PlanError
-from gtstub.plan.indices import indices_used
 from gtstub.plan.model import CallbackLeaf, CallPlan, FieldLeaf, ScalarLeaf
-from gtstub.signature.dtypes import NAMES
+from gtstub.plan.wording import indices_used
+from gtstub.signature.dtypes import DType
 
 MAX_NAME = 63
 """The longest name in Fortran 2018, in characters."""
@@ -20,12 +26,27 @@ SUFFIX = "_stub"
 BINDING_SUFFIX = "_bind"
 """The procedure that binds a call has the name of the other one with this suffix, which is no longer than SUFFIX."""
 
+TYPES: Mapping[DType, tuple[str, str]] = {
+    "bool": ("logical", "c_bool"),
+    "int8": ("integer", "c_int8_t"),
+    "uint8": ("integer", "c_int8_t"),
+    "int16": ("integer", "c_int16_t"),
+    "uint16": ("integer", "c_int16_t"),
+    "int32": ("integer", "c_int32_t"),
+    "uint32": ("integer", "c_int32_t"),
+    "int64": ("integer", "c_int64_t"),
+    "uint64": ("integer", "c_int64_t"),
+    "float32": ("real", "c_float"),
+    "float64": ("real", "c_double"),
+}
+"""Types and their kinds in iso_c_binding. Signed integers replace unsigned ones, which Fortran does not have."""
+
 OWN_KINDS = ("c_char", "c_int")
 """The kinds of `stat` and `errmsg`."""
 
 RESERVED = frozenset(
     ("program", "bound_call", "stat", "errmsg", "gtstub", "gts_bound_call", "gts_program", "iso_c_binding", *OWN_KINDS)
-).union(names.fortran[1] for names in NAMES.values())
+).union(kind for _, kind in TYPES.values())
 """The names that each generated module uses, in lower case because Fortran ignores case."""
 
 
@@ -52,7 +73,7 @@ class Argument:
 
 
 @dataclasses.dataclass(frozen=True)
-class Interface:
+class FortranInterface:
     """A program's two procedures, in a module of their own; `symbol` is the name of the C function that calls it."""
 
     procedure: str
@@ -82,11 +103,11 @@ class Interface:
         return tuple(sorted({*OWN_KINDS, *(argument.kind for argument in self.arguments)}))
 
 
-def make_interface(plan: CallPlan) -> Interface:
+def make_interface(plan: CallPlan) -> FortranInterface:
     """The Fortran interface of a program; raises PlanError if a name is not valid in Fortran."""
     procedure = procedure_name(plan.name)
     _check_names(plan.name, procedure, [leaf.name for leaf in plan.arguments])
-    return Interface(procedure, f"{plan.name}_fortran", tuple(_argument(plan, leaf) for leaf in plan.arguments))
+    return FortranInterface(procedure, f"{plan.name}_fortran", tuple(_argument(plan, leaf) for leaf in plan.arguments))
 
 
 def procedure_name(program: str) -> str:
@@ -103,7 +124,7 @@ def procedure_name(program: str) -> str:
 
 
 def _argument(plan: CallPlan, leaf: FieldLeaf | ScalarLeaf | CallbackLeaf) -> Argument:
-    type_, kind = ("type", "c_funptr") if isinstance(leaf, CallbackLeaf) else NAMES[leaf.dtype].fortran
+    type_, kind = ("type", "c_funptr") if isinstance(leaf, CallbackLeaf) else TYPES[leaf.dtype]
     rank, written = (len(leaf.axes), leaf.written) if isinstance(leaf, FieldLeaf) else (0, False)
     path = "" if leaf.path == leaf.name else f"{leaf.path}: "
     used = "".join(f"; uses {each}" for each in indices_used(plan, leaf))
@@ -135,3 +156,42 @@ def _check_name(program: str, kind: str, name: str, reserved: frozenset[str]) ->
         )
     if name.lower() in reserved:
         raise PlanError(f"The name of {kind} '{name}' of program '{program}' is reserved in its Fortran module.")
+
+
+# --- Lines ------------------------------------------------------------------------------------------------------------
+# They have at most 120 characters; Fortran allows 132 in free form.
+
+
+def pack(text: str) -> str:
+    """Fills continued lines with the items of a list, which come one a line."""
+    items = text.splitlines()
+    indent = items[0][: len(items[0]) - len(items[0].lstrip())]
+    text = " ".join(item.strip() for item in items)
+    lines = textwrap.wrap(text, WIDTH - len(f"{indent} &"), break_long_words=False)
+    return joined([f"{indent}{line} &" for line in lines])
+
+
+def comment(text: str) -> str:
+    """Breaks comments that are too long, and keeps their indentation."""
+    lines = []
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip())]
+        later = f"{indent}!     "
+        lines += textwrap.wrap(line.strip(), WIDTH, initial_indent=indent, subsequent_indent=later) or [line]
+    return joined(lines)
+
+
+def split(literal: str, indent: int) -> str:
+    """The content of a character literal, continued on further lines if it is long."""
+    length = 80
+    return f"&\n{' ' * indent}&".join(literal[i : i + length] for i in range(0, len(literal), length))
+
+
+FORTRAN = HostLanguage(
+    name="Fortran",
+    suffix=".f90",
+    comment=("! ", ""),
+    make_interface=make_interface,
+    filters={"fortran_comment": comment, "fortran_pack": pack, "fortran_split": split},
+    part="parts/fortran.c.j2",
+)

@@ -1,0 +1,107 @@
+"""Says in words what a plan decides, for comments, tables and reports."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from gtstub.plan.model import CallBounds, CallPlan, FieldLeaf, Leaf, Metric, Unused, walk
+from gtstub.signature.expressions import Expression, extremum
+from gtstub.signature.model import Condition
+
+MOST_NAMES = 6
+"""The most symbols that a sentence lists; it counts more. The JSON document lists all."""
+
+
+# --- Indices ----------------------------------------------------------------------------------------------------------
+
+
+def indices_used(plan: CallPlan, leaf: Leaf) -> tuple[str, ...]:
+    """
+    For each axis of a field the indices that a call is sure to access: 'K 0 to 9', 'Edge start to end - 1 if start <
+    end', or 'Vertex as in E2C2V' if a table has them.
+    """
+    return tuple(f"{indices} if {condition}" if condition else indices for indices, condition in uses(plan, leaf))
+
+
+def uses(plan: CallPlan, leaf: Leaf) -> tuple[tuple[str, str], ...]:
+    """The same as pairs of indices and the condition under which they are accessed, which is empty for all calls."""
+    return tuple(_parts(plan, leaf)) if isinstance(leaf, FieldLeaf) else ()
+
+
+def _parts(plan: CallPlan, leaf: FieldLeaf) -> Iterator[tuple[str, str]]:
+    for axis in leaf.axes:
+        if axis.used is not None:
+            yield f"{axis.dim} {axis.used[0]} to {axis.used[1]}", ""
+    for bounds in plan.bounds:
+        condition = _conditions(plan, bounds)
+        for used in bounds.indices:
+            ends = f"{extremum('min', used.lowest)} to {extremum('max', used.highest)}"
+            yield from ((f"{leaf.axes[axis].dim} {ends}", condition) for each, axis in used.of.axes if each is leaf)
+        for table in bounds.tables:
+            if table.leaf is leaf:
+                plus = "" if table.plus == Expression() else f", each plus {table.plus}"
+                yield f"{leaf.axes[table.axis].dim} as in {table.table.path}{plus}", condition
+
+
+def _conditions(plan: CallPlan, bounds: CallBounds) -> str:
+    return " and ".join(_condition(plan, each) for each in bounds.when)
+
+
+def _condition(plan: CallPlan, condition: Condition) -> str:
+    """A condition, or the fact that it is about: 'dt > 0.5', 'not dt > 0.5'."""
+    for fact in plan.facts:
+        if fact.name in condition.left.symbols | condition.right.symbols:
+            return fact.text if condition.relation == "!=" else f"not ({fact.text})"
+    return str(condition)
+
+
+def accesses_not_known(plan: CallPlan) -> tuple[str, ...]:
+    """For each array the accesses of which it is not known which elements they reach."""
+    fields = {leaf.name: leaf for leaf in plan.fields}
+    return tuple(
+        f"'{fields[each.array].path}': {each.count} access{'' if each.count == 1 else 'es'} {each.why}"
+        for each in plan.unknown
+        if each.array in fields
+    )
+
+
+# --- Agreements and remarks -------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Agreement:
+    """What calls check between arguments: of `leaf`, and about `symbol`, which may be empty, in the words `text`."""
+
+    leaf: Leaf | None
+    symbol: str
+    text: str
+
+
+def agreements(plan: CallPlan) -> Iterator[Agreement]:
+    for assertion in plan.assertions:
+        first, later = assertion.first, assertion.later
+        leaf = None if isinstance(later, Metric) else later.leaf
+        yield Agreement(leaf, assertion.symbol, f"{later.text} equals {first.text}")
+    for each in plan.required_shapes:
+        text = f"{each.name} of axis {each.axis} of '{each.leaf.path}' is {each.value}"
+        yield Agreement(each.leaf, "", text)
+
+
+def remarks(plan: CallPlan) -> Iterator[str]:
+    """Sentences about unused parts of arguments, the handle, lent memory, and accesses that are not known."""
+    unused = [f"'{part.path}'" for node in plan.parameters for part in walk(node) if isinstance(part, Unused)]
+    if unused:
+        yield f"The SDFG does not use {', '.join(unused)}."
+    if plan.init:
+        symbols = [f"'{slot.name}'" for slot in plan.init]
+        what = ", ".join(symbols) if len(symbols) <= MOST_NAMES else f"{len(symbols)} symbols"
+        memory = " or ".join(f"'{slot.name}'" for slot in plan.memory_symbols)
+        again = f", and again when {memory} changes" if memory else ""
+        yield f"The first call initialises the SDFG with {what}{again}."
+    else:
+        yield "The SDFG is initialised when the program is loaded."
+    if unknown := accesses_not_known(plan):
+        yield f"Not known which elements are accessed: {'; '.join(unknown)}."
+    for workspace in plan.workspaces:
+        yield f"The caller lends memory in '{workspace.storage}' on {workspace.device}."
