@@ -16,6 +16,7 @@ from gtstub.frameworks.dace.bounds.access import Access as Reached
 from gtstub.frameworks.dace.bounds.access import Lookup, Range, Scope
 from gtstub.frameworks.dace.bounds.claims import _claim, bounds_of
 from gtstub.frameworks.dace.bounds.dataflow import subset_of
+from gtstub.frameworks.dace.bounds.extremes import extreme
 from gtstub.frameworks.dace.bounds.simplify import canonical, simplified
 from gtstub.signature.expressions import Expression, extremum, parse, symbol
 from gtstub.signature.model import Bounds, Claim, Condition, Follow, Unknown, Use
@@ -341,6 +342,13 @@ def test_sdfgs_of_unknown_form_make_no_claims() -> None:
     }
     sdfg = {"type": "SDFG", "attributes": {"_arrays": arrays}, "nodes": [{"type": "SDFGState", "id": 0}], "edges": []}
     assert bounds_of(sdfg, {}, has_domains=True) == Bounds(0, (), (Unknown("vn", "in a form that is not read", 1),))
+
+
+def test_the_extremes_of_products_are_not_known() -> None:
+    loops, b, c = [Range("a", read("1"), read("b"))], symbol("b"), symbol("c")
+    assert extreme(read("c - 2*a"), loops, "min") == read("c - 2*b")
+    assert extreme(symbol("a") * b, loops, "max") is None
+    assert extreme(symbol("a") + b * c, loops, "max") == b + b * c
 
 
 # --- Simplification ---------------------------------------------------------------------------------------------------
