@@ -247,6 +247,28 @@ def syntax_tree(text: str) -> ast.expr | None:
         return None
 
 
+def names_in(tree: ast.expr) -> frozenset[str]:
+    """The names in a syntax tree, without those of functions."""
+    functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in functions)
+
+
+def renamed(tree: ast.expr, new: Callable[[str], ast.expr]) -> ast.expr:
+    """A syntax tree with what is `new` in place of names. Changes the tree."""
+    return _Renaming(new).visit(tree)  # type: ignore[no-any-return]
+
+
+class _Renaming(ast.NodeTransformer):
+    def __init__(self, new: Callable[[str], ast.expr]) -> None:
+        self._new = new
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._new(node.id)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        return ast.Call(node.func, [self.visit(each) for each in node.args], [])
+
+
 def _read(node: ast.expr) -> Expression | None:
     match node:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
