@@ -44,6 +44,9 @@ class Extremum:
     def __str__(self) -> str:
         return f"{self.which}({', '.join(map(str, self.of))})"
 
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        return _CHOICES[self.which](each.evaluate(values) for each in self.of)
+
 
 Atom = str | Extremum
 """A text is the name of a symbol."""
@@ -134,13 +137,13 @@ class Expression:
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """The value for these `values` of all symbols."""
-
-        def value(atom: Atom) -> int:
-            if isinstance(atom, str):
-                return values[atom]
-            return _CHOICES[atom.which](each.evaluate(values) for each in atom.of)
-
-        return self.constant + sum(factor * math.prod(map(value, _factors(term))) for term, factor in self.terms)
+        found = self.constant
+        for term, factor in self.terms:
+            product = factor
+            for atom in _factors(term):
+                product *= values[atom] if isinstance(atom, str) else atom.evaluate(values)
+            found += product
+        return found
 
     def __str__(self) -> str:
         return self.written(str, str, "*")
